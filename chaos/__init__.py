@@ -1,0 +1,1 @@
+"""Workloads, faults and seeded schedules."""

@@ -1,0 +1,1 @@
+"""What must hold: requirements, verdicts, profiles. Pure: no sockets, no clocks, no files but its own data."""

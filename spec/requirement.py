@@ -1,0 +1,139 @@
+"""Numbered requirements: what a share-group implementation must do, one sentence each.
+
+The TOML files in ``spec/requirements`` are the specification this suite certifies against. Ids are
+never reused: a retired rule keeps its id as a tombstone (``retired = "reason"``), so an old report
+can always be read.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib import resources
+
+AREAS: Mapping[str, str] = {
+    "MEM": "membership and heartbeat",
+    "SES": "share sessions and epochs",
+    "ACQ": "acquiring",
+    "ACK": "acknowledging",
+    "LCK": "locks and renewal",
+    "DLV": "delivery count and archiving",
+    "OFF": "start and end offset, reset",
+    "GAP": "compaction, deletion, transactions, isolation",
+    "PER": "persisted state and its RPCs",
+    "COO": "coordinator and leader failover",
+    "ADM": "admin",
+    "SEC": "security",
+    "DLQ": "dead letters",
+    "LAG": "lag and metrics",
+    "CFG": "configuration",
+    "CLI": "client obligations",
+    "INV": "invariants of a whole history",
+}
+
+_ID = re.compile(r"^([A-Z]{3})-(\d{2,3})$")
+_RELEASE = re.compile(r"^\d+\.\d+$")
+
+
+class Level(StrEnum):
+    """How binding a rule is (RFC 2119)."""
+
+    MUST = "MUST"
+    SHOULD = "SHOULD"
+    MAY = "MAY"
+
+
+class Honesty(StrEnum):
+    """What a green verdict is worth: proof, a sample, or nothing because no check reaches the rule."""
+
+    REQUIRED = "required"
+    STOCHASTIC = "stochastic"
+    UNTESTED = "untested"
+
+
+class SpecError(ValueError):
+    """The specification's own data is wrong; the message names the file and the rule."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirement:
+    """One rule. ``since`` is the first Kafka minor release that defines it, such as ``4.1``."""
+
+    id: str
+    level: Level
+    text: str
+    source: tuple[str, ...]
+    since: str
+    honesty: Honesty
+    why: str = ""
+    retired: str = ""
+
+    @property
+    def area(self) -> str:
+        """The three capitals before the dash."""
+        return self.id[:3]
+
+
+def _requirement(raw: Mapping[str, object], where: str) -> Requirement:
+    identity = str(raw.get("id", "?"))
+    unknown = set(raw) - set(Requirement.__slots__)
+    if unknown:
+        raise SpecError(f"{where}: {identity} has unknown keys {sorted(unknown)}")
+    match = _ID.match(identity)
+    if not match or match[1] not in AREAS:
+        raise SpecError(f"{where}: {identity!r} is not an id of a known area, such as ACK-07")
+    source = raw.get("source", [])
+    if not isinstance(source, list) or not source:
+        raise SpecError(f"{where}: {identity} names no source")
+    try:
+        rule = Requirement(
+            id=identity,
+            level=Level(str(raw["level"])),
+            text=str(raw["text"]),
+            source=tuple(map(str, source)),
+            since=str(raw["since"]),
+            honesty=Honesty(str(raw["honesty"])),
+            why=str(raw.get("why", "")),
+            retired=str(raw.get("retired", "")),
+        )
+    except (KeyError, ValueError) as error:
+        raise SpecError(f"{where}: {identity}: {error}") from None
+    if not _RELEASE.match(rule.since):
+        raise SpecError(f"{where}: {identity}: since must be a minor release such as 4.1")
+    if rule.honesty is Honesty.UNTESTED and not rule.why:
+        raise SpecError(f"{where}: {identity} is untested and does not say why")
+    return rule
+
+
+def _read() -> Iterator[Requirement]:
+    folder = resources.files("spec") / "requirements"
+    for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if file.name.endswith(".toml"):
+            document = tomllib.loads(file.read_text(encoding="utf-8"))
+            for raw in document.get("requirement", []):
+                rule = _requirement(raw, file.name)
+                if rule.area.lower() != file.name.removesuffix(".toml"):
+                    raise SpecError(f"{file.name}: {rule.id} belongs in {rule.area.lower()}.toml")
+                yield rule
+
+
+def load_requirements() -> dict[str, Requirement]:
+    """Return every live rule by id, areas in the order of ``AREAS``, numbers rising.
+
+    Raises:
+        SpecError: a file is malformed, an id is used twice, or a rule lacks a reason it owes.
+    """
+    rules: dict[str, Requirement] = {}
+    for rule in _read():
+        if rule.id in rules:
+            raise SpecError(f"{rule.id} is defined twice; ids are never reused")
+        rules[rule.id] = rule
+    order = list(AREAS)
+    live = (rule for rule in rules.values() if not rule.retired)
+    return {
+        rule.id: rule
+        for rule in sorted(live, key=lambda rule: (order.index(rule.area), int(rule.id[4:])))
+    }

@@ -1,0 +1,56 @@
+"""Verdicts and the evidence they rest on: the boundary between checks and reports.
+
+One requirement gets one verdict. A check that ran on nothing is *vacuous*, a check that could not
+decide is *unknown*, and neither is ever counted as a pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    """The six verdicts of a requirement, worst last in ``SEVERITY``."""
+
+    PASS = "pass"  # noqa: S105 - a verdict, not a password
+    UNSUPPORTED = "unsupported"
+    VACUOUS = "vacuous"
+    UNKNOWN = "unknown"
+    FAIL = "fail"
+    ERROR = "error"
+
+
+SEVERITY = tuple(Verdict)
+"""Verdicts from best to worst. Several checks of one rule give the rule the worst of theirs."""
+
+
+class Violation(AssertionError):  # noqa: N818 - the field's word
+    """The implementation under test broke a rule; carries the witness that proves it."""
+
+    def __init__(self, rule: str, sentence: str, witness: tuple[str, ...] = ()) -> None:
+        super().__init__(f"{rule}: {sentence}")
+        self.rule = rule
+        self.sentence = sentence
+        self.witness = witness
+
+
+class Undecided(Exception):  # noqa: N818 - a verdict, not an error
+    """A check could not decide: an outcome stayed indeterminate, or a time budget ran out."""
+
+
+class EnvironmentFault(Exception):
+    """The environment failed, not the implementation: a broker did not start, a port was taken."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """What one check saw of one rule. ``evidence`` counts named events, such as redeliveries."""
+
+    requirement: str
+    check: str
+    verdict: Verdict
+    reason: str = ""
+    evidence: dict[str, int] = field(default_factory=dict)
+    witness: tuple[str, ...] = ()
+    seconds: float = 0.0

@@ -1,0 +1,1 @@
+"""The checks themselves: one file per topic, one test per rule."""

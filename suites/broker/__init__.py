@@ -1,0 +1,1 @@
+"""Checks of a broker, from the raw wire."""
