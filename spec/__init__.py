@@ -1,1 +1,4 @@
-"""What must hold: requirements, verdicts, profiles. Pure: no sockets, no clocks, no files but its own data."""
+"""What must hold: requirements, verdicts, profiles.
+
+Pure: no sockets, no clocks, no files but its own data.
+"""

@@ -47,7 +47,7 @@ class Level(StrEnum):
 
 
 class Honesty(StrEnum):
-    """What a green verdict is worth: proof, a sample, or nothing because no check reaches the rule."""
+    """What a green verdict is worth: proof, a sample, or nothing as no check reaches the rule."""
 
     REQUIRED = "required"
     STOCHASTIC = "stochastic"

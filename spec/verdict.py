@@ -25,7 +25,7 @@ SEVERITY = tuple(Verdict)
 """Verdicts from best to worst. Several checks of one rule give the rule the worst of theirs."""
 
 
-class Violation(AssertionError):  # noqa: N818 - the field's word
+class Violation(AssertionError):
     """The implementation under test broke a rule; carries the witness that proves it."""
 
     def __init__(self, rule: str, sentence: str, witness: tuple[str, ...] = ()) -> None:
@@ -35,7 +35,7 @@ class Violation(AssertionError):  # noqa: N818 - the field's word
         self.witness = witness
 
 
-class Undecided(Exception):  # noqa: N818 - a verdict, not an error
+class Undecided(Exception):
     """A check could not decide: an outcome stayed indeterminate, or a time budget ran out."""
 
 
