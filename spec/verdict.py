@@ -39,13 +39,20 @@ class Undecided(Exception):
     """A check could not decide: an outcome stayed indeterminate, or a time budget ran out."""
 
 
+class OutOfReach(Undecided):
+    """This target cannot be brought where the check needs it: unknown, and not held against it."""
+
+
 class EnvironmentFault(Exception):
     """The environment failed, not the implementation: a broker did not start, a port was taken."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """What one check saw of one rule. ``evidence`` counts named events, such as redeliveries."""
+    """What one check saw of one rule. ``evidence`` counts named events, such as redeliveries.
+
+    ``excused`` marks an ``unknown`` that says nothing about the target (see :class:`OutOfReach`).
+    """
 
     requirement: str
     check: str
@@ -54,3 +61,4 @@ class Observation:
     evidence: dict[str, int] = field(default_factory=dict)
     witness: tuple[str, ...] = ()
     seconds: float = 0.0
+    excused: bool = False

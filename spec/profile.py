@@ -1,0 +1,208 @@
+"""The ledger: what one implementation is known to lack, and where it is known to break a rule.
+
+A profile is data that an implementation's owners can argue with: every entry says why, for which
+versions, under which public bug, and until when it is believed. The ledger cannot rot silently. An
+entry that no longer matches what the run saw is a problem of its own and fails the run.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from importlib import resources
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from spec.requirement import Requirement, SpecError
+from spec.verdict import Verdict
+
+EXPECTABLE = (Verdict.FAIL, Verdict.UNKNOWN, Verdict.VACUOUS)
+"""Verdicts a ledger may expect. An ``error`` is ours to repair and is never expected."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Absent:
+    """A feature the implementation does not have. ``probe`` names what sees it being refused."""
+
+    feature: str
+    versions: str
+    probe: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """A rule that is known not to hold. ``match`` is searched in the reason the check gave."""
+
+    requirement: str
+    verdict: Verdict
+    versions: str
+    match: str
+    reason: str
+    expires: date
+    bug: str = ""
+    finding: str = ""
+
+    def explains(self, verdict: Verdict, reason: str) -> bool:
+        """Tell whether this entry foresaw that verdict, for that reason."""
+        return verdict is self.verdict and re.search(self.match, reason, re.DOTALL) is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """What is known of one implementation, over all of its versions."""
+
+    name: str
+    title: str = ""
+    absent: tuple[Absent, ...] = ()
+    expected: tuple[Expected, ...] = ()
+
+    def absences(self, version: str) -> dict[str, Absent]:
+        """Return the features declared absent in ``version``, by name."""
+        return {entry.feature: entry for entry in self.absent if covers(entry.versions, version)}
+
+    def expectations(self, version: str) -> dict[str, list[Expected]]:
+        """Return the entries that apply to ``version``, by requirement."""
+        found: dict[str, list[Expected]] = {}
+        for entry in self.expected:
+            if covers(entry.versions, version):
+                found.setdefault(entry.requirement, []).append(entry)
+        return found
+
+
+def covers(versions: str, version: str) -> bool:
+    """Tell whether a version range holds a version.
+
+    The empty range holds everything. An unknown version (``""``) is held by the empty range only:
+    an excuse must not spread to a broker that did not say what it is.
+    """
+    if not versions:
+        return True
+    if not version:
+        return False
+    try:
+        return SpecifierSet(versions).contains(Version(version), prereleases=True)
+    except InvalidVersion:
+        return False
+
+
+def defined_in(rule: Requirement, version: str) -> bool:
+    """Tell whether a release already had a rule; an unknown version (``""``) owes every rule."""
+    try:
+        return not version or Version(version) >= Version(rule.since)
+    except InvalidVersion:
+        return True
+
+
+def load_profile(name: str) -> Profile:
+    """Read a shipped profile by its name.
+
+    Raises:
+        SpecError: there is no such profile, or it is malformed; the message names the entry.
+    """
+    folder = resources.files("spec") / "profiles"
+    shipped = sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir())
+    if name not in shipped:
+        raise SpecError(f"there is no profile {name!r}; shipped: {', '.join(shipped)}")
+    return parse_profile((folder / f"{name}.toml").read_text(encoding="utf-8"), f"{name}.toml")
+
+
+def parse_profile(text: str, where: str) -> Profile:
+    """Read a profile from TOML; ``where`` names it in messages.
+
+    Raises:
+        SpecError: it is malformed.
+    """
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SpecError(f"{where}: {error}") from None
+    if surplus := set(document) - {"profile", "absent", "expected"}:
+        raise SpecError(f"{where}: unknown tables {sorted(surplus)}")
+    head = document.get("profile", {})
+    if not isinstance(head, Mapping) or not head.get("name"):
+        raise SpecError(f"{where}: [profile] has no name")
+    absent = tuple(_absent(raw, where) for raw in document.get("absent", []))
+    expected = tuple(_expected(raw, where) for raw in document.get("expected", []))
+    _refuse_twins((f"{entry.feature} {entry.versions}" for entry in absent), where)
+    _refuse_twins((f"{e.requirement} {e.versions} {e.match}" for e in expected), where)
+    return Profile(
+        name=str(head["name"]),
+        title=str(head.get("title", "")),
+        absent=absent,
+        expected=expected,
+    )
+
+
+def check_profile(profile: Profile, requirements: Mapping[str, Requirement]) -> list[str]:
+    """Return what is wrong between a profile and the rules: entries for rules that do not exist."""
+    return [
+        f"{profile.name}: the ledger expects something of {entry.requirement}, which is no live rule"
+        for entry in profile.expected
+        if entry.requirement not in requirements
+    ]
+
+
+def _absent(raw: Mapping[str, object], where: str) -> Absent:
+    label = f"{where}: absent {raw.get('feature', '?')}"
+    text = _texts(raw, ("feature", "versions", "probe", "reason"), (), label)
+    _check_range(text["versions"], label)
+    return Absent(**text)
+
+
+def _expected(raw: Mapping[str, object], where: str) -> Expected:
+    label = f"{where}: expected {raw.get('requirement', '?')}"
+    plain = {key: value for key, value in raw.items() if key not in {"expires", "verdict"}}
+    needed = ("requirement", "versions", "match", "reason")
+    text = _texts(plain, needed, ("bug", "finding"), label)
+    _check_range(text["versions"], label)
+    try:
+        re.compile(text["match"])
+    except re.error as error:
+        raise SpecError(f"{label}: match is no regular expression: {error}") from None
+    expires = raw.get("expires")
+    if not isinstance(expires, date) or isinstance(expires, datetime):
+        raise SpecError(f"{label}: expires must be a date such as 2027-06-30")
+    return Expected(verdict=_verdict(raw.get("verdict"), label), expires=expires, **text)
+
+
+def _verdict(raw: object, label: str) -> Verdict:
+    for verdict in EXPECTABLE:
+        if raw == verdict.value:
+            return verdict
+    raise SpecError(f"{label}: verdict must be one of {', '.join(EXPECTABLE)}, not {raw!r}")
+
+
+def _texts(
+    raw: Mapping[str, object],
+    needed: tuple[str, ...],
+    optional: tuple[str, ...],
+    label: str,
+) -> dict[str, str]:
+    if surplus := set(raw) - {*needed, *optional}:
+        raise SpecError(f"{label}: unknown keys {sorted(surplus)}")
+    for key in needed:
+        if key not in raw or (key != "versions" and not raw[key]):
+            raise SpecError(f"{label}: {key} is missing")
+    if not all(isinstance(value, str) for value in raw.values()):
+        raise SpecError(f"{label}: every value but expires must be a string")
+    return {key: str(value) for key, value in raw.items()}
+
+
+def _check_range(versions: str, label: str) -> None:
+    try:
+        SpecifierSet(versions)
+    except InvalidSpecifier:
+        raise SpecError(f"{label}: {versions!r} is no version range such as <4.2") from None
+
+
+def _refuse_twins(keys: Iterator[str], where: str) -> None:
+    seen: set[str] = set()
+    for key in keys:
+        if key in seen:
+            raise SpecError(f"{where}: two entries for {key}")
+        seen.add(key)
