@@ -1,0 +1,32 @@
+"""Fixtures of the broker checks: the share of the cluster that one check has to itself."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from random import Random
+
+import pytest
+
+from fixtures.clients.cluster import Cluster
+from fixtures.targets.info import ClusterInfo
+from fixtures.wire.frame import Transcript
+from fixtures.wire.schema import Schemas
+from suites.broker.share import Share
+
+
+@pytest.fixture(scope="session")
+def schemas(cluster_info: ClusterInfo) -> Schemas:
+    """The message definitions of the release under test."""
+    return Schemas.from_jar(cluster_info.schema_jar)
+
+
+@pytest.fixture
+async def share(
+    cluster_info: ClusterInfo, schemas: Schemas, rng: Random, transcripts: list[Transcript]
+) -> AsyncIterator[Share]:
+    """A world of its own on the shared cluster; its frames are kept in case the check fails."""
+    transcript = Transcript()
+    transcripts.append(transcript)
+    async with Cluster(cluster_info, schemas=schemas, transcript=transcript, rng=rng) as cluster:
+        await cluster.any()
+        yield Share(cluster, rng)

@@ -1,0 +1,230 @@
+"""The world of a check: a topic and a share group of its own, and consumers on the raw wire.
+
+Every check makes its own topic and group, so that checks can run side by side on one cluster and an
+outcome never depends on who ran before. Nothing here judges; a set-up that does not come about is
+:class:`spec.verdict.Undecided`, because it says nothing about the rule under test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from fixtures.clients.admin import Admin, ShareOffset
+from fixtures.clients.cluster import WITHIN, Cluster, Topic, attempts, eventually
+from fixtures.clients.member import CLOSE, Ack, Answer, Member, Part, Session, Where
+from spec.verdict import Undecided
+
+NOT_FOR = 1.0
+"""Seconds for which something that must not happen is watched."""
+
+
+@dataclass(slots=True)
+class Catch:
+    """What a consumer acquired over one or more fetches: the delivery count of each offset."""
+
+    counts: dict[int, int] = field(default_factory=dict)
+    answers: list[Answer] = field(default_factory=list)
+
+    @property
+    def offsets(self) -> list[int]:
+        """The acquired offsets, sorted."""
+        return sorted(self.counts)
+
+    def add(self, answer: Answer) -> None:
+        """Take over what a fetch acquired."""
+        self.answers.append(answer)
+        for part in answer.parts:
+            self.counts.update(part.counts)
+
+
+class Consumer:
+    """A member with a session on the leader of one partition: all that most checks need."""
+
+    def __init__(self, member: Member, session: Session, where: Where) -> None:
+        self.member = member
+        self.session = session
+        self.where = where
+
+    @property
+    def member_id(self) -> str:
+        """The member id."""
+        return self.member.member_id
+
+    async def fetch(self, *acks: Ack, **options: Any) -> Answer:
+        """Fetch once, acknowledging on the way; the partition is named when the session opens."""
+        opening = options.get("epoch", self.session.epoch) == 0
+        named = (self.where,) if opening else ()
+        return await self.session.fetch(
+            *named, acks={self.where: acks} if acks else None, **options
+        )
+
+    async def acquire(self, count: int, within: float = WITHIN, **options: Any) -> Catch:
+        """Fetch until ``count`` offsets are acquired.
+
+        Raises:
+            Undecided: an error, or fewer after ``within`` seconds.
+        """
+        catch = Catch()
+        async for _ in attempts(within):
+            catch.add(self.sound(await self.fetch(**options)))
+            if len(catch.counts) >= count:
+                return catch
+        raise Undecided(f"{self.member_id} acquired {catch.offsets}, not {count} records")
+
+    async def drain(self, until: int, within: float = WITHIN, **options: Any) -> Catch:
+        """Fetch until offset ``until`` is acquired; return all that came up to then.
+
+        A fresh record produced last is the sentinel that makes "nothing else is delivered" quick
+        and certain: a record that were available below it would have come first.
+        """
+        catch = Catch()
+        async for _ in attempts(within):
+            catch.add(self.sound(await self.fetch(**options)))
+            if until in catch.counts:
+                return catch
+        raise Undecided(f"offset {until} never came, only {catch.offsets}")
+
+    @staticmethod
+    def sound(answer: Answer) -> Answer:
+        """Return a fetch's answer if it has no error but those that pass by themselves."""
+        if answer.error or any(part.error or part.ack_error for part in answer.parts):
+            raise Undecided(f"a fetch that should succeed answered errors {answer.errors}")
+        return answer
+
+    async def ack(self, *acks: Ack, **options: Any) -> Part:
+        """Send a ShareAcknowledge; return the partition's part, with a top-level error in it."""
+        answer = await self.session.acknowledge({self.where: acks}, **options)
+        if answer.error:
+            topic, partition = self.where
+            return Part(
+                topic_id=topic.id,
+                partition=partition,
+                error=answer.error,
+                ack_error=answer.error,
+                ack_message=answer.message,
+            )
+        return answer.only
+
+    async def acked(self, *acks: Ack, **options: Any) -> Part:
+        """Send a ShareAcknowledge that has to succeed for the check to go on."""
+        part = await self.ack(*acks, **options)
+        if part.ack_error:
+            raise Undecided(f"acknowledging {acks} answered error {part.ack_error}")
+        return part
+
+    async def close(self, *acks: Ack) -> Answer:
+        """Close the share session, acknowledging on the way."""
+        return await self.session.acknowledge({self.where: acks} if acks else {}, epoch=CLOSE)
+
+    async def reconnect(self) -> None:
+        """Take a new connection and a session not yet opened; the old connection is left alone."""
+        node = self.where[0].leaders[self.where[1]]
+        self.session = await self.member.new_session(node)
+        self.member.sessions[node] = self.session
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """A topic consumed by a share group: what a check calls its queue."""
+
+    share: Share
+    topic: Topic
+    group: str
+
+    async def produce(
+        self, values: int | Sequence[bytes], partition: int = 0, **options: Any
+    ) -> int:
+        """Append records; return the first one's offset."""
+        return await self.share.admin.produce(self.topic, values, partition, **options)
+
+    async def consumer(self, partition: int = 0, *, join: bool = True, name: str = "m") -> Consumer:
+        """Return a new member of the group with a session object for a partition's leader.
+
+        Only the first member of a group has to join for its share-partitions to be initialised;
+        ``join=False`` saves the heartbeats of a second one (KIP-932 §Heartbeat and session: fetching
+        does not depend on membership).
+        """
+        member = Member(self.share.cluster, self.group, self.share.member_id(name))
+        if join:
+            await member.join(self.topic)
+        session = await member.session(self.topic.leaders[partition])
+        return Consumer(member, session, (self.topic, partition))
+
+    async def offsets(self, partition: int = 0) -> ShareOffset:
+        """Return the admin's view of a share-partition."""
+        return (await self.share.admin.share_offsets(self.group, self.topic))[partition]
+
+    async def spso(self, expected: int, partition: int = 0, within: float = WITHIN) -> int:
+        """Return the admin's SPSO, waiting for ``expected``; whatever it is after ``within`` seconds.
+
+        The view is written with the next state write, so it may lag the leader for a moment.
+        """
+        seen = -1
+        async for _ in attempts(within):
+            seen = (await self.offsets(partition)).start
+            if seen == expected:
+                break
+        return seen
+
+
+class Share:
+    """Makes queues, members and names for one check."""
+
+    def __init__(self, cluster: Cluster, rng: Random) -> None:
+        self.cluster = cluster
+        self.rng = rng
+        self.admin = Admin(cluster)
+
+    def member_id(self, name: str = "m") -> str:
+        """Return a member id that nobody else uses, of at most 36 characters."""
+        return f"{name}-{self.rng.getrandbits(64):016x}"[:36]
+
+    async def queue(
+        self,
+        records: int | Sequence[bytes] = 0,
+        *,
+        partitions: int = 1,
+        batches: int = 1,
+        reset: str | None = "earliest",
+        lock_ms: int | None = None,
+        group_config: Mapping[str, str] | None = None,
+        topic_config: Mapping[str, str] | None = None,
+        **topic_options: Any,
+    ) -> Queue:
+        """Return a new topic with records in partition 0, and a new group configured for it.
+
+        Args:
+            records: how many records to append, or their values.
+            partitions: how many partitions the topic has.
+            batches: in how many record batches the records are written.
+            reset: ``share.auto.offset.reset``; ``None`` leaves the cluster's default.
+            lock_ms: acquisition lock duration in milliseconds; ``None`` leaves the default.
+            group_config: further group configs.
+            topic_config: topic configs.
+            **topic_options: as for :meth:`Admin.create_topic`.
+        """
+        topic = await self.admin.create_topic(partitions, configs=topic_config, **topic_options)
+        queue = Queue(share=self, topic=topic, group=self.cluster.fresh_name("g"))
+        wanted = dict(group_config or {})
+        if reset is not None:
+            wanted["share.auto.offset.reset"] = reset
+        if lock_ms is not None:
+            wanted["share.record.lock.duration.ms"] = str(lock_ms)
+        if wanted:
+            await self.admin.group_config(queue.group, wanted)
+        if records:
+            await queue.produce(records, batches=batches)
+        return queue
+
+    async def sibling(self, queue: Queue, **group_config: str) -> Queue:
+        """Return another group on the same topic, reading from the earliest offset."""
+        group = self.cluster.fresh_name("g")
+        config = {"share.auto.offset.reset": "earliest"} | group_config
+        await self.admin.group_config(group, config)
+        return Queue(share=self, topic=queue.topic, group=group)
+
+
+__all__ = ["NOT_FOR", "Catch", "Consumer", "Queue", "Share", "eventually"]
