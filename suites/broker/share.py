@@ -144,8 +144,8 @@ class Queue:
         """Return a new member of the group with a session object for a partition's leader.
 
         Only the first member of a group has to join for its share-partitions to be initialised;
-        ``join=False`` saves the heartbeats of a second one (KIP-932 §Heartbeat and session: fetching
-        does not depend on membership).
+        ``join=False`` saves the heartbeats of a second one (KIP-932 §Heartbeat and session:
+        fetching does not depend on membership).
         """
         member = Member(self.share.cluster, self.group, self.share.member_id(name))
         if join:
@@ -158,7 +158,7 @@ class Queue:
         return (await self.share.admin.share_offsets(self.group, self.topic))[partition]
 
     async def spso(self, expected: int, partition: int = 0, within: float = WITHIN) -> int:
-        """Return the admin's SPSO, waiting for ``expected``; whatever it is after ``within`` seconds.
+        """Return the admin's SPSO: ``expected``, or what it still is after ``within`` seconds.
 
         The view is written with the next state write, so it may lag the leader for a moment.
         """
