@@ -7,6 +7,7 @@ outcome never depends on who ran before. Nothing here judges; a set-up that does
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -140,14 +141,14 @@ class Queue:
         """Append records; return the first one's offset."""
         return await self.share.admin.produce(self.topic, values, partition, **options)
 
-    async def consumer(self, partition: int = 0, *, join: bool = True, name: str = "m") -> Consumer:
+    async def consumer(self, partition: int = 0, *, join: bool = True) -> Consumer:
         """Return a new member of the group with a session object for a partition's leader.
 
         Only the first member of a group has to join for its share-partitions to be initialised;
         ``join=False`` saves the heartbeats of a second one (KIP-932 §Heartbeat and session:
         fetching does not depend on membership).
         """
-        member = Member(self.share.cluster, self.group, self.share.member_id(name))
+        member = Member(self.share.cluster, self.group, self.share.member_id())
         if join:
             await member.join(self.topic)
         session = await member.session(self.topic.leaders[partition])
@@ -178,9 +179,13 @@ class Share:
         self.rng = rng
         self.admin = Admin(cluster)
 
-    def member_id(self, name: str = "m") -> str:
-        """Return a member id that nobody else uses, of at most 36 characters."""
-        return f"{name}-{self.rng.getrandbits(64):016x}"[:36]
+    def member_id(self) -> str:
+        """Return a member id that nobody else uses: a UUID as Kafka's clients write theirs.
+
+        KIP-932 lets the member choose its id; 4.1 can only read ids of this form, so that checks
+        of other rules use no other.
+        """
+        return base64.urlsafe_b64encode(self.rng.randbytes(16)).decode().rstrip("=")
 
     async def queue(
         self,
