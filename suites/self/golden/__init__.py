@@ -1,0 +1,1 @@
+"""Golden bytes: our wire code beside the Java classes of the release it speaks to."""

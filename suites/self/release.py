@@ -1,0 +1,33 @@
+"""The release whose message definitions and Java classes the self-tests work with."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from fixtures.targets.maven import clients_jar
+from fixtures.wire.schema import MessageSpec, Schemas
+
+RELEASE = "4.4.0"
+
+
+@cache
+def schemas() -> Schemas:
+    """Return the definitions of the release."""
+    return Schemas.from_jar(clients_jar(RELEASE))
+
+
+@cache
+def messages() -> tuple[MessageSpec, ...]:
+    """Return every message of the release that has a version, by name."""
+    found = (schemas().message(name) for name in sorted(schemas().texts))
+    return tuple(spec for spec in found if spec.valid.low <= spec.valid.high)
+
+
+@cache
+def message_versions() -> tuple[tuple[MessageSpec, int], ...]:
+    """Return every message with each of its versions."""
+    return tuple(
+        (spec, version)
+        for spec in messages()
+        for version in range(spec.valid.low, spec.valid.high + 1)
+    )
