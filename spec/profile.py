@@ -141,7 +141,7 @@ def parse_profile(text: str, where: str) -> Profile:
 def check_profile(profile: Profile, requirements: Mapping[str, Requirement]) -> list[str]:
     """Return what is wrong between a profile and the rules: entries for rules that do not exist."""
     return [
-        f"{profile.name}: the ledger expects something of {entry.requirement}, which is no live rule"
+        f"{profile.name}: the ledger expects something of {entry.requirement}, not a live rule"
         for entry in profile.expected
         if entry.requirement not in requirements
     ]

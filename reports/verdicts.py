@@ -1,0 +1,185 @@
+"""Settles a run: from what the checks saw to one verdict per rule, held against the ledger.
+
+Pure. The rules of settlement:
+
+* A rule gets the worst verdict of its checks; evidence adds up; the reason is that of the worst.
+* A rule that no check reached is not listed, unless it is declared untested: then it is, with why.
+* A rule younger than the release under test is not owed by it, so it is not listed either, unless a
+  check saw the release refuse it (``unsupported``).
+* Every verdict other than ``pass`` and ``unsupported`` must be foreseen by the ledger, with the
+  matching reason and before the entry expires, and every entry must still be needed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from spec.profile import Expected, Profile, defined_in
+from spec.requirement import Honesty, Level, Requirement
+from spec.verdict import SEVERITY, Observation, Verdict
+
+UNTESTED = "untested"
+"""What stands in place of a verdict for a rule that no check can reach."""
+
+BENIGN = (Verdict.PASS, Verdict.UNSUPPORTED)
+MAX_WITNESSES = 12
+
+OK, BROKEN, USAGE, FAULT = 0, 1, 2, 3
+"""Exit codes: all as foreseen, a rule does not hold, wrong usage, harness or environment."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """One rule after settlement. ``verdict`` is None for a rule that is declared untested.
+
+    ``problem`` says what is wrong with the ledger's entry for this rule, or nothing.
+    """
+
+    rule: Requirement
+    verdict: Verdict | None
+    expected: bool
+    reason: str = ""
+    evidence: Mapping[str, int]
+    witness: tuple[str, ...] = ()
+    checks: tuple[Observation, ...] = ()
+    entries: tuple[Expected, ...] = ()
+    problem: str = ""
+
+    @property
+    def word(self) -> str:
+        """The verdict as reports print it."""
+        return self.verdict.value if self.verdict else UNTESTED
+
+
+def settle(
+    requirements: Mapping[str, Requirement],
+    observations: Iterable[Observation],
+    *,
+    profile: Profile,
+    version: str,
+    today: date,
+    unfinished: Collection[str] = (),
+) -> list[Judged]:
+    """Return one verdict per rule that the run reached, in the order of ``requirements``.
+
+    Args:
+        requirements: the rules this run was asked about.
+        observations: what the checks saw; rules that are not asked about are passed over.
+        profile: the ledger to hold the verdicts against.
+        version: the release under test, or ``""`` if it did not say.
+        today: the date that expiries are compared with.
+        unfinished: rules of which some check did not run, so no entry of theirs is called stale.
+    """
+    seen: dict[str, list[Observation]] = {}
+    for observation in observations:
+        seen.setdefault(observation.requirement, []).append(observation)
+    ledger = profile.expectations(version)
+    judged: list[Judged] = []
+    for rule in requirements.values():
+        found = seen.get(rule.id, [])
+        if found and _owed(rule, found, version):
+            entries = ledger.get(rule.id, [])
+            judged.append(_judge(rule, found, entries, today, rule.id not in unfinished))
+        elif not found and rule.honesty is Honesty.UNTESTED:
+            judged.append(
+                Judged(rule=rule, verdict=None, expected=True, reason=rule.why, evidence={})
+            )
+    return judged
+
+
+def exit_code(judged: Sequence[Judged], problems: Sequence[str], level: Level) -> int:
+    """Return the run's exit code; rules below ``level`` are reported and forgiven.
+
+    A broken harness outranks a broken rule: with it, the other verdicts cannot be trusted.
+    """
+    if any(entry.verdict is Verdict.ERROR for entry in judged):
+        return FAULT
+    if problems or any(entry.problem for entry in judged):
+        return BROKEN
+    return BROKEN if any(counts(entry, level) for entry in judged) else OK
+
+
+def counts(judged: Judged, level: Level) -> bool:
+    """Tell whether an unforeseen verdict is held against the target at this level."""
+    order = list(Level)
+    return not judged.expected and order.index(judged.rule.level) <= order.index(level)
+
+
+def tally(judged: Iterable[Judged]) -> dict[str, int]:
+    """Count verdicts, every verdict named even when there is none of it."""
+    found = Counter(entry.word for entry in judged)
+    return {word: found[word] for word in (*(v.value for v in SEVERITY), UNTESTED)}
+
+
+def _owed(rule: Requirement, found: Sequence[Observation], version: str) -> bool:
+    refused = any(observation.verdict is Verdict.UNSUPPORTED for observation in found)
+    return refused or defined_in(rule, version)
+
+
+def _judge(
+    rule: Requirement,
+    found: Sequence[Observation],
+    entries: Sequence[Expected],
+    today: date,
+    complete: bool,
+) -> Judged:
+    worst = max(found, key=lambda observation: SEVERITY.index(observation.verdict))
+    evidence: Counter[str] = Counter()
+    for observation in found:
+        evidence.update(observation.evidence)
+    unforeseen = [o for o in found if not _foreseen(o, entries)]
+    return Judged(
+        rule=rule,
+        verdict=worst.verdict,
+        expected=not unforeseen,
+        reason=worst.reason,
+        evidence=dict(evidence),
+        witness=_witness(found, worst.verdict),
+        checks=tuple(found),
+        entries=tuple(entries),
+        problem=_problem(found, unforeseen, entries, today, complete),
+    )
+
+
+def _witness(found: Sequence[Observation], verdict: Verdict) -> tuple[str, ...]:
+    lines = [line for o in found if o.verdict is verdict for line in o.witness]
+    return tuple(dict.fromkeys(lines))[:MAX_WITNESSES]
+
+
+def _foreseen(observation: Observation, entries: Sequence[Expected]) -> bool:
+    if observation.verdict in BENIGN or observation.excused:
+        return True
+    return any(entry.explains(observation.verdict, observation.reason) for entry in entries)
+
+
+def _problem(
+    found: Sequence[Observation],
+    unforeseen: Sequence[Observation],
+    entries: Sequence[Expected],
+    today: date,
+    complete: bool,
+) -> str:
+    expired = [entry for entry in entries if entry.expires < today]
+    if expired:
+        return f"the ledger's entry expired on {expired[0].expires}: look again, then renew it"
+    undecided = any(o.verdict is Verdict.ERROR or o.excused for o in found)
+    if not entries or undecided:
+        return ""
+    if unforeseen:
+        seen = unforeseen[0]
+        return (
+            f"wrong reason: the ledger foresees {entries[0].verdict} matching "
+            f"{entries[0].match!r}, the run saw {seen.verdict}: {seen.reason}"
+        )
+    unused = [
+        entry for entry in entries if not any(entry.explains(o.verdict, o.reason) for o in found)
+    ]
+    if unused and complete and not any(o.verdict is Verdict.UNSUPPORTED for o in found):
+        gone = unused[0]
+        return (
+            f"stale: the ledger foresees {gone.verdict} ({gone.reason}), which is not seen any more"
+        )
+    return ""
