@@ -1,0 +1,131 @@
+"""The judge: how a check states what it found, rule by rule.
+
+A check asks the judge instead of using ``assert``, because the judge counts. A rule that a check
+names but never puts before the judge is vacuous, however green the test is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+import allure
+
+from spec.verdict import Violation
+
+MAX_WITNESS = 3
+"""A witness is the one to three events that prove the violation, not a log."""
+
+MAX_TEXT = 600
+
+
+class Vacuous(Exception):
+    """A check ended well and never put one of its rules before the judge."""
+
+
+class MisusedJudge(Exception):
+    """A check judged a rule that its marker does not name: the harness is wrong, not the target."""
+
+
+class Judge:
+    """Compares what happened with what a rule demands, and counts what that rests on.
+
+    Every method takes the rule's id first, raises :class:`~spec.verdict.Violation` when the rule is
+    broken, and counts one assertion as evidence for it otherwise.
+    """
+
+    def __init__(self, rules: Collection[str]) -> None:
+        self.rules = tuple(rules)
+        self._evidence: dict[str, Counter[str]] = {rule: Counter() for rule in self.rules}
+
+    def equal(
+        self, rule: str, expected: object, actual: object, what: str, *, witness: Witness = ()
+    ) -> None:
+        """Demand that ``actual`` equals ``expected``; ``what`` says what was compared."""
+        self.holds(
+            rule,
+            expected == actual,
+            f"{what}: expected {_short(expected)}, got {_short(actual)}",
+            witness=witness,
+            step=what,
+        )
+
+    def one_of(
+        self,
+        rule: str,
+        allowed: Collection[object],
+        actual: object,
+        what: str,
+        *,
+        witness: Witness = (),
+    ) -> None:
+        """Demand that ``actual`` is among ``allowed``, where the specification leaves a choice."""
+        choices = " or ".join(_short(choice) for choice in allowed)
+        sentence = f"{what}: expected {choices}, got {_short(actual)}"
+        self.holds(rule, actual in allowed, sentence, witness=witness, step=what)
+
+    def holds(
+        self,
+        rule: str,
+        condition: object,
+        sentence: str,
+        *,
+        witness: Witness = (),
+        step: str = "",
+    ) -> None:
+        """Demand that ``condition`` is true; ``sentence`` is what a failure reads like.
+
+        Args:
+            rule: id of the rule, one of those the check's marker names.
+            condition: taken for its truth.
+            sentence: what was expected and what was seen, in one sentence.
+            witness: up to three events that prove the violation, as lines of text.
+            step: the report's line for this assertion; the sentence if left out.
+        """
+        counter = self._counter(rule)
+        with allure.step(f"{rule}: {step or sentence}"):
+            if not condition:
+                lines = (witness,) if isinstance(witness, str) else witness
+                proof = tuple(_short(line, quote=False) for line in lines)[:MAX_WITNESS]
+                raise Violation(rule, sentence, proof)
+        counter["assertions"] += 1
+
+    @contextlib.contextmanager
+    def raises(self, rule: str, kind: type[Exception], what: str) -> Iterator[None]:
+        """Demand that the body raises ``kind``; works around ``await`` too."""
+        try:
+            yield
+        except kind:
+            self.holds(rule, True, what)
+        else:
+            self.holds(rule, False, f"{what}: expected {kind.__name__}, nothing was raised")
+
+    def saw(self, rule: str, **events: int) -> None:
+        """Count events that the verdict rests on, as in ``redeliveries=3``; zeros prove nothing."""
+        self._counter(rule).update({name: count for name, count in events.items() if count > 0})
+
+    def evidence(self, rule: str) -> Mapping[str, int]:
+        """Return what was counted for a rule; empty means the check was vacuous for it."""
+        return dict(self._evidence.get(rule, {}))
+
+    def unexercised(self) -> tuple[str, ...]:
+        """Return the rules that the check names and never put before the judge."""
+        return tuple(rule for rule, counter in self._evidence.items() if not counter)
+
+    def _counter(self, rule: str) -> Counter[str]:
+        try:
+            return self._evidence[rule]
+        except KeyError:
+            named = ", ".join(self.rules) or "no rule"
+            raise MisusedJudge(f"the check judges {rule} but its marker names {named}") from None
+
+
+Witness = str | tuple[Any, ...] | list[Any]
+
+
+def _short(value: object, *, quote: bool = True) -> str:
+    text = value if isinstance(value, str) and not quote else repr(value)
+    text = str(text)
+    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"

@@ -1,0 +1,185 @@
+"""What a run was asked to do, as one value; the same from ``shareproof broker`` and from pytest."""
+
+from __future__ import annotations
+
+import secrets
+import shlex
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fixtures.targets import DEFAULT_TARGET
+from fixtures.targets.names import KafkaName, UsageFault, parse_target
+from spec import profile as profiles
+from spec import requirement as requirements
+from spec.profile import Profile
+from spec.requirement import AREAS, Level, Requirement, SpecError
+
+DEFAULT_BROKERS = 3
+OWN = ("results.json", "run.json", "report.html", "junit.xml", "pytest.log")
+"""Files that a run writes into its directory, and may therefore overwrite there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """The choices of one run. ``out`` is an absolute path, or empty for a run without reports."""
+
+    target: str = DEFAULT_TARGET
+    brokers: int = DEFAULT_BROKERS
+    only: tuple[str, ...] = ()
+    level: Level = Level.SHOULD
+    seed: int = 0
+    out: str = ""
+    fast: bool = False
+    expect_version: str = ""
+    profile: str = ""
+
+    @property
+    def external(self) -> bool:
+        """Whether the target is somebody else's, so that it cannot be started or reconfigured."""
+        return not isinstance(parse_target(self.target), KafkaName)
+
+    @property
+    def version(self) -> str:
+        """The release under test as far as it is known before the target is up."""
+        named = parse_target(self.target)
+        return self.expect_version or (named.version if isinstance(named, KafkaName) else "")
+
+    def selected(self) -> dict[str, Requirement]:
+        """Return the rules that this run is asked about."""
+        rules = requirements.load_requirements()
+        return {id_: rule for id_, rule in rules.items() if self.wants(rule.id)}
+
+    def wants(self, rule: str) -> bool:
+        """Tell whether ``--only`` lets a rule through."""
+        return not self.only or rule in self.only or rule[:3] in self.only
+
+    def reproduce(self, rule: str) -> str:
+        """Return the command that runs one rule again as it ran here."""
+        words = ["shareproof", "broker", "--target", self.target, "--only", rule]
+        words += ["--seed", str(self.seed)]
+        if self.brokers != DEFAULT_BROKERS and not self.external:
+            words += ["--brokers", str(self.brokers)]
+        if self.expect_version:
+            words += ["--expect-version", self.expect_version]
+        if self.profile:
+            words += ["--profile", self.profile]
+        return shlex.join(words)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return a value that pytest-xdist can send to its workers."""
+        return {**asdict(self), "only": list(self.only), "level": self.level.value}
+
+    @classmethod
+    def from_plain(cls, plain: dict[str, Any]) -> RunOptions:
+        """Undo :meth:`to_plain`."""
+        return cls(**{**plain, "only": tuple(plain["only"]), "level": Level(plain["level"])})
+
+
+def checked(options: RunOptions) -> RunOptions:
+    """Return the options unchanged if they make sense.
+
+    Raises:
+        UsageFault: one of them does not; the message says which and what would.
+    """
+    parse_target(options.target)
+    rules = requirements.load_requirements()
+    for word in options.only:
+        if word not in AREAS and word not in rules:
+            raise UsageFault(
+                f"--only {word}: no such rule; give an area such as ACK or an id such as ACK-07 "
+                "(`shareproof list` prints them)."
+            )
+    named = parse_target(options.target)
+    if isinstance(named, KafkaName) and options.expect_version not in {"", named.version}:
+        raise UsageFault(
+            f"--expect-version {options.expect_version}: {options.target} is not that."
+        )
+    if options.profile:
+        load_ledger(options.profile)
+    if options.out:
+        _check_out(Path(options.out))
+    return options
+
+
+def load_ledger(name: str) -> Profile:
+    """Return a shipped profile by name, or one from a file by a path that ends in ``.toml``.
+
+    Raises:
+        UsageFault: it does not exist or is malformed.
+    """
+    try:
+        if not name.endswith(".toml"):
+            return profiles.load_profile(name)
+        return profiles.parse_profile(Path(name).read_text(encoding="utf-8"), Path(name).name)
+    except (SpecError, OSError) as error:
+        raise UsageFault(f"--profile {name}: {error}.") from None
+
+
+def words(values: list[str]) -> tuple[str, ...]:
+    """Split repeated and comma-separated choices: ``["ACK,LCK-02", "mem"]``."""
+    parts = (part.strip().upper() for value in values for part in value.split(","))
+    return tuple(dict.fromkeys(part for part in parts if part))
+
+
+def new_seed() -> int:
+    """Return a seed nobody chose."""
+    return secrets.randbelow(2**32)
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Register what a run can be asked on pytest's command line."""
+    group = parser.getgroup("shareproof", "shareproof")
+    group.addoption(
+        "--target", default=DEFAULT_TARGET, help="kafka:VERSION or external:HOST:PORT,..."
+    )
+    group.addoption("--brokers", type=int, default=DEFAULT_BROKERS, help="1 or 3 (default 3)")
+    group.addoption(
+        "--only", action="append", default=[], help="area or rule; repeatable or comma-separated"
+    )
+    group.addoption(
+        "--level",
+        type=str.upper,
+        choices=[level.value for level in Level],
+        default=Level.SHOULD.value,
+        help="rules from MUST down to this level must hold (default SHOULD)",
+    )
+    group.addoption("--seed", type=int, help="repeat a run's random choices (default: new)")
+    group.addoption("--out", default="", help="directory for the reports (default: none)")
+    group.addoption("--fast", action="store_true", help="run the fast subset only")
+    group.addoption("--expect-version", default="", help="judge an external target as this release")
+    group.addoption(
+        "--profile", default="", help="ledger: a shipped name, or a path to a .toml file"
+    )
+
+
+def from_pytest(config: pytest.Config) -> RunOptions:
+    """Read the options back from pytest.
+
+    Raises:
+        UsageFault: one of them makes no sense.
+    """
+    option = config.option
+    out = str(Path(option.out).absolute()) if option.out else ""
+    return checked(
+        RunOptions(
+            target=option.target,
+            brokers=option.brokers,
+            only=words(option.only),
+            level=Level(option.level),
+            seed=new_seed() if option.seed is None else option.seed,
+            out=out,
+            fast=option.fast,
+            expect_version=option.expect_version,
+            profile=option.profile,
+        )
+    )
+
+
+def _check_out(out: Path) -> None:
+    if out.exists() and not out.is_dir():
+        raise UsageFault(f"--out {out}: that is a file, a directory is needed.")
+    if out.is_dir() and any(out.iterdir()) and not any((out / name).exists() for name in OWN):
+        raise UsageFault(f"--out {out}: the directory holds other things; give a new or empty one.")

@@ -1,0 +1,128 @@
+"""From what a check raised to what it observed: one observation per rule, with the blame in it.
+
+The mapping is the heart of "never cry wolf". Only a broken rule is a ``fail``. An outcome that
+stayed open is ``unknown``, and whatever the harness did not foresee is its own ``error``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+
+import pytest
+
+from fixtures.wire.connection import CallFailed
+from spec.verdict import (
+    EnvironmentFault,
+    Observation,
+    OutOfReach,
+    Undecided,
+    Verdict,
+    Violation,
+)
+from suites.judge import Judge, Vacuous
+
+BLAME: tuple[tuple[type[BaseException], tuple[Verdict, str]], ...] = (
+    (AssertionError, (Verdict.FAIL, "")),
+    (pytest.skip.Exception, (Verdict.VACUOUS, "the check was skipped: ")),
+    (Undecided, (Verdict.UNKNOWN, "")),
+    (CallFailed, (Verdict.UNKNOWN, "no answer: ")),
+    (EnvironmentFault, (Verdict.ERROR, "environment: ")),
+    (BaseException, (Verdict.ERROR, "harness: {kind}: ")),
+)
+"""Whose fault an exception is, first match first: verdict, and what to say before its text."""
+
+
+def observe(
+    check: str,
+    judge: Judge,
+    error: BaseException | None,
+    seconds: float,
+) -> list[Observation]:
+    """Return what a check saw of each of its rules; ``error`` is what ended it, if anything did."""
+    error = _cause(error)
+    rules = list(judge.rules)
+    if isinstance(error, Violation) and error.rule not in rules:
+        rules.append(error.rule)
+    return [_one(rule, check, judge, error, seconds) for rule in rules]
+
+
+def refused(check: str, rules: Iterable[str], sentence: str) -> list[Observation]:
+    """Return ``unsupported`` for rules whose feature the target was just seen refusing."""
+    return [
+        Observation(requirement=rule, check=check, verdict=Verdict.UNSUPPORTED, reason=sentence)
+        for rule in rules
+    ]
+
+
+def broken(check: str, rules: Iterable[str], sentence: str) -> list[Observation]:
+    """Return ``error`` for rules whose check the harness itself could not carry through."""
+    return [
+        Observation(requirement=rule, check=check, verdict=Verdict.ERROR, reason=sentence)
+        for rule in rules
+    ]
+
+
+def pack(observations: Sequence[Observation]) -> str:
+    """Serialize observations, so that they can travel from a worker in a report's properties."""
+    return json.dumps([asdict(observation) for observation in observations])
+
+
+def unpack(text: str) -> list[Observation]:
+    """Undo :func:`pack`."""
+    return [
+        Observation(
+            **{
+                **raw,
+                "verdict": Verdict(raw["verdict"]),
+                "witness": tuple(raw["witness"]),
+            }
+        )
+        for raw in json.loads(text)
+    ]
+
+
+def _one(
+    rule: str, check: str, judge: Judge, error: BaseException | None, seconds: float
+) -> Observation:
+    evidence = dict(judge.evidence(rule))
+    verdict, reason = _verdict(rule, error, bool(evidence))
+    witness = error.witness if isinstance(error, Violation) and verdict is Verdict.FAIL else ()
+    return Observation(
+        requirement=rule,
+        check=check,
+        verdict=verdict,
+        reason=reason,
+        evidence=evidence,
+        witness=tuple(map(str, witness)),
+        seconds=round(seconds, 3),
+        excused=isinstance(error, OutOfReach),
+    )
+
+
+def _verdict(rule: str, error: BaseException | None, exercised: bool) -> tuple[Verdict, str]:
+    if error is None or isinstance(error, Vacuous):
+        silent = "the check ended without putting this rule to the test"
+        return (Verdict.PASS, "") if exercised else (Verdict.VACUOUS, silent)
+    if isinstance(error, Violation):
+        if error.rule == rule:
+            return Verdict.FAIL, error.sentence
+        return Verdict.UNKNOWN, f"the check stopped when {error.rule} broke: {error.sentence}"
+    blame = next(blame for kind, blame in BLAME if isinstance(error, kind))
+    verdict, prefix = blame
+    return verdict, prefix.format(kind=type(error).__name__) + _sentence(error)
+
+
+def _cause(error: BaseException | None) -> BaseException | None:
+    """Look inside a task group's exceptions: a violation outranks what its siblings died of."""
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    leaves = [_cause(inner) for inner in error.exceptions]
+    return next((leaf for leaf in leaves if isinstance(leaf, Violation)), leaves[0])
+
+
+def _sentence(error: BaseException) -> str:
+    """Return the first paragraph of an exception's text, which is written for people."""
+    text = str(error).strip() or type(error).__name__
+    return text.split("\n\n", 1)[0][:1000]

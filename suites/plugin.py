@@ -1,0 +1,179 @@
+"""The pytest plugin: runs checks against one cluster and turns their outcomes into verdicts.
+
+Works with and without pytest-xdist. The controller owns the target, the seed and the reports;
+workers run the checks and send what they observed home inside their test reports. Only tests that
+name a requirement carry verdicts. All other tests are plain pytest and start no cluster of their
+own accord.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+from fixtures.targets.info import ClusterInfo
+from fixtures.wire.frame import Transcript
+from spec import requirement
+from spec.requirement import AREAS
+from suites import features, lifecycle
+from suites.checks import (
+    JUDGE,
+    REFUSED,
+    TRANSCRIPTS,
+    conclude,
+    features_of,
+    keep,
+    limit_time,
+    rules_of,
+)
+from suites.judge import Judge, Vacuous
+from suites.options import RunOptions, add_options, load_ledger
+from suites.recorder import PRESENT
+from suites.session import Controller
+
+OPTIONS = pytest.StashKey[RunOptions]()
+MEETING = pytest.StashKey[lifecycle.Meeting]()
+INFO = pytest.StashKey[ClusterInfo]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Register the run's options."""
+    add_options(parser)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Read the options, or take over the controller's, before any reporter looks for its own."""
+    home = getattr(config, "workerinput", {}).get("shareproof")
+    if home:
+        config.stash[OPTIONS] = RunOptions.from_plain(json.loads(home["options"]))
+        config.stash[MEETING] = lifecycle.Meeting(Path(home["meeting"]))
+    else:
+        controller = Controller(config)
+        config.pluginmanager.register(controller, "shareproof-controller")
+        config.stash[OPTIONS] = controller.options
+        config.stash[MEETING] = controller.host.meeting
+    options = config.stash[OPTIONS]
+    if options.out:
+        config.option.allure_report_dir = f"{options.out}/allure-results"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the checks that were asked for, and prepare each."""
+    options = config.stash[OPTIONS]
+    known = requirement.load_requirements()
+    dropped = [item for item in items if not keep(item, options, known)]
+    if dropped:
+        gone = set(map(id, dropped))
+        items[:] = [item for item in items if id(item) not in gone]
+        config.hook.pytest_deselected(items=dropped)
+    for item in items:
+        if rules_of(item):
+            _prepare(item)
+
+
+def _prepare(item: pytest.Item) -> None:
+    limit_time(item)
+    if features_of(item) and isinstance(item, pytest.Function):
+        item.fixturenames.insert(0, "refusal_of_absent_features")
+    for rule in rules_of(item):
+        area = f"{rule[:3]} {AREAS.get(rule[:3], '')}"
+        item.add_marker(pytest.mark.allure_label(area, label_type="feature"))
+        item.add_marker(pytest.mark.allure_label(rule, label_type="story"))
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """Run every coroutine test on asyncio, which the wire is built on."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def run_options(pytestconfig: pytest.Config) -> RunOptions:
+    """What this run was asked to do."""
+    return pytestconfig.stash[OPTIONS]
+
+
+@pytest.fixture(scope="session")
+def cluster_info(pytestconfig: pytest.Config) -> ClusterInfo:
+    """The cluster under test, up and ready; asking for it starts it."""
+    pytestconfig.stash[INFO] = pytestconfig.stash[MEETING].wait()
+    return pytestconfig.stash[INFO]
+
+
+@pytest.fixture
+def solo_info(request: pytest.FixtureRequest, run_options: RunOptions) -> Iterator[ClusterInfo]:
+    """A one-broker cluster of the release under test, with the ``solo`` marker's properties."""
+    properties: dict[str, str] = {}
+    for mark in request.node.iter_markers("solo"):
+        for given in (*mark.args, mark.kwargs):
+            properties.update({key: str(value) for key, value in given.items()})
+    with lifecycle.solo(run_options, properties) as info:
+        yield info
+
+
+@pytest.fixture
+def judge(request: pytest.FixtureRequest) -> Judge:
+    """The judge of this check's rules."""
+    judge = Judge(rules_of(request.node))
+    request.node.stash[JUDGE] = judge
+    return judge
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest, run_options: RunOptions) -> random.Random:
+    """Random choices of this check alone: the same for the same seed, in any order of checks."""
+    return random.Random(f"{run_options.seed} {request.node.nodeid}")
+
+
+@pytest.fixture
+def transcripts(request: pytest.FixtureRequest) -> list[Transcript]:
+    """Transcripts of this check's connections; what is in the list is kept if the check fails."""
+    kept: list[Transcript] = []
+    request.node.stash[TRANSCRIPTS] = kept
+    return kept
+
+
+@pytest.fixture
+async def refusal_of_absent_features(
+    request: pytest.FixtureRequest, cluster_info: ClusterInfo, run_options: RunOptions
+) -> None:
+    """Skip a check only if the profile declares its feature absent and the target refuses it."""
+    ledger = load_ledger(run_options.profile or cluster_info.profile)
+    absent = ledger.absences(run_options.expect_version or cluster_info.version)
+    for name in features_of(request.node):
+        if name in absent:
+            sentence = await features.refusal(cluster_info, absent[name].probe)
+            if sentence:
+                request.node.stash[REFUSED] = f"{absent[name].reason}; seen refusing: {sentence}"
+                pytest.skip(sentence)
+            request.node.user_properties.append((PRESENT, name))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Let no check end green that never put its rules to the test."""
+    result = yield
+    if rules := rules_of(item):
+        judge = item.stash.get(JUDGE, None)
+        silent = judge.unexercised() if judge else rules
+        if silent:
+            raise Vacuous(f"never put to the test: {', '.join(silent)}")
+    return result
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Put what the check observed into its report."""
+    report = yield
+    if rules_of(item):
+        config = item.config
+        info = config.stash.get(INFO, None)
+        conclude(item, call, report, options=config.stash[OPTIONS], info=info)
+    return report
