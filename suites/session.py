@@ -63,7 +63,7 @@ class Controller:
         if not self.options.out:
             return
         out = Path(self.options.out)
-        for name in OWN:
+        for name in (name for name in OWN if name != "pytest.log"):
             (out / name).unlink(missing_ok=True)
         for name in ("allure-results", "transcripts"):
             shutil.rmtree(out / name, ignore_errors=True)

@@ -1,0 +1,5 @@
+"""``python -m shareproof``."""
+
+from shareproof.cli import main
+
+main()

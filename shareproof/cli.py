@@ -1,0 +1,236 @@
+"""The command line: thin, and the same exit codes everywhere.
+
+0 all required rules hold or fail as the ledger says, 1 a rule does not hold, 2 wrong usage,
+3 harness or environment, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+from dataclasses import asdict
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from fixtures.targets import DEFAULT_TARGET, UsageFault, open_target
+from fixtures.targets.doctor import examine
+from reports import html
+from reports.results import read, suite_version
+from reports.verdicts import FAULT, USAGE
+from shareproof import HOUSE
+from shareproof.run import run_broker, show_end
+from spec.requirement import Honesty, Level, Requirement, SpecError, load_requirements
+from spec.verdict import EnvironmentFault
+from suites.inventory import by_rule, read_checks
+from suites.options import RunOptions, checked, new_seed, words
+
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="shareproof",
+    help="Certify implementations of Kafka share groups (KIP-932), rule by rule.",
+    invoke_without_command=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Target = Annotated[str, typer.Option(help="kafka:VERSION or external:HOST:PORT,...")]
+Brokers = Annotated[int, typer.Option(help="Brokers to start: 1 or 3.")]
+Only = Annotated[
+    list[str] | None,
+    typer.Option(help="Area (ACK) or rule (ACK-07); repeatable, or a,b,c."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
+
+
+@app.command()
+def broker(
+    *,
+    target: Target = DEFAULT_TARGET,
+    brokers: Brokers = 3,
+    only: Only = None,
+    level: Annotated[
+        Level, typer.Option(case_sensitive=False, help="Rules from MUST down to this must hold.")
+    ] = Level.SHOULD,
+    seed: Annotated[int | None, typer.Option(help="Repeat the choices of an earlier run.")] = None,
+    out: Annotated[Path, typer.Option(help="Directory for the reports.")] = Path("out"),
+    fast: Annotated[bool, typer.Option("--fast", help="Only the fast subset.")] = False,
+    workers: Annotated[
+        int | None, typer.Option("--workers", "-n", min=0, help="Checks at the same time.")
+    ] = None,
+    expect_version: Annotated[
+        str, typer.Option(help="Judge an external target as this release.")
+    ] = "",
+    profile: Annotated[
+        str, typer.Option(help="Ledger: a shipped name, or a path to a .toml file.")
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Check a broker against the rules and write a report."""
+    options = RunOptions(
+        target=target,
+        brokers=brokers,
+        only=words(only or []),
+        level=level,
+        seed=new_seed() if seed is None else seed,
+        out=str(out.absolute()),
+        fast=fast,
+        expect_version=expect_version,
+        profile=str(Path(profile).absolute()) if profile.endswith(".toml") else profile,
+    )
+    console = Console(stderr=True)
+    console.print(f"seed {options.seed}, target {target}", highlight=False)
+    ended = run_broker(options, workers, console)
+    if as_json and ended.document:
+        typer.echo(json.dumps(ended.document, indent=1, ensure_ascii=False))
+    else:
+        show_end(ended, Console(stderr=as_json))
+        console.print(f"reports in {out}", highlight=False, soft_wrap=True)
+    raise typer.Exit(ended.code)
+
+
+@app.command()
+def up(
+    *,
+    target: Target = DEFAULT_TARGET,
+    brokers: Brokers = 1,
+    prop: Annotated[
+        list[str] | None, typer.Option("--property", help="Broker property KEY=VALUE; repeat.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Start a cluster, print its bootstrap servers, and keep it until Ctrl-C."""
+    cluster = open_target(target, brokers=brokers, properties=_properties(prop or []))
+    ended = threading.Event()
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        ended.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+    try:
+        cluster.start()
+        info = cluster.info
+        typer.echo(info.to_json() if as_json else ",".join(info.bootstrap))
+        sys.stdout.flush()
+        ended.wait()
+    finally:
+        cluster.stop()
+
+
+@app.command()
+def doctor(*, as_json: AsJson = False) -> None:
+    """Say what this machine lacks for a run, and how to get it."""
+    findings = examine()
+    if as_json:
+        typer.echo(json.dumps([asdict(finding) for finding in findings], indent=1))
+    else:
+        table = Table(box=None, show_header=False)
+        for finding in findings:
+            mark = "[green]ok[/]" if finding.ok else "[bold red]no[/]"
+            table.add_row(mark, finding.name, finding.detail)
+            if not finding.ok and finding.remedy:
+                table.add_row("", "", f"[bold]{finding.remedy}[/]")
+        Console().print(table)
+    raise typer.Exit(0 if all(finding.ok for finding in findings) else FAULT)
+
+
+@app.command(name="list")
+def list_rules(
+    *,
+    only: Only = None,
+    level: Annotated[
+        Level, typer.Option(case_sensitive=False, help="From MUST down to this level.")
+    ] = Level.MAY,
+    as_json: AsJson = False,
+) -> None:
+    """List the rules, and which checks reach each."""
+    options = checked(RunOptions(only=words(only or []), level=level))
+    order = list(Level)
+    rules = [
+        rule
+        for rule in load_requirements().values()
+        if options.wants(rule.id) and order.index(rule.level) <= order.index(level)
+    ]
+    checks = by_rule(read_checks(HOUSE / "suites" / "broker"))
+    if as_json:
+        plain = [
+            {**asdict(rule), "area": rule.area, "checks": [c.id for c in checks.get(rule.id, [])]}
+            for rule in rules
+        ]
+        typer.echo(json.dumps(plain, indent=1, ensure_ascii=False))
+        return
+    table = Table("rule", "level", "since", "reached", "text", box=None)
+    for rule in rules:
+        reached = _reached(rule, len(checks.get(rule.id, [])))
+        table.add_row(rule.id, rule.level.value, rule.since, reached, rule.text)
+    Console().print(table)
+
+
+@app.command()
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Directories of finished runs.")],
+) -> None:
+    """Render the page of finished runs again, from their results.json."""
+    for run in runs:
+        try:
+            document = read(run)
+        except ValueError as error:
+            raise UsageFault(str(error)) from None
+        typer.echo(html.write(run if run.is_dir() else run.parent, document))
+
+
+@app.callback()
+def _shareproof(
+    context: typer.Context,
+    *,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Certify implementations of Kafka share groups (KIP-932), rule by rule."""
+    if version:
+        typer.echo(f"shareproof {suite_version()}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), err=True)
+        raise typer.Exit(USAGE)
+
+
+def _reached(rule: Requirement, checks: int) -> str:
+    if rule.honesty is Honesty.UNTESTED:
+        return "untested"
+    return f"{checks} check{'' if checks == 1 else 's'}"
+
+
+def _properties(given: list[str]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in given]
+    for key, equals, _ in pairs:
+        if not key or not equals:
+            raise UsageFault(f"--property {key}: give KEY=VALUE.")
+    return {key: value for key, _, value in pairs}
+
+
+def _end(code: int, sentence: str) -> NoReturn:
+    print(f"shareproof: {sentence}", file=sys.stderr)
+    raise SystemExit(code)
+
+
+def main() -> NoReturn:
+    """Run the command line; every failure is one sentence on standard error and an exit code."""
+    try:
+        code = app(standalone_mode=False)
+    except typer.TyperException as error:
+        _end(USAGE, str(getattr(error, "format_message", error.__str__)()))
+    except (UsageFault, SpecError) as fault:
+        _end(USAGE, str(fault))
+    except EnvironmentFault as fault:
+        _end(FAULT, str(fault))
+    except (typer.Abort, KeyboardInterrupt):
+        _end(INTERRUPTED, "interrupted")
+    raise SystemExit(code or 0)
