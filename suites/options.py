@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fixtures.targets import DEFAULT_TARGET
-from fixtures.targets.names import KafkaName, UsageFault, parse_target
+from fixtures.targets.names import KafkaName, UsageFault, innermost, parse_target
 from spec import profile as profiles
 from spec import requirement as requirements
 from spec.profile import Profile
@@ -39,12 +39,12 @@ class RunOptions:
     @property
     def external(self) -> bool:
         """Whether the target is somebody else's, so that it cannot be started or reconfigured."""
-        return not isinstance(parse_target(self.target), KafkaName)
+        return not isinstance(innermost(self.target), KafkaName)
 
     @property
     def version(self) -> str:
         """The release under test as far as it is known before the target is up."""
-        named = parse_target(self.target)
+        named = innermost(self.target)
         return self.expect_version or (named.version if isinstance(named, KafkaName) else "")
 
     def selected(self) -> dict[str, Requirement]:

@@ -29,4 +29,6 @@ async def share(
     transcripts.append(transcript)
     async with Cluster(cluster_info, schemas=schemas, transcript=transcript, rng=rng) as cluster:
         await cluster.any()
-        yield Share(cluster, rng)
+        world = Share(cluster, rng)
+        yield world
+        await world.disband()

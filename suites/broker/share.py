@@ -8,6 +8,7 @@ outcome never depends on who ran before. Nothing here judges; a set-up that does
 from __future__ import annotations
 
 import base64
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -16,6 +17,7 @@ from typing import Any
 from fixtures.clients.admin import Admin, ShareOffset
 from fixtures.clients.cluster import WITHIN, Cluster, Topic, attempts, eventually
 from fixtures.clients.member import CLOSE, Ack, Answer, Member, Part, Session, Where
+from fixtures.wire.connection import CallFailed
 from spec.verdict import Undecided
 
 NOT_FOR = 1.0
@@ -148,9 +150,7 @@ class Queue:
         ``join=False`` saves the heartbeats of a second one (KIP-932 §Heartbeat and session:
         fetching does not depend on membership).
         """
-        member = Member(self.share.cluster, self.group, self.share.member_id())
-        if join:
-            await member.join(self.topic)
+        member = await self.share.member(self.group, *([self.topic] if join else []))
         session = await member.session(self.topic.leaders[partition])
         return Consumer(member, session, (self.topic, partition))
 
@@ -178,6 +178,21 @@ class Share:
         self.cluster = cluster
         self.rng = rng
         self.admin = Admin(cluster)
+        self._joined: list[Member] = []
+
+    async def member(self, group: str, *topics: Topic) -> Member:
+        """Return a new member, joined to its group if there are topics to subscribe to."""
+        member = Member(self.cluster, group, self.member_id())
+        if topics:
+            self._joined.append(member)
+            await member.join(*topics)
+        return member
+
+    async def disband(self) -> None:
+        """Let the members leave, so that a group left behind can be deleted at once."""
+        for member in self._joined:
+            with contextlib.suppress(CallFailed, Undecided):
+                await member.leave()
 
     def member_id(self) -> str:
         """Return a member id that nobody else uses: a UUID as Kafka's clients write theirs.
