@@ -107,7 +107,8 @@ class Host:
         self._end.set()
         if self._thread.is_alive():
             self._thread.join(timeout=LAST_WAIT)
-        self._target.stop()
+        if self.meeting.wanted:
+            self._target.stop()
         shutil.rmtree(self.meeting.folder, ignore_errors=True)
 
     def _serve(self) -> None:

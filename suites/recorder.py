@@ -73,7 +73,7 @@ class Recorder:
         rules = self._rules_of(report.nodeid)
         self.seen.setdefault(report.nodeid, []).extend(broken(report.nodeid, rules, sentence))
         if not rules:
-            self.ordinary_failures += 1
+            self.faults.append(sentence)
 
     def _rules_of(self, nodeid: str) -> tuple[str, ...]:
         plain = nodeid.split("[", 1)[0]

@@ -1,0 +1,100 @@
+"""The ledger: what is read, what is refused, and which entries speak for a version."""
+
+from __future__ import annotations
+
+import pytest
+
+from spec.profile import check_profile, covers, load_profile, parse_profile
+from spec.requirement import SpecError, load_requirements
+from spec.verdict import Verdict
+
+GOOD = """
+[profile]
+name = "p"
+
+[[absent]]
+feature = "renew"
+versions = "<4.2"
+probe = "renew"
+reason = "came with 4.2"
+
+[[expected]]
+requirement = "ACK-01"
+verdict = "fail"
+versions = ">=4.1,<4.3"
+match = "redelivered .* times"
+reason = "known"
+bug = "KAFKA-1"
+expires = 2027-01-31
+"""
+
+
+def test_shipped_profile_is_sound() -> None:
+    """The profile of Apache Kafka loads, and expects things of live rules only."""
+    profile = load_profile("apache-kafka")
+
+    assert profile.name == "apache-kafka"
+    assert check_profile(profile, load_requirements()) == []
+
+
+def test_entries_are_read() -> None:
+    """Absences and expectations arrive as values."""
+    profile = parse_profile(GOOD, "p.toml")
+
+    assert profile.absent[0].probe == "renew"
+    assert profile.expected[0].verdict is Verdict.FAIL
+    assert profile.expected[0].explains(Verdict.FAIL, "was redelivered 6 times")
+    assert not profile.expected[0].explains(Verdict.UNKNOWN, "was redelivered 6 times")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ('name = "p"', "", "no name"),
+        ('verdict = "fail"', 'verdict = "error"', "verdict must be one of"),
+        ('match = "redelivered .* times"', 'match = "("', "regular expression"),
+        ('match = "redelivered .* times"', "", "match is missing"),
+        ("expires = 2027-01-31", 'expires = "soon"', "expires must be a date"),
+        ("expires = 2027-01-31", "expires = 2027-01-31\nowner = 1", "unknown keys"),
+        ('versions = "<4.2"', 'versions = "old"', "no version range"),
+        ('probe = "renew"', "", "probe is missing"),
+        ("[[absent]]", "[[missing]]", "unknown tables"),
+        ("[profile]", "[profile", "p.toml"),
+        ('bug = "KAFKA-1"', "bug = 1", "must be a string"),
+        (GOOD, GOOD + GOOD.split("\n\n")[1], "two entries"),
+    ],
+)
+def test_malformed_ledger_is_refused(old: str, new: str, complaint: str) -> None:
+    """A mistake in the ledger is an error that names the entry, never an ignored line."""
+    with pytest.raises(SpecError, match=complaint):
+        parse_profile(GOOD.replace(old, new), "p.toml")
+
+
+def test_unknown_profile_names_the_shipped_ones() -> None:
+    """Asking for a profile that does not exist says which do."""
+    with pytest.raises(SpecError, match="apache-kafka"):
+        load_profile("other")
+
+
+@pytest.mark.parametrize(
+    ("versions", "version", "inside"),
+    [
+        ("", "", True),
+        ("", "4.4.0", True),
+        ("<4.2", "4.1.2", True),
+        ("<4.2", "4.2.0", False),
+        (">=4.1,<4.3", "4.2.1", True),
+        (">=4.4", "4.4", True),
+        (">=4.4", "", False),
+        (">=4.4", "4.4.0-rc1", False),
+        (">=4.4", "trunk", False),
+    ],
+)
+def test_ranges_cover_versions(versions: str, version: str, inside: bool) -> None:
+    """A range holds versions as packaging orders them, and never a version nobody knows."""
+    assert covers(versions, version) is inside
+
+
+def test_entry_for_a_dead_rule_is_found() -> None:
+    """An expectation of a rule that does not exist is a problem of the ledger."""
+    assert "ACK-01" in check_profile(parse_profile(GOOD, "p.toml"), {})[0]

@@ -1,0 +1,159 @@
+"""What a run writes for machines and for people."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from reports import console, html
+from reports.results import SCHEMA_FILE, Run, Subject, Timing, build, read, write
+from reports.verdicts import settle
+from spec.profile import Expected, Profile
+from spec.requirement import Honesty, Level, Requirement
+from spec.verdict import Observation, Verdict
+
+HOSTILE = "<script>alert('1')</script>[red]{{ 7*7 }}"
+
+
+def document(text: str = "A rule.") -> dict[str, Any]:
+    """Return results in which everything says ``text``."""
+    rule = Requirement(
+        id="ACK-01",
+        level=Level.MUST,
+        text=text,
+        source=(text,),
+        since="4.1",
+        honesty=Honesty.STOCHASTIC,
+    )
+    entry = Expected(
+        requirement="ACK-01",
+        verdict=Verdict.FAIL,
+        versions="",
+        match="nothing",
+        reason=text,
+        bug=text,
+        expires=date(2027, 1, 1),
+    )
+    seen = Observation(
+        requirement="ACK-01",
+        check=f"suites/broker/test_x.py::test_{text}",
+        verdict=Verdict.FAIL,
+        reason=text,
+        evidence={text: 1},
+        witness=(text,),
+    )
+    untested = Requirement(
+        id="ACK-02",
+        level=Level.MAY,
+        text=text,
+        source=(text,),
+        since="4.1",
+        honesty=Honesty.UNTESTED,
+        why=text,
+    )
+    judged = settle(
+        {"ACK-01": rule, "ACK-02": untested},
+        [seen],
+        profile=Profile(name="p", expected=(entry,)),
+        version="4.4.0",
+        today=date(2026, 1, 1),
+    )
+    return build(
+        run(text),
+        Subject(name=text, version=text, profile=text, brokers=3, properties={text: text}),
+        judged,
+        problems=[text],
+        later=["ACK-09"],
+        reproduce=lambda id_: f"shareproof broker --only {id_} {text}",
+        transcript=lambda _: f"transcripts/{text}.txt",
+    )
+
+
+def run(text: str) -> Run:
+    """Return a run's facts."""
+    timing = Timing(
+        total=3.0,
+        cluster_start=1.0,
+        before_checks=1.5,
+        checks=1.0,
+        work=2.0,
+        by_check={text: 2.0},
+    )
+    return Run(
+        started="2026-01-01T00:00:00+00:00",
+        seed=7,
+        command=("shareproof", text),
+        exit_code=1,
+        partial=True,
+        faults=(text,),
+        level=Level.SHOULD,
+        only=("ACK",),
+        fast=False,
+        versions={"shareproof": text},
+        timing=timing,
+    )
+
+
+def test_results_follow_the_shipped_schema() -> None:
+    """What the writer writes is what the JSON Schema describes."""
+    schema = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+
+    jsonschema.validate(document(), schema, cls=jsonschema.Draft202012Validator)
+
+
+def test_results_survive_the_disk(tmp_path: Path) -> None:
+    """Results are read back as they were written; run.json has the seed and the command."""
+    write(tmp_path, document())
+
+    assert read(tmp_path) == document()
+    facts = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
+    assert (facts["seed"], facts["command"]) == (7, ["shareproof", "A rule."])
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 2}'])
+def test_foreign_results_are_refused(tmp_path: Path, text: str) -> None:
+    """Anything but results of the known schema is refused in one sentence."""
+    (tmp_path / "results.json").write_text(text, encoding="utf-8")
+
+    with pytest.raises(ValueError, match=r"results\.json: not"):
+        read(tmp_path)
+
+
+def test_page_escapes_everything_hostile() -> None:
+    """No text of a target, a check or a ledger becomes markup of the page."""
+    page = html.render(document(HOSTILE))
+
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert" in page
+    assert "49" not in page.split("</style>")[1].split("<script>")[0]
+
+
+def test_page_needs_nothing_beside_it() -> None:
+    """The page loads nothing from anywhere."""
+    page = html.render(document())
+
+    assert "http" not in page.replace("http-equiv", "")
+    assert "src=" not in page
+    assert "A rule." in page
+
+
+def test_summary_prints_the_unexpected_only() -> None:
+    """The console names what nobody foresaw, with reason, witness and command, and the counts."""
+    text = console.render_text(document("twice"))
+
+    assert "fail ACK-01 MUST twice" in text
+    assert "$ shareproof broker --only ACK-01" in text
+    assert "ACK-02" not in text
+    assert "1 fail, 1 untested" in text
+    assert "partial run" in text
+
+
+def test_summary_takes_hostile_text_literally() -> None:
+    """Markup in somebody's text is text."""
+    assert HOSTILE in console.render_text(document(HOSTILE))
