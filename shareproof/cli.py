@@ -198,7 +198,7 @@ def _shareproof(
         typer.echo(f"shareproof {suite_version()}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help(), err=True)
+        typer.echo(context.get_help())
         raise typer.Exit(USAGE)
 
 
