@@ -1,0 +1,344 @@
+"""The targets' pure parts and their faults: names, properties, ports, cache, logs."""
+
+from __future__ import annotations
+
+import http.server
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+from fixtures.targets import DEFAULT_TARGET, ClusterInfo, UsageFault, open_target
+from fixtures.targets.cache import staged
+from fixtures.targets.config import Ports, cluster_properties, node_properties, render
+from fixtures.targets.doctor import examine
+from fixtures.targets.external import closest_line
+from fixtures.targets.java import find_java, parse_major
+from fixtures.targets.logs import last_error
+from fixtures.targets.maven import is_complete, kafka_release, store
+from fixtures.targets.names import parse_target, release_line
+from fixtures.targets.ports import free_ports
+from spec.verdict import EnvironmentFault
+
+# --- names -----------------------------------------------------------------------------------
+
+
+def test_external_names_hold_addresses() -> None:
+    """An external target names one or more brokers, IPv6 hosts in brackets."""
+    target = open_target("external:kafka.example:9092,[::1]:9093")
+
+    assert target.name == "external:kafka.example:9092,[::1]:9093"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "kafka", "kafka:", "kafka:4.4", "kafka:latest", "external:", "external:host",
+     "external:host:0", "external:host:70000", "external:a:1,,b:2", "zookeeper:1"],
+)  # fmt: skip
+def test_bad_names_are_usage_faults_in_one_line(name: str) -> None:
+    """A name of no known form is the caller's fault, explained in one line."""
+    with pytest.raises(UsageFault) as fault:
+        parse_target(name)
+
+    assert "\n" not in str(fault.value)
+
+
+def test_releases_without_share_groups_are_refused() -> None:
+    """Kafka before 4.0 has no share groups to test."""
+    with pytest.raises(UsageFault, match=r"begin with 4\.0"):
+        parse_target("kafka:3.9.1")
+
+
+def test_other_peoples_brokers_take_no_properties() -> None:
+    """Broker properties for a cluster that is not ours are a mistake, not ignored."""
+    with pytest.raises(UsageFault, match="not ours to configure"):
+        open_target("external:host:9092", properties={"a": "b"})
+
+
+@pytest.mark.parametrize("brokers", [0, 2, 4])
+def test_only_one_or_three_brokers(brokers: int) -> None:
+    """Two combined controllers lose their quorum with either, so there are one or three."""
+    with pytest.raises(UsageFault, match="1 or 3"):
+        open_target(DEFAULT_TARGET, brokers=brokers)
+
+
+def test_cluster_info_survives_json() -> None:
+    """What a worker reads is what the command line wrote."""
+    info = ClusterInfo(
+        name="kafka:4.4.0",
+        version="4.4.0",
+        profile="apache-kafka",
+        bootstrap=("127.0.0.1:1", "127.0.0.1:2"),
+        schema_jar="/x.jar",
+        prefix="sp-",
+        properties={"a": "ü"},
+    )
+
+    assert info == ClusterInfo.from_json(info.to_json())
+
+
+# --- properties ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("brokers", "in_sync"), [(1, "1"), (3, "2")])
+def test_state_topic_is_on_all_brokers(brokers: int, in_sync: str) -> None:
+    """The share-state topic has a replica on every broker and stays writable without one."""
+    properties = cluster_properties("4.4.0", brokers, {})
+
+    assert str(brokers) == properties["share.coordinator.state.topic.replication.factor"]
+    assert in_sync == properties["share.coordinator.state.topic.min.isr"]
+
+
+@pytest.mark.parametrize(
+    ("version", "unstable", "interval"),
+    [("4.0.2", True, False), ("4.1.2", False, False), ("4.2.1", False, False),
+     ("4.3.1", False, True), ("4.4.0", False, True)],
+)  # fmt: skip
+def test_each_release_gets_only_keys_it_has(version: str, unstable: bool, interval: bool) -> None:
+    """Early access needs switches, later releases an assignment interval, others neither."""
+    properties = cluster_properties(version, 1, {})
+
+    assert unstable == ("unstable.api.versions.enable" in properties)
+    assert interval == ("group.share.assignment.interval.ms" in properties)
+
+
+def test_the_callers_wishes_win() -> None:
+    """A property that the caller gives replaces ours."""
+    key = "group.share.min.record.lock.duration.ms"
+
+    assert cluster_properties("4.4.0", 1, {key: "5000"})[key] == "5000"
+
+
+def test_nodes_share_the_voters_and_nothing_else() -> None:
+    """Every broker votes with the same three controllers on listeners of its own."""
+    ports = [Ports(client=i, internal=i + 1, controller=i + 2) for i in (10, 20, 30)]
+    first, second = (node_properties(node, ports, Path("/d")) for node in (1, 2))
+
+    assert first["controller.quorum.voters"] == "1@127.0.0.1:12,2@127.0.0.1:22,3@127.0.0.1:32"
+    assert first["controller.quorum.voters"] == second["controller.quorum.voters"]
+    assert first["listeners"].startswith("CLIENT://127.0.0.1:10,INTERNAL://127.0.0.1:11,")
+    assert second["listeners"].startswith("CLIENT://127.0.0.1:20,")
+
+
+def test_properties_files_escape_what_java_reads_specially() -> None:
+    """A value with a backslash, a line end or a letter beyond ASCII arrives unchanged."""
+    assert render({"a b": "x=\\y\nü"}) == "a\\ b=x\\=\\\\y\\n\\u00fc\n"
+
+
+def test_release_lines() -> None:
+    """The line of a release is its first two numbers, whatever follows."""
+    assert release_line("4.3.1") == (4, 3)
+    assert release_line("4.4.0-rc1") == (4, 4)
+
+
+# --- ports -----------------------------------------------------------------------------------
+
+
+def test_ports_are_distinct_and_below_the_ephemeral_range() -> None:
+    """Nine ports for three brokers collide neither with each other nor with clients' ports."""
+    ports = free_ports(9)
+
+    assert len(set(ports)) == 9
+    assert max(ports) < 32768
+
+
+def test_a_full_port_range_is_an_environment_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With every port of the range in use the fault says so, and how to choose others."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        monkeypatch.setenv("SHAREPROOF_PORTS", f"{port}-{port}")
+
+        with pytest.raises(EnvironmentFault, match="SHAREPROOF_PORTS=LOW-HIGH"):
+            free_ports(1)
+
+
+@pytest.mark.parametrize("text", ["x", "20000", "30000-20000", "0-5", "1-70000"])
+def test_a_bad_port_range_is_a_usage_fault(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """A port range that is none is the caller's mistake."""
+    monkeypatch.setenv("SHAREPROOF_PORTS", text)
+
+    with pytest.raises(UsageFault, match="LOW-HIGH"):
+        free_ports(1)
+
+
+# --- cache and registry ----------------------------------------------------------------------
+
+
+def test_a_stored_release_is_complete_until_a_jar_shrinks(tmp_path: Path) -> None:
+    """The manifest knows the jars' sizes, so a damaged cache is noticed and not run."""
+    jar = tmp_path / "a.jar"
+    jar.write_bytes(b"12345")
+    home = tmp_path / "kafka-0"
+    store(home, [jar])
+
+    assert is_complete(home)
+
+    (home / "jars" / "a.jar").unlink()
+    (home / "jars" / "a.jar").write_bytes(b"1234")
+
+    assert not is_complete(home)
+
+
+def test_a_failed_build_leaves_the_old_directory(tmp_path: Path) -> None:
+    """What was whole stays in place when its replacement fails, and no remains are left."""
+    final = tmp_path / "x"
+    final.mkdir()
+    (final / "old").touch()
+
+    def build() -> None:
+        with staged(final) as staging:
+            (staging / "new").touch()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        build()
+
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+    assert (final / "old").exists()
+
+
+def test_an_unwritable_cache_is_an_environment_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cache that cannot be made is a fault that names the variable to set."""
+    blocker = tmp_path / "file"
+    blocker.touch()
+    monkeypatch.setenv("SHAREPROOF_CACHE", str(blocker / "cache"))
+
+    with pytest.raises(EnvironmentFault, match="set SHAREPROOF_CACHE"):
+        kafka_release("4.4.0")
+
+
+@pytest.fixture
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache with nothing in it, and no proxy between us and a registry on loopback."""
+    monkeypatch.setenv("SHAREPROOF_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+class _ListsReleases(http.server.BaseHTTPRequestHandler):
+    """A registry that lists releases of Kafka and has none of them."""
+
+    def do_GET(self) -> None:
+        listing = self.path.endswith("maven-metadata.xml")
+        versions = "<version>4.3.1</version><version>4.4.0</version>"
+        body = f"<metadata><versioning><versions>{versions}</versions></versioning></metadata>"
+        self.send_response(200 if listing else 404)
+        self.end_headers()
+        self.wfile.write(body.encode() if listing else b"")
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.mark.usefixtures("empty_cache")
+def test_an_unknown_release_is_named_with_the_known_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A release that the registry does not have is a fault that lists some that it has."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _ListsReleases) as registry:
+        threading.Thread(target=registry.serve_forever, args=(0.02,)).start()
+        monkeypatch.setenv(
+            "SHAREPROOF_MAVEN_REPOSITORY", f"http://127.0.0.1:{registry.server_port}"
+        )
+        try:
+            with pytest.raises(EnvironmentFault, match=r"Kafka 9\.9\.9 was not found.*4\.4\.0"):
+                kafka_release("9.9.9")
+        finally:
+            registry.shutdown()
+
+
+@pytest.mark.usefixtures("empty_cache")
+def test_an_unreachable_registry_is_an_environment_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a registry the first use says what cannot be reached and what to do."""
+    monkeypatch.setenv("SHAREPROOF_MAVEN_REPOSITORY", f"http://127.0.0.1:{free_ports(1)[0]}")
+
+    with pytest.raises(EnvironmentFault, match="registry cannot be reached"):
+        kafka_release("4.4.0")
+
+
+# --- Java and the machine --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "major"),
+    [('openjdk version "17.0.15" 2025-04-15', 17), ('java version "1.8.0_402"', 8),
+     ('openjdk version "25" 2025-09-16', 25), ("bash: java: not found", None)],
+)  # fmt: skip
+def test_java_versions(text: str, major: int | None) -> None:
+    """Java's version is read in its old and in its new form."""
+    assert major == parse_major(text)
+
+
+def test_a_missing_java_is_an_environment_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without Java the fault says which version to install."""
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "")
+
+    with pytest.raises(EnvironmentFault, match=r"No Java was found: install .* 17"):
+        find_java()
+
+
+def test_an_old_java_is_an_environment_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Java before 17 is refused before a broker fails on it."""
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+
+    with pytest.raises(EnvironmentFault, match="is Java 11, and Kafka 4 needs 17"):
+        find_java()
+
+
+def test_the_doctor_reports_what_fails_and_goes_on() -> None:
+    """One failed check gives its remedy and does not hide the next."""
+
+    def broken() -> str:
+        raise EnvironmentFault("nothing there")
+
+    first, second = examine([("a", broken, "do this"), ("b", lambda: "fine", "")])
+
+    assert (first.ok, first.detail, first.remedy) == (False, "nothing there", "do this")
+    assert (second.ok, second.detail) == (True, "fine")
+
+
+# --- logs and features -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("log", "sentence"),
+    [
+        ("", None),
+        ("2026-01-01T00:00:00,000 WARN all is well (kafka.X)", None),
+        ("2026-01-01T00:00:00,000 ERROR it broke (kafka.X)", "it broke"),
+        (
+            "2026-01-01T00:00:00,000 ERROR Exiting Kafka due to fatal exception (kafka.Kafka$)\n"
+            "org.apache.kafka.common.KafkaException: outer\n"
+            "\tat kafka.X.y(X.scala:1)\n"
+            "Caused by: java.net.BindException: Address already in use\n"
+            "\tat java.base/sun.nio.ch.Net.bind0(Native Method)\n"
+            "2026-01-01T00:00:00,001 WARN shutting down (kafka.X)\n",
+            "Address already in use",
+        ),
+    ],
+)
+def test_the_last_error_is_its_root_cause(log: str, sentence: str | None) -> None:
+    """A dead broker is explained by the root cause of its last error."""
+    assert sentence == last_error(log)
+
+
+@pytest.mark.parametrize(
+    ("features", "share_fetch", "line"),
+    [({"metadata.version": 25}, (0, 0), "4.0"), ({"metadata.version": 27}, (1, 1), "4.1"),
+     ({"metadata.version": 28}, (1, 2), "4.2"), ({"metadata.version": 30}, (1, 2), "4.3"),
+     ({"metadata.version": 33}, (1, 2), "4.4"), ({"metadata.version": 99}, (1, 2), "4.4"),
+     ({"metadata.version": 21}, None, ""), ({}, (1, 1), "4.1"), ({}, (1, 2), "4.2"),
+     ({}, None, "")],
+)  # fmt: skip
+def test_the_closest_release_line(
+    features: dict[str, int], share_fetch: tuple[int, int] | None, line: str
+) -> None:
+    """A cluster of unknown version shows its line by what it supports."""
+    assert line == closest_line(features, share_fetch)
