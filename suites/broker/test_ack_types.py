@@ -4,24 +4,129 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.clients.member import accept
+from fixtures.clients.member import AckType, accept, gap, reject, release
+from suites.broker.acking import judge_final, judge_held, next_catch, pinned, result, singly
 from suites.broker.share import Share
 from suites.judge import Judge
+
+
+async def judge_final_type(share: Share, judge: Judge, rule: str, kind: AckType) -> None:
+    """Settle a random half of a batch with a type; demand that it never comes back."""
+    world = await pinned(share, share.rng.randint(6, 20))
+    chosen = sorted(share.rng.sample(world.offsets, world.count // 2))
+
+    part = await world.consumer.ack(*singly(chosen, kind))
+
+    judge.equal(rule, "NONE", result(part), f"result of {kind.name} of {chosen}")
+    await judge_final(judge, rule, world.queue, world.consumer, chosen)
 
 
 @pytest.mark.requirement("ACK-01")
 @pytest.mark.fast
 async def test_accepted_record_never_comes_back(share: Share, judge: Judge) -> None:
     """ACK-01: A record whose ACCEPT was answered without error is never delivered again."""
-    queue = await share.queue(records=share.rng.randint(5, 20))
+    await judge_final_type(share, judge, "ACK-01", AckType.ACCEPT)
+
+
+@pytest.mark.requirement("ACK-03")
+@pytest.mark.fast
+async def test_gap_is_final(share: Share, judge: Judge) -> None:
+    """ACK-03: An offset acknowledged as GAP is settled for good."""
+    await judge_final_type(share, judge, "ACK-03", AckType.GAP)
+
+
+@pytest.mark.requirement("ACK-07")
+@pytest.mark.fast
+async def test_reject_is_final(share: Share, judge: Judge) -> None:
+    """ACK-07: A rejected record is never delivered again."""
+    await judge_final_type(share, judge, "ACK-07", AckType.REJECT)
+
+
+@pytest.mark.requirement("ACK-02")
+@pytest.mark.fast
+async def test_released_record_comes_again_counted_once_more(share: Share, judge: Judge) -> None:
+    """ACK-02: A released record is delivered again at once, its delivery count one higher."""
+    world = await pinned(share, 10)
+    same, other = sorted(share.rng.sample(world.offsets, 2))
+
+    part = await world.consumer.ack(release(same))
+    judge.equal("ACK-02", "NONE", result(part), "result of the release")
+    again = await next_catch(world.queue, world.consumer)
+    judge.equal("ACK-02", {same: 2}, again.counts, "delivered again to the same member")
+
+    # The lock lasts 30 s and next_catch gives up after 20 s, so this came by the release alone.
+    part = await world.consumer.ack(*singly(sorted([same, other]), AckType.RELEASE))
+    judge.equal("ACK-02", "NONE", result(part), "result of the second release")
+    stranger = await world.queue.consumer(join=False)
+    taken = await next_catch(world.queue, stranger)
+    judge.equal("ACK-02", {same: 3, other: 2}, taken.counts, "delivered again to another member")
+    judge.saw("ACK-02", redeliveries=3)
+
+
+@pytest.mark.requirement("ACK-08")
+@pytest.mark.fast
+async def test_part_of_a_batch_leaves_the_rest_acquired(share: Share, judge: Judge) -> None:
+    """ACK-08: Acknowledging some records of a batch leaves the others acquired by their member."""
+    world = await pinned(share, 12)
+    first = share.rng.randint(2, 6)
+    settled = range(first, first + 3)
+    rest = [offset for offset in world.offsets if offset not in settled]
+
+    part = await world.consumer.ack(accept(settled[0], settled[-1]))
+    judge.equal("ACK-08", "NONE", result(part), "result for a part of the batch")
+    stranger = await world.queue.consumer(join=False)
+    free = await next_catch(world.queue, stranger)
+    judge.equal("ACK-08", {}, free.counts, "records of the batch that another member could get")
+    part = await world.consumer.ack(*singly(rest[1:], AckType.RELEASE))
+    judge.equal("ACK-08", "NONE", result(part), "result of releasing the rest later")
+    freed = await next_catch(world.queue, stranger)
+    expected = dict.fromkeys(rest[1:], 2)
+    judge.equal("ACK-08", expected, freed.counts, "the released rest with its delivery counts")
+    await judge_held(judge, "ACK-08", world.consumer, rest[:1], "the others were settled")
+
+
+@pytest.mark.requirement("ACK-09")
+@pytest.mark.fast
+async def test_start_offset_follows_settled_records(share: Share, judge: Judge) -> None:
+    """ACK-09: The start offset moves to the first record that is not settled, and no further."""
+    queue = await share.queue(12)
     consumer = await queue.consumer()
-    held = await consumer.acquire(5)
+    await consumer.acquire(12)
 
-    part = await consumer.ack(*(accept(offset) for offset in held.offsets))
-    sentinel = await queue.produce(1)
-    after = await consumer.drain(until=sentinel)
+    # Offsets 3 (released) and 6 (acquired) are the obstacles, 9 and more stay to force writes:
+    # a broker may write the start offset with the next state change only (KIP-932 §Managing
+    # durable share-partition state lets it choose when).
+    part = await consumer.ack(
+        accept(0), gap(1), reject(2), release(3), reject(4), accept(5), accept(7, 8)
+    )
+    judge.equal("ACK-09", "NONE", result(part), "result of the acknowledgements")
+    await consumer.acked(accept(9))
+    judge.equal("ACK-09", 3, await queue.spso(3), "start offset below a released record")
 
-    judge.equal("ACK-01", 0, part.ack_error, "error of the acknowledgement")
-    again = sorted(held.counts.keys() & after.counts.keys())
-    judge.equal("ACK-01", [], again, "accepted offsets that were delivered again")
-    judge.saw("ACK-01", accepted=len(held.counts))
+    again = await consumer.acquire(1)
+    judge.equal("ACK-09", {3: 2}, again.counts, "the record at the start offset")
+    await consumer.acked(accept(3))
+    await consumer.acked(accept(10))
+    judge.equal("ACK-09", 6, await queue.spso(6), "start offset below an acquired record")
+
+    await consumer.acked(reject(6))
+    await consumer.acked(release(11))
+    judge.equal("ACK-09", 11, await queue.spso(11), "start offset when all below 11 is settled")
+
+
+@pytest.mark.requirement("ACK-10")
+async def test_groups_do_not_share_acknowledgements(share: Share, judge: Judge) -> None:
+    """ACK-10: Acknowledgements in one group change nothing in another group."""
+    queue = await share.queue(8)
+    sibling = await share.sibling(queue)
+    ours, theirs = await queue.consumer(), await sibling.consumer()
+    await ours.acquire(8)
+    await ours.acked(accept(0, 2), release(3, 4), reject(5, 6))
+
+    seen = await next_catch(sibling, theirs)
+    judge.equal("ACK-10", dict.fromkeys(range(8), 1), seen.counts, "records of the other group")
+    part = await theirs.ack(release(0, 7))
+    judge.equal("ACK-10", "NONE", result(part), "result of the other group's release")
+    mine = await next_catch(queue, ours)
+    mine.counts.pop(8, None)  # the other group's sentinel is a record like any other here
+    judge.equal("ACK-10", {3: 2, 4: 2}, mine.counts, "records that come again in the first group")

@@ -1,0 +1,97 @@
+"""What the checks of acknowledgements share: reading a result, and proving what it did or did not do.
+
+An answer without error is evidence only for an offset at or above the start offset, because below it
+a broker says NONE to anything. Checks that need such evidence therefore keep their first record, the
+pin, unsettled: the start offset cannot pass it, so everything above is judged by its state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from fixtures.clients.member import Ack, Answer, Part, accept
+from fixtures.wire.errors import error_name
+from suites.broker.share import Catch, Consumer, Queue, Share
+from suites.judge import Judge
+
+LEFT_OUT = "no answer for the partition"
+
+
+def result(part: Part | None) -> str:
+    """Return the name of a partition's acknowledge error, or that the answer leaves it out."""
+    if part is None or (part.partition < 0 and not part.ack_error):
+        return LEFT_OUT
+    return error_name(part.ack_error)
+
+
+def result_in(answer: Answer, consumer: Consumer) -> str:
+    """Return the result that an answer has for the consumer's partition."""
+    topic, partition = consumer.where
+    return error_name(answer.error) if answer.error else result(answer.part(topic.id, partition))
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """A consumer that holds all records of a queue, from the pin at offset 0 on."""
+
+    queue: Queue
+    consumer: Consumer
+    count: int
+
+    @property
+    def offsets(self) -> range:
+        """The offsets held, the pin left out."""
+        return range(1, self.count)
+
+
+async def pinned(share: Share, count: int, **options: Any) -> Pinned:
+    """Return a consumer that has acquired ``count`` records of a new queue."""
+    queue = await share.queue(count, **options)
+    consumer = await queue.consumer()
+    await consumer.acquire(count)
+    return Pinned(queue, consumer, count)
+
+
+async def judge_held(
+    judge: Judge, rule: str, consumer: Consumer, offsets: Collection[int], after: str
+) -> None:
+    """Demand that the consumer still holds each offset: it can accept them, one by one.
+
+    The pin must be unsettled. A record that had been settled or made available would be refused.
+    """
+    part = await consumer.ack(*(accept(offset) for offset in offsets))
+    judge.equal(rule, "NONE", result(part), f"accepting what is still held after {after}")
+    judge.saw(rule, still_held=len(offsets))
+
+
+async def next_catch(queue: Queue, consumer: Consumer) -> Catch:
+    """Produce a sentinel and return all that the consumer acquires up to it, without it."""
+    sentinel = await queue.produce(1)
+    catch = await consumer.drain(until=sentinel)
+    catch.counts.pop(sentinel)
+    return catch
+
+
+async def judge_final(
+    judge: Judge, rule: str, queue: Queue, consumer: Consumer, offsets: Iterable[int]
+) -> None:
+    """Demand that none of the offsets is delivered again, to this consumer or to a new one.
+
+    Whatever this consumer leaves is released by closing its session, so that the new one would get
+    anything that is not settled for good.
+    """
+    settled = set(offsets)
+    again = settled & (await next_catch(queue, consumer)).counts.keys()
+    judge.equal(rule, [], sorted(again), "settled offsets delivered to the same member")
+    await consumer.close()
+    stranger = await queue.consumer(join=False)
+    again = settled & (await next_catch(queue, stranger)).counts.keys()
+    judge.equal(rule, [], sorted(again), "settled offsets delivered to another member")
+    judge.saw(rule, settled=len(settled))
+
+
+def singly(offsets: Iterable[int], kind: int) -> list[Ack]:
+    """Return one batch for each offset."""
+    return [Ack(offset, offset, (kind,)) for offset in offsets]

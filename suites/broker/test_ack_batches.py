@@ -1,0 +1,179 @@
+"""Acknowledgement batches that are malformed: each is refused and settles nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.member import Ack, accept, reject, release
+from fixtures.wire.codec import Raw
+from fixtures.wire.connection import CallFailed
+from suites.broker.acking import Pinned, judge_held, pinned, result, result_in
+from suites.broker.share import Share
+from suites.judge import Judge
+
+COUNT = 30
+NULL_ARRAY = Raw(b"\x00")
+"""A compact array whose length says null."""
+
+
+async def judge_refused(
+    judge: Judge,
+    rule: str,
+    world: Pinned,
+    *cases: tuple[Ack, ...],
+    error: str = "INVALID_REQUEST",
+) -> None:
+    """Demand that each case is refused, by ShareAcknowledge and by ShareFetch, without a trace."""
+    consumer = world.consumer
+    for batches in cases:
+        shown = [(ack.first, ack.last, ack.types) for ack in batches]
+        part = await consumer.ack(*batches)
+        judge.equal(rule, error, result(part), f"ShareAcknowledge of {shown}")
+        answer = await consumer.fetch(*batches, max_wait_ms=0)
+        judge.equal(rule, error, result_in(answer, consumer), f"ShareFetch with {shown}")
+    await judge_held(judge, rule, consumer, world.offsets, "the refused batches")
+
+
+@pytest.mark.requirement("ACK-17")
+async def test_first_offset_above_last(share: Share, judge: Judge) -> None:
+    """ACK-17: A batch whose FirstOffset is above its LastOffset is refused."""
+    world = await pinned(share, COUNT)
+    last, more = share.rng.randint(1, 10), share.rng.randint(1, 10)
+    await judge_refused(
+        judge,
+        "ACK-17",
+        world,
+        (Ack(2, 1, (1,)),),
+        (Ack(last + more, last, (1,)),),
+        (accept(1), Ack(last + more + 1, last + 1, (2,))),
+    )
+
+
+@pytest.mark.requirement("ACK-18")
+@pytest.mark.fast
+async def test_batches_out_of_order(share: Share, judge: Judge) -> None:
+    """ACK-18: Batches that do not stand in ascending order are refused."""
+    world = await pinned(share, COUNT)
+    low, high = sorted(share.rng.sample(world.offsets, 2))
+    await judge_refused(
+        judge,
+        "ACK-18",
+        world,
+        (accept(high), accept(low)),
+        (accept(20, 25), accept(10, 15)),
+        (accept(1), accept(5, 6), accept(3)),
+    )
+
+
+@pytest.mark.requirement("ACK-19")
+@pytest.mark.fast
+async def test_batches_that_overlap(share: Share, judge: Judge) -> None:
+    """ACK-19: Batches that overlap by two offsets or more are refused."""
+    world = await pinned(share, COUNT)
+    shared = share.rng.randint(2, 5)
+    await judge_refused(
+        judge,
+        "ACK-19",
+        world,
+        (accept(1, 10), accept(11 - shared, 15)),
+        (accept(1, 10), release(1, 10)),
+        (accept(1, 20), accept(5, 6)),
+        (accept(1, 4), accept(6, 9), release(8, 12)),
+    )
+
+
+@pytest.mark.requirement("ACK-20")
+async def test_batches_that_share_a_border(share: Share, judge: Judge) -> None:
+    """ACK-20: Two batches that share one border offset are refused as a wrong record state."""
+    world = await pinned(share, COUNT)
+    border = share.rng.randint(5, 20)
+    await judge_refused(
+        judge,
+        "ACK-20",
+        world,
+        (accept(border - 3, border), accept(border, border + 3)),
+        (accept(border), accept(border)),
+        (release(border - 2, border), accept(border)),
+        error="INVALID_RECORD_STATE",
+    )
+
+
+@pytest.mark.requirement("ACK-21")
+@pytest.mark.fast
+async def test_no_types(share: Share, judge: Judge) -> None:
+    """ACK-21: A batch with an empty list of types is refused."""
+    world = await pinned(share, COUNT)
+    await judge_refused(
+        judge, "ACK-21", world, (Ack(1, 1, ()),), (Ack(1, 9, ()),), (accept(1, 3), Ack(5, 5, ()))
+    )
+
+
+@pytest.mark.requirement("ACK-22")
+async def test_null_types(share: Share, judge: Judge) -> None:
+    """ACK-22: A batch whose list of types is null settles nothing."""
+    world = await pinned(share, 6)
+    holder = world.consumer
+    stranger = await world.queue.consumer(join=False)
+    await stranger.fetch(max_wait_ms=0)
+    topic, partition = holder.where
+    null = {"first_offset": 1, "last_offset": 5, "acknowledge_types": NULL_ARRAY}
+    named = {"partition_index": partition, "acknowledgement_batches": [null]}
+    topics = [{"topic_id": topic.id, "partitions": [named]}]
+    # The session is the holder's, the connection another: if the broker hangs up on what it cannot
+    # parse, the records are still held.
+    try:
+        raw = await stranger.session.connection.call(
+            "ShareAcknowledge",
+            group_id=world.queue.group,
+            member_id=holder.member_id,
+            share_session_epoch=holder.session.epoch,
+            topics=topics,
+        )
+    except CallFailed:
+        judge.holds("ACK-22", True, "the connection was ended")
+    else:
+        codes = [part.error_code for found in raw.responses for part in found.partitions]
+        judge.holds(
+            "ACK-22", raw.error_code or any(codes), "null types were answered without error"
+        )
+        holder.session.epoch += not raw.error_code
+    await judge_held(judge, "ACK-22", holder, world.offsets, "a batch with null types")
+
+
+@pytest.mark.requirement("ACK-23")
+@pytest.mark.fast
+async def test_wrong_number_of_types(share: Share, judge: Judge) -> None:
+    """ACK-23: More than one type, but not one for each offset, is refused."""
+    world = await pinned(share, COUNT)
+    size = share.rng.randint(4, 20)
+    await judge_refused(
+        judge,
+        "ACK-23",
+        world,
+        (Ack(1, 1, (1, 1)),),
+        (Ack(1, 3, (1, 1)),),
+        (Ack(1, size, (1,) * (size - 1)),),
+        (Ack(1, size, (1,) * (size + 1)),),
+        (Ack(1, 3, (1, 2, 3) * 1000),),
+        (accept(1, 4), Ack(5, 7, (1, 2))),
+    )
+
+
+@pytest.mark.requirement("ACK-62")
+async def test_offsets_no_record_can_have(share: Share, judge: Judge) -> None:
+    """ACK-62: Negative offsets and endless ranges are refused or ignored, never a server error."""
+    world = await pinned(share, COUNT)
+    highest = 2**63 - 1
+    for below in (accept(-5, -1), release(-1), reject(-(2**63)), accept(-(2**63), -1)):
+        part = await world.consumer.ack(below)
+        allowed = ("INVALID_REQUEST", "NONE")
+        judge.one_of("ACK-62", allowed, result(part), f"result of {below.first}..{below.last}")
+    await judge_refused(
+        judge,
+        "ACK-62",
+        world,
+        (accept(-(2**63), highest),),
+        (accept(1, highest),),
+        (accept(highest),),
+        (release(2**62, highest),),
+    )

@@ -1,0 +1,132 @@
+"""Acknowledge types as bytes: all 256 of them, and what IsRenewAck allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from fixtures.clients.member import Ack, AckType, accept, each, release, renew
+from fixtures.wire.errors import error_name
+from suites.broker.acking import judge_held, next_catch, pinned, result, result_in
+from suites.broker.share import Share
+from suites.judge import Judge
+
+BYTES = range(-128, 128)
+WITHOUT_RENEW = range(4)
+WITH_RENEW = range(5)
+NOTHING = {"max_bytes": 0, "min_bytes": 0, "max_records": 0, "max_wait_ms": 0}
+"""What a ShareFetch with IsRenewAck has to ask for (KIP-1222)."""
+
+
+def bearing(share: Share, byte: int) -> Ack:
+    """Return a batch over offsets 1 to 3 with the byte alone or at any place among ACCEPTs."""
+    alone = Ack(1, 3, (byte,))
+    places = ((byte, 1, 1), (1, byte, 1), (1, 1, byte))
+    return share.rng.choice([alone, *(each(1, types) for types in places)])
+
+
+async def judge_bytes(
+    share: Share, judge: Judge, rule: str, *, version: int, valid: Iterable[int]
+) -> None:
+    """Send every byte by ShareAcknowledge: valid ones settle a record each, others nothing."""
+    world = await pinned(share, 12)
+    consumer = world.consumer
+    for byte in sorted(set(BYTES) - set(valid)):
+        answer = await consumer.ack(bearing(share, byte), version=version)
+        judge.equal(rule, "INVALID_REQUEST", result(answer), f"result of type byte {byte}")
+    judge.saw(rule, refused=256 - len(set(valid)))
+    for byte in valid:
+        flag = {"is_renew_ack": True} if byte == AckType.RENEW else {}
+        offset = 4 + byte
+        answer = await consumer.ack(Ack(offset, offset, (byte,)), version=version, **flag)
+        judge.equal(rule, "NONE", result(answer), f"result of type byte {byte}")
+    again = await next_catch(world.queue, consumer)
+    expected = {4 + AckType.RELEASE: 2}
+    judge.equal(rule, expected, again.counts, "records that came again after one of each type")
+    await judge_held(judge, rule, consumer, range(1, 4), "all invalid bytes")
+
+
+@pytest.mark.requirement("ACK-11")
+@pytest.mark.fast
+async def test_bytes_of_version_1(share: Share, judge: Judge) -> None:
+    """ACK-11: In version 1 the types 0 to 3 are valid and every other byte is refused."""
+    await judge_bytes(share, judge, "ACK-11", version=1, valid=WITHOUT_RENEW)
+
+
+@pytest.mark.requirement("ACK-12")
+@pytest.mark.feature("renew")
+async def test_bytes_of_version_2(share: Share, judge: Judge) -> None:
+    """ACK-12: In version 2 the types 0 to 4 are valid and every other byte is refused."""
+    await judge_bytes(share, judge, "ACK-12", version=2, valid=WITH_RENEW)
+
+
+@pytest.mark.requirement("ACK-13")
+async def test_bytes_inside_a_fetch(share: Share, judge: Judge) -> None:
+    """ACK-13: Inside a ShareFetch the same bytes are refused, in AcknowledgeErrorCode."""
+    world = await pinned(share, 8)
+    consumer = world.consumer
+    newest = consumer.session.connection.newest("ShareFetch")
+    for version in range(1, newest + 1):
+        valid = WITHOUT_RENEW if version == 1 else WITH_RENEW
+        for byte in sorted(set(BYTES) - set(valid)):
+            answer = await consumer.fetch(bearing(share, byte), version=version, max_wait_ms=0)
+            seen = result_in(answer, consumer)
+            judge.equal("ACK-13", "INVALID_REQUEST", seen, f"type byte {byte}, version {version}")
+            judge.equal("ACK-13", 0, answer.only.error, f"the fetch's own error, byte {byte}")
+    for byte in WITHOUT_RENEW:
+        answer = await consumer.fetch(Ack(4 + byte, 4 + byte, (byte,)), version=1, max_wait_ms=0)
+        judge.equal("ACK-13", "NONE", result_in(answer, consumer), f"result of type byte {byte}")
+    await judge_held(judge, "ACK-13", consumer, range(1, 4), "all invalid bytes")
+
+
+@pytest.mark.requirement("ACK-14")
+@pytest.mark.feature("renew")
+async def test_renew_needs_the_flag(share: Share, judge: Judge) -> None:
+    """ACK-14: A RENEW without IsRenewAck is refused and nothing beside it is applied."""
+    world = await pinned(share, 8)
+    consumer = world.consumer
+    mixed = (accept(1, 2), renew(3), release(4))
+    part = await consumer.ack(*mixed)
+    judge.equal("ACK-14", "INVALID_REQUEST", result(part), "RENEW in a ShareAcknowledge")
+    part = await consumer.ack(each(1, (1, 4, 2)))
+    judge.equal("ACK-14", "INVALID_REQUEST", result(part), "RENEW among the types of a batch")
+    answer = await consumer.fetch(*mixed, max_wait_ms=0)
+    judge.equal("ACK-14", "INVALID_REQUEST", result_in(answer, consumer), "RENEW in a ShareFetch")
+    await judge_held(judge, "ACK-14", consumer, world.offsets, "renewing without the flag")
+
+
+@pytest.mark.requirement("ACK-15")
+@pytest.mark.feature("renew")
+async def test_renewing_fetch_may_ask_for_nothing(share: Share, judge: Judge) -> None:
+    """ACK-15: A renewing ShareFetch that asks for records is refused with all it carries."""
+    world = await pinned(share, 6)
+    consumer = world.consumer
+    mixed = (renew(1, 2), accept(3), release(4))
+    for field in NOTHING:
+        asked = NOTHING | {"batch_size": 0, field: share.rng.randint(1, 1000)}
+        answer = await consumer.fetch(*mixed, is_renew_ack=True, **asked)
+        seen = error_name(answer.error)
+        judge.equal("ACK-15", "INVALID_REQUEST", seen, f"top-level error with {field} set")
+    answer = await consumer.fetch(renew(1, 2), is_renew_ack=True, **NOTHING)
+    judge.equal("ACK-15", "NONE", result_in(answer, consumer), "a renewing fetch for nothing")
+    await judge_held(judge, "ACK-15", consumer, world.offsets, "the refused fetches")
+
+
+@pytest.mark.requirement("ACK-16")
+@pytest.mark.feature("renew")
+async def test_renewing_request_may_settle_too(share: Share, judge: Judge) -> None:
+    """ACK-16: A request with IsRenewAck may carry other types and each record gets its own."""
+    world = await pinned(share, 10)
+    consumer = world.consumer
+    part = await consumer.ack(each(1, (4, 1, 2, 3)), is_renew_ack=True)
+    judge.equal("ACK-16", "NONE", result(part), "RENEW among others in a ShareAcknowledge")
+    answer = await consumer.fetch(each(5, (4, 2, 1, 4)), is_renew_ack=True, **NOTHING)
+    judge.equal("ACK-16", "NONE", result_in(answer, consumer), "RENEW among others in a ShareFetch")
+    judge.equal("ACK-16", [], answer.offsets, "records acquired by a renewing fetch")
+
+    again = await next_catch(world.queue, consumer)
+    judge.equal("ACK-16", {3: 2, 6: 2}, again.counts, "the released records, and no other")
+    part = await consumer.ack(accept(2))
+    judge.equal("ACK-16", "INVALID_RECORD_STATE", result(part), "accepting the accepted again")
+    await judge_held(judge, "ACK-16", consumer, [1, 5, 8, 9], "renewing beside other types")
