@@ -98,7 +98,8 @@ def _arguments(options: RunOptions, workers: int) -> list[str]:
     arguments = ["-c", str(HOUSE / "pyproject.toml"), "--rootdir", str(HOUSE)]
     arguments += ["--target", options.target, "--brokers", str(options.brokers)]
     arguments += ["--level", options.level.value, "--seed", str(options.seed), "--out", options.out]
-    arguments += [f"--hypothesis-seed={options.seed}", "--tb=short", "-n", str(workers)]
+    # Hypothesis has no part in these checks, and would double the time a worker needs to start.
+    arguments += ["-p", "no:hypothesispytest", "--tb=short", "-n", str(workers)]
     for word in options.only:
         arguments += ["--only", word]
     if workers:

@@ -97,7 +97,13 @@ class FakeHouse:
         """Start pytest on the checks."""
         command = [sys.executable, "-m", "pytest", "-c", str(HOUSE / "pyproject.toml")]
         command += ["--rootdir", str(self.folder), "--out", str(self.out), "--seed", "7"]
-        command += ["--profile", str(self.folder / "fake.toml"), *options]
+        command += [
+            "-p",
+            "no:hypothesispytest",
+            "--profile",
+            str(self.folder / "fake.toml"),
+            *options,
+        ]
         return subprocess.Popen(
             [*command, str(self.folder / "suites" / where)],
             cwd=self.folder,
