@@ -1,7 +1,7 @@
 """Trust by repetition: the same certification again and again, each time with another seed.
 
 ``python -m suites.repeat --runs 20`` certifies the target with seeds 1 to 20 and names every rule
-whose verdict was not the same in all of them. A referee that changes its mind is worse than none, so
+whose verdict was not the same in all of them. A referee that changes its mind is worse than none:
 a new check is only trusted after it came through this.
 """
 
