@@ -32,3 +32,15 @@ async def share(
         world = Share(cluster, rng)
         yield world
         await world.disband()
+
+
+@pytest.fixture
+async def solo_share(
+    solo_info: ClusterInfo, rng: Random, transcripts: list[Transcript]
+) -> AsyncIterator[Share]:
+    """The same on a cluster of the check's own, which the ``solo`` marker configures."""
+    transcript = Transcript()
+    transcripts.append(transcript)
+    async with Cluster(solo_info, transcript=transcript, rng=rng) as cluster:
+        await cluster.any()
+        yield Share(cluster, rng)

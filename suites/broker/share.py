@@ -178,19 +178,19 @@ class Share:
         self.cluster = cluster
         self.rng = rng
         self.admin = Admin(cluster)
-        self._joined: list[Member] = []
+        self._members: list[Member] = []
 
     async def member(self, group: str, *topics: Topic) -> Member:
         """Return a new member, joined to its group if there are topics to subscribe to."""
         member = Member(self.cluster, group, self.member_id())
+        self._members.append(member)
         if topics:
-            self._joined.append(member)
             await member.join(*topics)
         return member
 
     async def disband(self) -> None:
         """Let the members leave, so that a group left behind can be deleted at once."""
-        for member in self._joined:
+        for member in self._members:
             with contextlib.suppress(CallFailed, Undecided):
                 await member.leave()
 

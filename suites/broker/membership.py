@@ -1,0 +1,82 @@
+"""What the membership checks share: heartbeats that were answered, and waiting by heartbeating."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+
+from fixtures.clients.cluster import RETRIABLE, WITHIN, Topic, attempts, eventually
+from fixtures.clients.member import Member
+from fixtures.wire.codec import Struct
+from fixtures.wire.errors import error_name
+from spec.verdict import Undecided
+from suites.broker.share import Share
+
+Assigned = frozenset[tuple[object, int]]
+"""Topic ids and partition indexes."""
+
+
+async def beat(member: Member, **fields: object) -> Struct:
+    """Send a heartbeat, again for as long as the coordinator itself is not there to answer."""
+
+    async def ask() -> Struct | None:
+        answer = await member.heartbeat(**fields)
+        return None if answer.error_code in RETRIABLE else answer
+
+    return await eventually(f"an answer to {member.member_id}'s heartbeat", ask)
+
+
+async def good_beat(member: Member, **fields: object) -> Struct:
+    """Send a heartbeat that has to succeed for the check to go on."""
+    answer = await beat(member, **fields)
+    if answer.error_code:
+        raise Undecided(f"a heartbeat that should succeed got {error_name(answer.error_code)}")
+    return answer
+
+
+async def beating(
+    members: Iterable[Member], until: Callable[[], bool], within: float = WITHIN
+) -> list[Struct]:
+    """Let members heartbeat in turn until a condition holds, or time is up; return the answers."""
+    answers: list[Struct] = []
+    async for _ in attempts(within):
+        if until():
+            break
+        answers += [await good_beat(member) for member in members]
+    return answers
+
+
+async def risen(member: Member, floor: int) -> list[int]:
+    """Heartbeat until the member's epoch is above ``floor`` or time is up; return the epochs."""
+    answers = await beating([member], lambda: member.epoch > floor)
+    return [answer.member_epoch for answer in answers]
+
+
+async def member_ids(share: Share, group: str) -> list[str]:
+    """Return the members that ShareGroupDescribe lists, sorted."""
+    return sorted(member.member_id for member in (await share.admin.describe_group(group)).members)
+
+
+async def group_epoch(share: Share, group: str) -> int:
+    """Return the group's epoch."""
+    return int((await share.admin.describe_group(group)).group_epoch)
+
+
+def every(*topics: Topic) -> Assigned:
+    """Return all partitions of some topics, as a member's ``assigned`` has them."""
+    return frozenset((topic.id, index) for topic in topics for index in topic.partitions)
+
+
+def covered(members: Collection[Member]) -> Assigned:
+    """Return the partitions that at least one of the members has."""
+    return frozenset(partition for member in members for partition in member.assigned)
+
+
+def assigned_in(answer: Struct) -> Assigned | None:
+    """Return the assignment in a heartbeat's answer, ``None`` where it has none."""
+    if answer.assignment is None:
+        return None
+    return frozenset(
+        (topic.topic_id, index)
+        for topic in answer.assignment.topic_partitions
+        for index in topic.partitions
+    )

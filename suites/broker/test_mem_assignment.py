@@ -1,0 +1,136 @@
+"""Assignments as heartbeats tell them, and what changes them."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.cluster import RETRIABLE, WITHIN, attempts
+from fixtures.wire.errors import ErrorCode
+from suites.broker.membership import assigned_in, beat, beating, every, good_beat
+from suites.broker.share import Share
+from suites.judge import Judge
+
+
+@pytest.mark.requirement("MEM-09")
+@pytest.mark.fast
+async def test_quiet_heartbeat_has_no_assignment(share: Share, judge: Judge) -> None:
+    """MEM-09: An assignment that the member knows is not told again by a quiet heartbeat."""
+    queue = await share.queue(partitions=share.rng.randint(1, 3))
+    member = await share.member(queue.group, queue.topic)
+
+    repeated = []
+    for _ in range(10):
+        known = member.assigned
+        told = assigned_in(await good_beat(member))
+        if told == known:
+            repeated.append(told)
+
+    judge.equal("MEM-09", [], repeated, "known assignments that quiet heartbeats told again")
+
+
+@pytest.mark.requirement("MEM-10")
+@pytest.mark.fast
+async def test_subscribing_again_tells_the_assignment(share: Share, judge: Judge) -> None:
+    """MEM-10: A heartbeat that carries the subscription is answered with the assignment."""
+    queue = await share.queue(partitions=share.rng.randint(1, 3))
+    member = await share.member(queue.group, queue.topic)
+
+    told = assigned_in(await good_beat(member, subscribed_topic_names=[queue.topic.name]))
+
+    judge.equal("MEM-10", every(queue.topic), told, "assignment told with the same subscription")
+
+
+@pytest.mark.requirement("MEM-11")
+async def test_changed_subscription(share: Share, judge: Judge) -> None:
+    """MEM-11: New topics come and dropped ones go, with no step in between."""
+    first = await share.admin.create_topic(share.rng.randint(1, 3))
+    second = await share.admin.create_topic(share.rng.randint(1, 3))
+    member = await share.member(share.cluster.fresh_name("g"), first)
+
+    await good_beat(member, subscribed_topic_names=[first.name, second.name])
+    await beating([member], lambda: member.assigned == every(first, second))
+    judge.equal("MEM-11", every(first, second), member.assigned, "assignment with one topic more")
+
+    answers = [await good_beat(member, subscribed_topic_names=[second.name])]
+    answers += await beating([member], lambda: member.assigned == every(second))
+    judge.equal("MEM-11", every(second), member.assigned, "assignment with one topic dropped")
+    told = [assigned_in(answer) for answer in answers]
+    kept = [each for each in told if each and each & every(first)]
+    judge.equal("MEM-11", [], kept, "answers that still assign the dropped topic")
+
+
+@pytest.mark.requirement("MEM-11")
+async def test_replaced_subscription(share: Share, judge: Judge) -> None:
+    """MEM-11: No answer assigns both the new topic and the one it replaced."""
+    first, second = await share.admin.create_topic(), await share.admin.create_topic()
+    member = await share.member(share.cluster.fresh_name("g"), first)
+
+    answers = [await good_beat(member, subscribed_topic_names=[second.name])]
+    answers += await beating([member], lambda: member.assigned == every(second))
+
+    told = [assigned_in(answer) or frozenset() for answer in answers]
+    both = [each for each in told if each >= every(first, second)]
+    judge.equal("MEM-11", [], both, "answers that assign the old and the new topic together")
+    judge.equal("MEM-11", every(second), member.assigned, "assignment in the end")
+
+
+@pytest.mark.requirement("MEM-12")
+async def test_added_partitions_are_assigned(share: Share, judge: Judge) -> None:
+    """MEM-12: New partitions of a subscribed topic are assigned by themselves."""
+    queue = await share.queue()
+    member = await share.member(queue.group, queue.topic)
+
+    larger = await share.admin.create_partitions(queue.topic, share.rng.randint(2, 5))
+    await beating([member], lambda: member.assigned == every(larger))
+
+    judge.equal("MEM-12", every(larger), member.assigned, "assignment after adding partitions")
+
+
+@pytest.mark.requirement("MEM-13")
+async def test_deleted_topic_is_not_assigned(share: Share, judge: Judge) -> None:
+    """MEM-13: A deleted topic leaves the assignment, the other topic stays."""
+    stays = await share.admin.create_topic(share.rng.randint(1, 3))
+    goes = await share.admin.create_topic(share.rng.randint(1, 3))
+    member = await share.member(share.cluster.fresh_name("g"), stays, goes)
+
+    await share.admin.delete_topics(goes.name)
+    await beating([member], lambda: member.assigned == every(stays))
+
+    judge.equal("MEM-13", every(stays), member.assigned, "assignment after deleting a topic")
+
+
+@pytest.mark.requirement("MEM-14")
+async def test_assigned_partition_can_be_fetched(share: Share, judge: Judge) -> None:
+    """MEM-14: A partition that was just assigned is ready to be fetched."""
+    queue = await share.queue(records=1)
+    consumer = await queue.consumer()
+
+    # Leaders and coordinators may still be on their way, which their own errors say; an
+    # uninitialised state would be another error, or silence.
+    errors: list[int] = []
+    acquired: list[int] = []
+    async for _ in attempts(WITHIN):
+        answer = await consumer.fetch()
+        errors += [code for code in answer.errors if code not in RETRIABLE]
+        acquired += answer.offsets
+        if acquired or errors:
+            break
+
+    judge.equal("MEM-14", [], errors, "errors of the first fetches")
+    judge.equal("MEM-14", [0], acquired, "acquired offsets")
+
+
+@pytest.mark.requirement("MEM-15")
+async def test_heartbeat_interval_follows_the_group(share: Share, judge: Judge) -> None:
+    """MEM-15: The answer's heartbeat interval is the group's, also after it was changed."""
+    queue = await share.queue(group_config={"share.heartbeat.interval.ms": "6000"})
+    member = await share.member(queue.group)
+
+    joined = await beat(member, member_epoch=0, subscribed_topic_names=[queue.topic.name])
+    await share.admin.group_config(queue.group, {"share.heartbeat.interval.ms": "7000"})
+    changed = await beat(member)
+    await member.leave()
+
+    told = [(answer.error_code, answer.heartbeat_interval_ms) for answer in (joined, changed)]
+    ok = ErrorCode.NONE
+    judge.equal("MEM-15", [(ok, 6000), (ok, 7000)], told, "intervals before and after the change")

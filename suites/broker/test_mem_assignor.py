@@ -1,0 +1,185 @@
+"""What the simple assignor promises, whoever else is in the group.
+
+KIP-932 leaves open who gets what. Promised is that every subscribed partition is read by somebody
+and that every member has work, so assignments are judged once they have settled, by that alone.
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from fixtures.clients.cluster import WITHIN, attempts, gather_all
+from fixtures.clients.member import Member
+from fixtures.wire.errors import ErrorCode
+from spec.verdict import OutOfReach, Undecided
+from suites.broker.membership import (
+    beating,
+    covered,
+    every,
+    good_beat,
+    member_ids,
+)
+from suites.broker.share import Queue, Share
+from suites.judge import Judge
+
+INTERVAL = 3.0
+"""Seconds of share.assignment.interval.ms where that is what is checked."""
+
+
+@pytest.mark.requirement("MEM-16")
+@pytest.mark.fast
+async def test_lone_member_has_everything(share: Share, judge: Judge) -> None:
+    """MEM-16: A lone member is assigned every partition of every topic of its subscription."""
+    topics = [await share.admin.create_topic(share.rng.randint(1, 4)) for _ in range(3)]
+    member = await share.member(share.cluster.fresh_name("g"))
+
+    await good_beat(member, subscribed_topic_names=[topic.name for topic in topics])
+    await beating([member], lambda: member.assigned == every(*topics))
+    await member.leave()
+
+    judge.equal("MEM-16", every(*topics), member.assigned, "assignment of the only member")
+
+
+@pytest.mark.requirement("MEM-17")
+async def test_more_members_than_partitions(share: Share, judge: Judge) -> None:
+    """MEM-17: With more members than partitions all members and all partitions are served."""
+    queue = await share.queue(partitions=share.rng.randint(1, 3))
+    members = await crowd(share, queue, share.rng.randint(4, 8))
+
+    await beating(members, lambda: served(members, queue))
+
+    judge.equal("MEM-17", every(queue.topic), covered(members), "partitions that somebody has")
+    idle = [member.member_id for member in members if not member.assigned]
+    judge.equal("MEM-17", [], idle, "members without a partition")
+    judge.saw("MEM-17", members=len(members), partitions=len(queue.topic.partitions))
+
+
+@pytest.mark.requirement("MEM-18")
+async def test_fewer_members_than_partitions(share: Share, judge: Judge) -> None:
+    """MEM-18: With fewer members than partitions all members and all partitions are served."""
+    queue = await share.queue(partitions=share.rng.randint(5, 8))
+    members = await crowd(share, queue, share.rng.randint(2, 4))
+
+    await beating(members, lambda: served(members, queue))
+
+    judge.equal("MEM-18", every(queue.topic), covered(members), "partitions that somebody has")
+    idle = [member.member_id for member in members if not member.assigned]
+    judge.equal("MEM-18", [], idle, "members without a partition")
+    judge.saw("MEM-18", members=len(members), partitions=len(queue.topic.partitions))
+
+
+async def crowd(share: Share, queue: Queue, count: int) -> list[Member]:
+    """Return members that were let in but not yet waited for: any of them may have nothing yet."""
+    members = [await share.member(queue.group) for _ in range(count)]
+    names = [queue.topic.name]
+    await gather_all(good_beat(member, subscribed_topic_names=names) for member in members)
+    return members
+
+
+def served(members: list[Member], queue: Queue) -> bool:
+    """Return whether every partition has a member and every member a partition."""
+    return covered(members) == every(queue.topic) and all(member.assigned for member in members)
+
+
+@pytest.mark.requirement("MEM-19")
+async def test_mixed_subscriptions(share: Share, judge: Judge) -> None:
+    """MEM-19: Partitions go only to subscribers of their topic, and to at least one of them."""
+    group = share.cluster.fresh_name("g")
+    left, right = [await share.admin.create_topic(share.rng.randint(1, 4)) for _ in range(2)]
+    wishes = [(left,), (right,), (left, right), (left, right)]
+    members = [await share.member(group) for _ in wishes]
+
+    wrong: list[object] = []
+    for member, topics in zip(members, wishes, strict=True):
+        await good_beat(member, subscribed_topic_names=[topic.name for topic in topics])
+        wrong += member.assigned - every(*topics)
+    async for _ in attempts():
+        for member, topics in zip(members, wishes, strict=True):
+            await good_beat(member)
+            wrong += member.assigned - every(*topics)
+        if covered(members) == every(left, right):
+            break
+
+    judge.equal("MEM-19", [], wrong, "assigned partitions of topics not subscribed to")
+    judge.equal("MEM-19", every(left, right), covered(members), "partitions that somebody has")
+
+
+@pytest.mark.requirement("MEM-20")
+async def test_last_member_takes_over(share: Share, judge: Judge) -> None:
+    """MEM-20: When the others are gone, the last member has every partition."""
+    queue = await share.queue(partitions=share.rng.randint(3, 6))
+    members = await crowd(share, queue, share.rng.randint(3, 6))
+    await beating(members, lambda: served(members, queue))
+    last = members.pop(share.rng.randrange(len(members)))
+
+    for member in members:
+        await good_beat(member, member_epoch=-1)
+    await beating([last], lambda: last.assigned == every(queue.topic))
+
+    judge.equal("MEM-20", every(queue.topic), last.assigned, "assignment of the last member")
+    judge.equal("MEM-20", [last.member_id], await member_ids(share, queue.group), "members left")
+
+
+@pytest.mark.requirement("MEM-21")
+async def test_joins_are_assigned_together(share: Share, judge: Judge) -> None:
+    """MEM-21: Joins within the assignment interval wait for its end and are served together."""
+    queue = await share.queue(partitions=2)
+    await spaced(share, queue, INTERVAL)
+    first = await share.member(queue.group)
+    await good_beat(first, subscribed_topic_names=[queue.topic.name])
+
+    looks = await watched(share, queue, [first])
+    members = [first, *await crowd(share, queue, 3)]
+    looks += await watched(share, queue, members)
+
+    judge.holds("MEM-21", served(members, queue), "the joins were never served by an assignment")
+    gaps = between_assignments(looks)
+    if not gaps:
+        raise Undecided(f"too few assignments to measure: {looks}")
+    short = [f"at most {gap:.3f} s" for gap in gaps if gap < INTERVAL]
+    judge.equal("MEM-21", [], short, f"times between assignments below {INTERVAL:g} s")
+    judge.saw("MEM-21", intervals=len(gaps), looks=len(looks))
+
+
+Look = tuple[float, float, int]
+"""When ShareGroupDescribe was sent, when it was answered, and the assignment epoch it showed."""
+
+
+async def spaced(share: Share, queue: Queue, seconds: float) -> None:
+    """Set the group's assignment interval."""
+    config = {"share.assignment.interval.ms": str(int(seconds * 1000))}
+    answer = await share.admin.try_group_config(queue.group, config)
+    if answer.error_code == ErrorCode.INVALID_CONFIG:
+        raise OutOfReach(f"no share.assignment.interval.ms here: {answer.error_message}")
+    await share.admin.group_config(queue.group, config)
+
+
+async def watched(share: Share, queue: Queue, members: list[Member]) -> list[Look]:
+    """Let members heartbeat until all are served; return looks at the group on the way."""
+    looks = []
+    async for _ in attempts(WITHIN):
+        for member in members:
+            await good_beat(member)
+        sent = time.monotonic()
+        epoch = int((await share.admin.describe_group(queue.group)).assignment_epoch)
+        looks.append((sent, time.monotonic(), epoch))
+        if served(members, queue):
+            break
+    return looks
+
+
+def between_assignments(looks: list[Look]) -> list[float]:
+    """Return upper bounds of the times between neighbouring assignments.
+
+    An assignment was made after the last look that showed the one before it was sent, and before
+    the first look that shows itself was answered.
+    """
+    epochs = sorted({epoch for _, _, epoch in looks})
+    made_after = {epoch: max(sent for sent, _, e in looks if e == epoch) for epoch in epochs}
+    seen_by = {epoch: min(answered for _, answered, e in looks if e == epoch) for epoch in epochs}
+    return [
+        seen_by[later] - made_after[earlier]
+        for earlier, later in zip(epochs, epochs[2:], strict=False)
+    ]

@@ -1,0 +1,117 @@
+"""Member epochs: which are accepted, which are fenced, and what a refusal leaves alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.member import Member
+from fixtures.wire.errors import ErrorCode
+from spec.verdict import Undecided
+from suites.broker.membership import beat, good_beat, group_epoch, member_ids, risen
+from suites.broker.share import Queue, Share
+from suites.judge import Judge
+
+
+async def aged(share: Share, queue: Queue, changes: int) -> tuple[Member, list[int]]:
+    """Return a member that was told new epochs as others joined, and all epochs it was told."""
+    member = await share.member(queue.group, queue.topic)
+    await good_beat(member)
+    told = [member.epoch]
+    for _ in range(changes):
+        floor = await group_epoch(share, queue.group)
+        await share.member(queue.group, queue.topic)
+        told += await risen(member, floor)
+        if member.epoch <= floor:
+            raise Undecided(f"a join did not raise the other member's epoch above {floor}")
+    return member, sorted(set(told))
+
+
+@pytest.mark.requirement("MEM-23")
+@pytest.mark.fast
+async def test_epoch_above_is_fenced(share: Share, judge: Judge) -> None:
+    """MEM-23: An epoch above the member's is fenced."""
+    queue = await share.queue()
+    member = await share.member(queue.group, queue.topic)
+
+    for epoch in (member.epoch + 1, member.epoch + share.rng.randint(2, 1000), 2**31 - 1):
+        answer = await beat(member, member_epoch=epoch)
+        fenced = ErrorCode.FENCED_MEMBER_EPOCH
+        judge.equal("MEM-23", fenced, answer.error_code, f"error of epoch {epoch}")
+
+
+@pytest.mark.requirement("MEM-24")
+async def test_old_epoch_is_fenced(share: Share, judge: Judge) -> None:
+    """MEM-24: An epoch below the member's that is not the previous one is fenced."""
+    queue = await share.queue()
+    member, told = await aged(share, queue, 3)
+
+    for epoch in (1, *told[:-2]):
+        answer = await beat(member, member_epoch=epoch)
+        fenced = ErrorCode.FENCED_MEMBER_EPOCH
+        judge.equal("MEM-24", fenced, answer.error_code, f"error of epoch {epoch} of {told}")
+
+
+@pytest.mark.requirement("MEM-25")
+@pytest.mark.fast
+async def test_previous_epoch_is_accepted(share: Share, judge: Judge) -> None:
+    """MEM-25: The previous epoch is accepted, as if the last answer had been lost."""
+    queue = await share.queue()
+    member, told = await aged(share, queue, 2)
+
+    again = await beat(member, member_epoch=told[-2])
+
+    seen = (again.error_code, again.member_epoch)
+    judge.equal(
+        "MEM-25", (ErrorCode.NONE, told[-1]), seen, f"answer to the epoch before, of {told}"
+    )
+
+
+@pytest.mark.requirement("MEM-26")
+async def test_refused_heartbeat_changes_nothing(share: Share, judge: Judge) -> None:
+    """MEM-26: After refused heartbeats the member and its group are as they were."""
+    queue = await share.queue()
+    member = await share.member(queue.group, queue.topic)
+    await good_beat(member)
+    before = await group_epoch(share, queue.group)
+
+    for epoch in (member.epoch + 1, 2**31 - 1, -2):
+        refused = await beat(member, member_epoch=epoch, subscribed_topic_names=[])
+        judge.holds("MEM-26", refused.error_code, f"a heartbeat with epoch {epoch} was accepted")
+    right = await beat(member)
+
+    judge.equal("MEM-26", ErrorCode.NONE, right.error_code, "error of the right epoch afterwards")
+    judge.equal("MEM-26", before, await group_epoch(share, queue.group), "group epoch")
+    described = await share.admin.describe_group(queue.group)
+    kept = described.members[0].subscribed_topic_names
+    judge.equal("MEM-26", [queue.topic.name], kept, "subscription afterwards")
+
+
+@pytest.mark.requirement("MEM-27")
+@pytest.mark.fast
+async def test_unknown_group(share: Share, judge: Judge) -> None:
+    """MEM-27: Only epoch 0 creates a group."""
+    topic = await share.admin.create_topic()
+    member = await share.member(share.cluster.fresh_name("g"))
+
+    for epoch in (1, share.rng.randint(2, 2**31 - 1), -1):
+        answer = await beat(member, member_epoch=epoch, subscribed_topic_names=[topic.name])
+        unknown = ErrorCode.GROUP_ID_NOT_FOUND
+        judge.equal("MEM-27", unknown, answer.error_code, f"error of epoch {epoch}")
+    described = await share.admin.describe_group(member.group)
+    judge.equal("MEM-27", ErrorCode.GROUP_ID_NOT_FOUND, described.error_code, "describing it")
+
+
+@pytest.mark.requirement("MEM-28")
+@pytest.mark.fast
+async def test_unknown_member(share: Share, judge: Judge) -> None:
+    """MEM-28: Only epoch 0 makes a member."""
+    queue = await share.queue()
+    member = await share.member(queue.group, queue.topic)
+    stranger = await share.member(queue.group)
+
+    for epoch in (member.epoch, 1, 2**31 - 1, -1):
+        answer = await beat(stranger, member_epoch=epoch)
+        unknown = ErrorCode.UNKNOWN_MEMBER_ID
+        judge.equal("MEM-28", unknown, answer.error_code, f"error of epoch {epoch}")
+    listed = await member_ids(share, queue.group)
+    judge.equal("MEM-28", [member.member_id], listed, "members of the group")

@@ -1,0 +1,173 @@
+"""Joining and leaving a share group."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.member import Member
+from fixtures.wire.errors import ErrorCode
+from suites.broker.membership import (
+    assigned_in,
+    beat,
+    beating,
+    every,
+    good_beat,
+    group_epoch,
+    member_ids,
+    risen,
+)
+from suites.broker.share import Share
+from suites.judge import Judge
+
+
+@pytest.mark.requirement("MEM-01")
+@pytest.mark.fast
+async def test_first_heartbeat_makes_a_member(share: Share, judge: Judge) -> None:
+    """MEM-01: A heartbeat with epoch 0 and topics creates the group and makes a member."""
+    queue = await share.queue()
+    member = await share.member(queue.group)
+
+    answer = await beat(member, subscribed_topic_names=[queue.topic.name])
+    listed = await member_ids(share, queue.group)
+    await member.leave()
+
+    judge.equal("MEM-01", ErrorCode.NONE, answer.error_code, "error of the join")
+    judge.equal("MEM-01", member.member_id, answer.member_id, "member id in the answer")
+    judge.holds("MEM-01", answer.member_epoch > 0, f"member epoch {answer.member_epoch} is not > 0")
+    interval = answer.heartbeat_interval_ms
+    judge.holds("MEM-01", interval > 0, f"heartbeat interval {interval} ms is not > 0")
+    judge.holds("MEM-01", answer.assignment is not None, "a join's answer has an assignment")
+    judge.equal("MEM-01", [member.member_id], listed, "members of the group")
+
+
+@pytest.mark.requirement("MEM-02")
+async def test_topic_that_comes_later_is_assigned(share: Share, judge: Judge) -> None:
+    """MEM-02: A member may subscribe to a topic that does not exist and gets it when it does."""
+    name = share.cluster.fresh_name("t")
+    member = await share.member(share.cluster.fresh_name("g"))
+
+    joined = await beat(member, subscribed_topic_names=[name])
+    judge.equal("MEM-02", ErrorCode.NONE, joined.error_code, "error of the join")
+    judge.equal("MEM-02", frozenset(), assigned_in(joined), "assignment without a topic")
+    topic = await share.admin.create_topic(share.rng.randint(1, 4), name=name)
+    await beating([member], lambda: member.assigned == every(topic))
+
+    judge.equal("MEM-02", every(topic), member.assigned, "assignment once the topic exists")
+    rises = member.epoch > joined.member_epoch
+    judge.holds("MEM-02", rises, f"epoch {member.epoch}, and {joined.member_epoch} at the join")
+
+
+@pytest.mark.requirement("MEM-03")
+@pytest.mark.fast
+async def test_leaving(share: Share, judge: Judge) -> None:
+    """MEM-03: Epoch -1 removes the member, and it is unknown from then on."""
+    queue = await share.queue()
+    stays = await share.member(queue.group, queue.topic)
+    goes = await share.member(queue.group, queue.topic)
+    last = goes.epoch
+
+    left = await beat(goes, member_epoch=-1)
+    listed = await member_ids(share, queue.group)
+    after = await beat(goes, member_epoch=last)
+
+    judge.equal("MEM-03", (0, -1), (left.error_code, left.member_epoch), "error and epoch")
+    judge.equal("MEM-03", [stays.member_id], listed, "members after one left")
+    unknown = ErrorCode.UNKNOWN_MEMBER_ID
+    judge.equal("MEM-03", unknown, after.error_code, "error of a heartbeat after leaving")
+
+
+@pytest.mark.requirement("MEM-04")
+@pytest.mark.fast
+async def test_coming_back_after_leaving(share: Share, judge: Judge) -> None:
+    """MEM-04: A member that left may join again under its id, with its assignment, epoch higher."""
+    queue = await share.queue(partitions=share.rng.randint(1, 3))
+    member = await share.member(queue.group, queue.topic)
+    highest = member.epoch
+    await good_beat(member, member_epoch=-1)
+    member.assigned = frozenset()
+
+    again = await beat(member, member_epoch=0, subscribed_topic_names=[queue.topic.name])
+    judge.equal("MEM-04", ErrorCode.NONE, again.error_code, "error of joining again")
+    await beating([member], lambda: member.assigned == every(queue.topic))
+
+    judge.equal("MEM-04", every(queue.topic), member.assigned, "assignment after coming back")
+    rises = again.member_epoch > highest
+    judge.holds("MEM-04", rises, f"epoch {again.member_epoch} is not above the earlier {highest}")
+
+
+@pytest.mark.requirement("MEM-05")
+async def test_joining_while_still_a_member(share: Share, judge: Judge) -> None:
+    """MEM-05: A fenced member that is still in the group joins again with epoch 0."""
+    queue = await share.queue()
+    member = await share.member(queue.group, queue.topic)
+    other = await share.member(queue.group, queue.topic)
+    fenced = await beat(member, member_epoch=member.epoch + 1000)
+
+    again = await beat(member, member_epoch=0, subscribed_topic_names=[queue.topic.name])
+    listed = await member_ids(share, queue.group)
+
+    told = (fenced.error_code, again.error_code)
+    expected = (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.NONE)
+    judge.equal("MEM-05", expected, told, "errors of the fenced heartbeat and of the new join")
+    judge.holds("MEM-05", assigned_in(again) is not None, "a join's answer has an assignment")
+    both = sorted([member.member_id, other.member_id])
+    judge.equal("MEM-05", both, listed, "members, each listed once")
+
+
+@pytest.mark.requirement("MEM-06")
+@pytest.mark.fast
+async def test_joins_and_leaves_raise_epochs(share: Share, judge: Judge) -> None:
+    """MEM-06: Joins and leaves raise the group epoch and then the epochs of those who stay."""
+    queue = await share.queue()
+    stays = await share.member(queue.group, queue.topic)
+    comes = await share.member(queue.group)
+    seen = [stays.epoch]
+
+    for change in ("join", "leave", "join"):
+        before, floor = await group_epoch(share, queue.group), stays.epoch
+        if change == "join":
+            await comes.join(queue.topic)
+        else:
+            await good_beat(comes, member_epoch=-1)
+        after = await group_epoch(share, queue.group)
+        seen += await risen(stays, floor)
+        judge.holds("MEM-06", after > before, f"{change}: group epoch {before}, then {after}")
+        judge.holds("MEM-06", stays.epoch > floor, f"{change}: member epoch stayed at {floor}")
+    await comes.leave()
+    judge.equal("MEM-06", sorted(seen), seen, "epochs that the staying member was told")
+
+
+@pytest.mark.requirement("MEM-07")
+async def test_same_member_id_in_two_groups(share: Share, judge: Judge) -> None:
+    """MEM-07: A member id in two groups is two members."""
+    queue = await share.queue()
+    other = await share.sibling(queue)
+    here = await share.member(queue.group, queue.topic)
+    there = Member(share.cluster, other.group, here.member_id)
+    await there.join(queue.topic)
+
+    await good_beat(here, member_epoch=-1)
+    still = await beat(there)
+    listed = await member_ids(share, other.group)
+    await there.leave()
+
+    judge.equal("MEM-07", ErrorCode.NONE, still.error_code, "error in the group it did not leave")
+    judge.equal("MEM-07", [here.member_id], listed, "members of the group it did not leave")
+
+
+@pytest.mark.requirement("MEM-08")
+async def test_rack_and_subscription_are_remembered(share: Share, judge: Judge) -> None:
+    """MEM-08: Null rack and null subscription in a heartbeat leave both as they were."""
+    queue = await share.queue()
+    member = await share.member(queue.group)
+    names = [queue.topic.name]
+
+    await good_beat(member, member_epoch=0, rack_id="first", subscribed_topic_names=names)
+    await good_beat(member)
+    kept = (await share.admin.describe_group(queue.group)).members[0]
+    await good_beat(member, rack_id="second")
+    moved = (await share.admin.describe_group(queue.group)).members[0]
+    await member.leave()
+
+    seen = [(found.rack_id, found.subscribed_topic_names) for found in (kept, moved)]
+    judge.equal("MEM-08", [("first", names), ("second", names)], seen, "rack and subscription")

@@ -1,0 +1,237 @@
+"""A group id is of one kind: share, consumer and classic groups keep out of each other's way."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.cluster import RETRIABLE, eventually
+from fixtures.clients.member import Member
+from fixtures.wire.codec import Struct
+from fixtures.wire.errors import ErrorCode, error_name
+from spec.verdict import Undecided
+from suites.broker.membership import beat, good_beat, member_ids
+from suites.broker.share import Queue, Share
+from suites.judge import Judge
+
+SILENT = (ErrorCode.NONE, ErrorCode.UNKNOWN_SERVER_ERROR)
+"""What is no refusal. Which error it is differs: KAFKA-20799 asks for a clearer one."""
+
+
+async def coordinated(share: Share, group: str, api: str, **fields: object) -> Struct:
+    """Send a request to the group's coordinator until it is there to answer it."""
+
+    async def ask() -> Struct | None:
+        answer = await share.cluster.at_coordinator(group, api, **fields)
+        return None if getattr(answer, "error_code", 0) in RETRIABLE else answer
+
+    return await eventually(f"an answer to {api} of {group}", ask)
+
+
+async def consumer_beat(share: Share, group: str, member_id: str, topic: str, epoch: int) -> Struct:
+    """Heartbeat as a member of a consumer group (KIP-848)."""
+    return await coordinated(
+        share,
+        group,
+        "ConsumerGroupHeartbeat",
+        group_id=group,
+        member_id=member_id,
+        member_epoch=epoch,
+        rebalance_timeout_ms=30000,
+        subscribed_topic_names=[topic],
+        topic_partitions=[],
+    )
+
+
+async def kind(share: Share, group: str) -> list[str]:
+    """Return the type that ListGroups shows for a group: one, or none when it is not there."""
+    answer = await coordinated(share, group, "ListGroups", states_filter=[], types_filter=[])
+    return [found.group_type.lower() for found in answer.groups if found.group_id == group]
+
+
+async def commit(share: Share, queue: Queue, group: str) -> int:
+    """Commit an offset without being a member; return the partition's error."""
+    partition = {"partition_index": 0, "committed_offset": 1, "committed_metadata": ""}
+    answer = await share.cluster.at_coordinator(
+        group,
+        "OffsetCommit",
+        version=8,
+        group_id=group,
+        generation_id_or_member_epoch=-1,
+        member_id="",
+        topics=[{"name": queue.topic.name, "partitions": [partition]}],
+    )
+    return int(answer.topics[0].partitions[0].error_code)
+
+
+async def committed(share: Share, queue: Queue, group: str) -> int:
+    """Commit until the coordinator is there; return the partition's error."""
+
+    async def ask() -> int | None:
+        error = await commit(share, queue, group)
+        return None if error in RETRIABLE else error
+
+    return await eventually(f"an answer to OffsetCommit of {group}", ask)
+
+
+async def intact(share: Share, judge: Judge, rule: str, member: Member) -> None:
+    """Judge that a share group still has its one member, which can go on."""
+    after = await beat(member)
+    judge.equal(rule, ErrorCode.NONE, after.error_code, "error of the share member's heartbeat")
+    listed = await member_ids(share, member.group)
+    judge.equal(rule, [member.member_id], listed, "members of the share group")
+    judge.equal(rule, ["share"], await kind(share, member.group), "kind of the group")
+
+
+@pytest.mark.requirement("MEM-44")
+async def test_share_member_in_a_consumer_group(share: Share, judge: Judge) -> None:
+    """MEM-44: A share heartbeat does not get into a consumer group."""
+    queue, insider = await share.queue(), share.member_id()
+    joined = await consumer_beat(share, queue.group, insider, queue.topic.name, 0)
+    if joined.error_code:
+        raise Undecided(f"joining a consumer group: {error_name(joined.error_code)}")
+    intruder = await share.member(queue.group)
+
+    answer = await beat(intruder, member_epoch=0, subscribed_topic_names=[queue.topic.name])
+    after = await coordinated(share, queue.group, "ConsumerGroupDescribe", group_ids=[queue.group])
+    seen = await kind(share, queue.group)
+    await consumer_beat(share, queue.group, insider, queue.topic.name, -1)
+
+    refusal = f"a share heartbeat on a consumer group got {error_name(answer.error_code)}"
+    judge.holds("MEM-44", answer.error_code not in SILENT, refusal)
+    listed = [member.member_id for member in after.groups[0].members]
+    judge.equal("MEM-44", (["consumer"], [insider]), (seen, listed), "kind and members")
+
+
+@pytest.mark.requirement("MEM-44")
+async def test_share_member_in_a_classic_group(share: Share, judge: Judge) -> None:
+    """MEM-44: A share heartbeat does not get into a classic group."""
+    queue = await share.queue()
+    if error := await committed(share, queue, queue.group):
+        raise Undecided(f"committing an offset to a classic group: {error_name(error)}")
+    intruder = await share.member(queue.group)
+
+    answer = await beat(intruder, member_epoch=0, subscribed_topic_names=[queue.topic.name])
+
+    refusal = f"a share heartbeat on a classic group got {error_name(answer.error_code)}"
+    judge.holds("MEM-44", answer.error_code not in SILENT, refusal)
+    judge.equal("MEM-44", ["classic"], await kind(share, queue.group), "kind of the group")
+
+
+@pytest.mark.requirement("MEM-45")
+async def test_classic_requests_on_a_share_group(share: Share, judge: Judge) -> None:
+    """MEM-45: Nothing of the classic protocol gets into a share group."""
+    queue = await share.queue()
+    member = await share.member(queue.group, queue.topic)
+    who = {"group_id": queue.group, "member_id": member.member_id}
+    # JoinGroup v3 lets newcomers in without MEMBER_ID_REQUIRED, which would look like a refusal.
+    join = {
+        "session_timeout_ms": 30000,
+        "rebalance_timeout_ms": 30000,
+        "protocol_type": "consumer",
+        "protocols": [{"name": "range", "metadata": b""}],
+    }
+    requests: list[tuple[str, dict[str, object]]] = [
+        ("JoinGroup", join | {"group_id": queue.group, "member_id": "", "version": 3}),
+        ("SyncGroup", who | {"generation_id": 1, "assignments": [], "version": 3}),
+        ("Heartbeat", who | {"generation_id": 1, "version": 3}),
+        ("LeaveGroup", who | {"version": 2}),
+    ]
+    for api, fields in requests:
+        answer = await coordinated(share, queue.group, api, **fields)
+        refusal = f"{api} on a share group got {error_name(answer.error_code)}"
+        judge.holds("MEM-45", answer.error_code not in SILENT, refusal)
+    await intact(share, judge, "MEM-45", member)
+
+
+@pytest.mark.requirement("MEM-46")
+@pytest.mark.fast
+async def test_consumer_member_in_a_share_group(share: Share, judge: Judge) -> None:
+    """MEM-46: A consumer-group heartbeat does not get into a share group."""
+    queue = await share.queue()
+    member = await share.member(queue.group, queue.topic)
+
+    for who, epoch in ((share.member_id(), 0), (member.member_id, member.epoch)):
+        answer = await consumer_beat(share, queue.group, who, queue.topic.name, epoch)
+        refusal = f"a consumer heartbeat on a share group got {error_name(answer.error_code)}"
+        judge.holds("MEM-46", answer.error_code not in SILENT, refusal)
+    await intact(share, judge, "MEM-46", member)
+
+
+@pytest.mark.requirement("MEM-47")
+@pytest.mark.parametrize("empty", [False, True], ids=["with-a-member", "empty"])
+async def test_offset_commit_on_a_share_group(share: Share, judge: Judge, *, empty: bool) -> None:
+    """MEM-47: Offsets cannot be committed to a share group."""
+    queue = await share.queue()
+    member = await share.member(queue.group, queue.topic)
+    if empty:
+        await good_beat(member, member_epoch=-1)
+
+    error = await committed(share, queue, queue.group)
+    wanted = {"group_id": queue.group, "topics": None}
+    answer = await coordinated(
+        share, queue.group, "OffsetFetch", version=8, groups=[wanted], require_stable=False
+    )
+
+    refusal = f"OffsetCommit on a share group got {error_name(error)}"
+    judge.holds("MEM-47", error not in SILENT, refusal)
+    stored = [topic.name for group in answer.groups for topic in group.topics]
+    judge.equal("MEM-47", [], stored, "topics with committed offsets")
+    judge.equal("MEM-47", ["share"], await kind(share, queue.group), "kind of the group")
+
+
+@pytest.mark.requirement("MEM-48")
+async def test_group_id_is_bound_until_deletion(share: Share, judge: Judge) -> None:
+    """MEM-48: An empty share group keeps its id; once deleted, a consumer group may have it."""
+    queue, newcomer = await share.queue(), share.member_id()
+    member = await share.member(queue.group, queue.topic)
+    await good_beat(member, member_epoch=-1)
+
+    early = await consumer_beat(share, queue.group, newcomer, queue.topic.name, 0)
+    refusal = f"a consumer heartbeat on an empty share group got {error_name(early.error_code)}"
+    judge.holds("MEM-48", early.error_code not in SILENT, refusal)
+
+    await delete(share, queue.group)
+    judge.equal("MEM-48", [], await kind(share, queue.group), "kind once the group was deleted")
+    late = await consumer_beat(share, queue.group, newcomer, queue.topic.name, 0)
+    seen = await kind(share, queue.group)
+    await consumer_beat(share, queue.group, newcomer, queue.topic.name, -1)
+    judge.equal("MEM-48", ErrorCode.NONE, late.error_code, "error of joining under the free id")
+    judge.equal("MEM-48", ["consumer"], seen, "kind of the group that took the id")
+
+
+async def delete(share: Share, group: str) -> None:
+    """Delete a group, which has to succeed for the check to go on."""
+
+    async def ask() -> bool | None:
+        answer = await share.cluster.at_coordinator(group, "DeleteGroups", groups_names=[group])
+        code = answer.results[0].error_code
+        if code and code not in RETRIABLE:
+            raise Undecided(f"DeleteGroups: {error_name(code)}")
+        return None if code else True
+
+    await eventually(f"deleting group {group}", ask)
+
+
+@pytest.mark.requirement("MEM-49")
+@pytest.mark.fast
+async def test_states_of_a_group(share: Share, judge: Judge) -> None:
+    """MEM-49: A share group is Stable with members and Empty without, and nothing in between."""
+    queue, other = await share.queue(), await share.admin.create_topic()
+    first, second = [await share.member(queue.group) for _ in range(2)]
+    names = [queue.topic.name]
+    seen: list[str] = []
+
+    async def after(member: Member, **fields: object) -> None:
+        await good_beat(member, **fields)
+        seen.append((await share.admin.describe_group(queue.group)).group_state)
+
+    await after(first, member_epoch=0, subscribed_topic_names=names)
+    await after(second, member_epoch=0, subscribed_topic_names=names)
+    await after(first, subscribed_topic_names=[*names, other.name])
+    await after(second, member_epoch=-1)
+    await after(first, member_epoch=-1)
+    await after(second, member_epoch=0, subscribed_topic_names=names)
+    await after(second, member_epoch=-1)
+
+    expected = ["Stable"] * 4 + ["Empty", "Stable", "Empty"]
+    judge.equal("MEM-49", expected, seen, "states after each join, change and leave")

@@ -1,0 +1,74 @@
+"""There is no fencing: who is not in the group any more keeps its share session and its locks."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.cluster import attempts
+from fixtures.clients.member import Member, accept
+from fixtures.wire.errors import ErrorCode
+from spec.verdict import Undecided
+from suites.broker.membership import good_beat, member_ids
+from suites.broker.share import Consumer, Queue, Share
+from suites.judge import Judge
+
+ENDS = pytest.mark.parametrize("end", ["left", "expired"])
+"""The two ways out of a group that a member can take by itself."""
+
+
+async def fleeting(share: Share, records: int, end: str) -> Queue:
+    """Return a queue whose group removes silent members soon, if that is the end to come."""
+    timing = {"share.session.timeout.ms": "1000", "share.heartbeat.interval.ms": "500"}
+    return await share.queue(records, group_config=timing if end == "expired" else None)
+
+
+async def out(share: Share, member: Member, end: str) -> None:
+    """Let a member leave, or wait until it is removed for its silence."""
+    if end == "left":
+        await good_beat(member, member_epoch=-1)
+    async for _ in attempts():
+        if member.member_id not in await member_ids(share, member.group):
+            return
+    raise Undecided(f"the member that {end} is still in the group")
+
+
+async def holder(queue: Queue, count: int) -> Consumer:
+    """Return a consumer that holds the first ``count`` records."""
+    consumer = await queue.consumer()
+    await consumer.acquire(count)
+    return consumer
+
+
+@ENDS
+@pytest.mark.requirement("MEM-42")
+async def test_outsider_goes_on(share: Share, judge: Judge, end: str) -> None:
+    """MEM-42: Outside the group a member can still fetch and acknowledge in its session."""
+    queue = await fleeting(share, 3, end)
+    consumer = await holder(queue, 3)
+    await out(share, consumer.member, end)
+
+    part = await consumer.ack(accept(0, 2))
+    judge.equal("MEM-42", ErrorCode.NONE, part.ack_error, f"error of an ack by who {end}")
+    more = await queue.produce(2)
+    fetched = await consumer.fetch(max_wait_ms=10000)
+    judge.equal("MEM-42", (), fetched.errors, f"errors of a fetch by who {end}")
+    judge.holds("MEM-42", more in fetched.offsets, f"who {end} fetched only {fetched.offsets}")
+
+
+@ENDS
+@pytest.mark.requirement("MEM-43")
+async def test_locks_outlive_membership(share: Share, judge: Judge, end: str) -> None:
+    """MEM-43: Records stay acquired by a member that is not in the group any more."""
+    count = share.rng.randint(2, 6)
+    queue = await fleeting(share, count, end)
+    consumer = await holder(queue, count)
+    await out(share, consumer.member, end)
+
+    other = await queue.consumer()
+    sentinel = await queue.produce(1)
+    caught = await other.drain(until=sentinel)
+
+    taken = sorted(set(range(count)) & caught.counts.keys())
+    judge.equal("MEM-43", [], taken, f"records of the member that {end}, delivered to another")
+    part = await consumer.ack(accept(0, count - 1))
+    judge.equal("MEM-43", ErrorCode.NONE, part.ack_error, f"error of their ack by who {end}")

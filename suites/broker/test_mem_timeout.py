@@ -1,0 +1,135 @@
+"""The session timeout of a member: who is removed, when, and what is left to it.
+
+Lower bounds count from before the last heartbeat was sent, so a slow machine can only make them
+safer. Where the harness itself was too slow to heartbeat in time, nothing is judged.
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from fixtures.clients.cluster import WITHIN, attempts
+from fixtures.clients.member import Member
+from fixtures.wire.errors import ErrorCode
+from spec.verdict import Undecided
+from suites.broker.membership import beat, beating, covered, every, good_beat, member_ids
+from suites.broker.share import Queue, Share
+from suites.judge import Judge
+
+
+async def hasty(share: Share, timeout_ms: int, partitions: int = 1) -> Queue:
+    """Return a queue whose group removes members after ``timeout_ms`` of silence."""
+    timing = {
+        "share.session.timeout.ms": str(timeout_ms),
+        "share.heartbeat.interval.ms": "500",
+    }
+    return await share.queue(partitions=partitions, group_config=timing)
+
+
+async def gone(share: Share, member: Member, within: float = WITHIN) -> float | None:
+    """Return when a member was first not listed any more, ``None`` if it always was."""
+    async for _ in attempts(within):
+        if member.member_id not in await member_ids(share, member.group):
+            return time.monotonic()
+    return None
+
+
+@pytest.mark.requirement("MEM-37")
+async def test_silent_member_is_removed(share: Share, judge: Judge) -> None:
+    """MEM-37: Silence for the session timeout removes a member, and not before."""
+    timeout_ms = share.rng.randint(1000, 2500)
+    queue = await hasty(share, timeout_ms)
+    member = await share.member(queue.group, queue.topic)
+
+    before = time.monotonic()
+    await good_beat(member)
+    at = await gone(share, member)
+    after = await beat(member)
+
+    judge.holds("MEM-37", at is not None, f"a silent member was still listed after {WITHIN:g} s")
+    silent = (at or before) - before
+    early = f"removed after {silent:.3f} s, with a session timeout of {timeout_ms} ms"
+    judge.holds("MEM-37", silent >= timeout_ms / 1000, early)
+    unknown = ErrorCode.UNKNOWN_MEMBER_ID
+    judge.equal("MEM-37", unknown, after.error_code, "error of its next heartbeat")
+
+
+@pytest.mark.requirement("MEM-38")
+async def test_heartbeats_keep_a_member(share: Share, judge: Judge) -> None:
+    """MEM-38: A member that heartbeats in time stays for several session timeouts."""
+    timeout = 1.5
+    queue = await hasty(share, int(timeout * 1000))
+    member = await share.member(queue.group, queue.topic)
+
+    start = last = time.monotonic()
+    beats = 0
+    async for _ in attempts(3 * timeout, pause=0.1):
+        sent = time.monotonic()
+        answer = await beat(member)
+        silence = time.monotonic() - last
+        if answer.error_code and silence >= timeout:
+            raise Undecided(f"the harness itself was silent for {silence:.1f} s")
+        error = f"error of a heartbeat {silence:.3f} s after the one before"
+        judge.equal("MEM-38", ErrorCode.NONE, answer.error_code, error)
+        last, beats = sent, beats + 1
+
+    judge.saw("MEM-38", heartbeats=beats, milliseconds=int(1000 * (last - start)))
+
+
+@pytest.mark.requirement("MEM-39")
+async def test_removed_member_joins_again(share: Share, judge: Judge) -> None:
+    """MEM-39: A removed member joins again under its id."""
+    queue = await hasty(share, 1000)
+    member = await share.member(queue.group, queue.topic)
+    highest = member.epoch
+    if await gone(share, member) is None:
+        raise Undecided("a silent member was not removed, so it could not come back")
+
+    again = await beat(member, member_epoch=0, subscribed_topic_names=[queue.topic.name])
+
+    judge.equal("MEM-39", ErrorCode.NONE, again.error_code, "error of joining again")
+    rises = again.member_epoch > highest
+    judge.holds("MEM-39", rises, f"epoch {again.member_epoch} is not above the earlier {highest}")
+
+
+@pytest.mark.requirement("MEM-40")
+async def test_session_timeout_changes_live(share: Share, judge: Judge) -> None:
+    """MEM-40: A shorter session timeout counts from the next heartbeat on."""
+    queue = await hasty(share, 60000)
+    member = await share.member(queue.group, queue.topic)
+
+    await share.admin.group_config(queue.group, {"share.session.timeout.ms": "1000"})
+    await good_beat(member)
+    at = await gone(share, member)
+
+    still = f"still listed {WITHIN:g} s after a heartbeat under a timeout of 1 s"
+    judge.holds("MEM-40", at is not None, still)
+
+
+@pytest.mark.requirement("MEM-41")
+async def test_partitions_of_a_removed_member(share: Share, judge: Judge) -> None:
+    """MEM-41: The partitions of a removed member go to the one that stays."""
+    queue = await hasty(share, 3000, partitions=4)
+    stays, silent = [await share.member(queue.group) for _ in range(2)]
+    for member in (stays, silent):
+        await good_beat(member, member_epoch=0, subscribed_topic_names=[queue.topic.name])
+
+    await beating([stays, silent], lambda: shared(queue, stays, silent))
+    if not shared(queue, stays, silent):
+        raise Undecided("the two members never shared the partitions, so there is nothing to take")
+    listed = [stays.member_id, silent.member_id]
+    async for _ in attempts(WITHIN):
+        await good_beat(stays)
+        listed = await member_ids(share, queue.group)
+        if listed == [stays.member_id] and stays.assigned == every(queue.topic):
+            break
+
+    judge.equal("MEM-41", [stays.member_id], listed, "members when one had been silent")
+    judge.equal("MEM-41", every(queue.topic), stays.assigned, "assignment of who stays")
+
+
+def shared(queue: Queue, *members: Member) -> bool:
+    """Return whether each of the members has partitions and together they have all."""
+    return all(member.assigned for member in members) and covered(members) == every(queue.topic)
