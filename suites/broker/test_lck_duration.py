@@ -1,0 +1,118 @@
+"""How long an acquisition lock lasts: whose value counts, from when on, and who is told."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from fixtures.clients.member import accept
+from fixtures.wire.errors import ErrorCode
+from suites.broker.locks import EARLY, SLACK, in_time, reconfigure, watch
+from suites.broker.share import Share
+from suites.judge import Judge
+
+GROUP_KEY = "share.record.lock.duration.ms"
+BROKER_KEY = "group.share.{}record.lock.duration.ms"
+
+
+@pytest.mark.requirement("LCK-11")
+async def test_group_value_wins_over_the_broker(share: Share, judge: Judge) -> None:
+    """LCK-11: A group with a lock duration of its own is not locked for the broker's."""
+    configs = await share.admin.broker_configs()
+    default = int(configs.get(BROKER_KEY.format("")) or 30_000)
+    queue = await share.queue(1, lock_ms=1000)
+    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    sent = time.monotonic()
+    await holder.acquire(1)
+
+    seen = await watch(other, [0], min(default / 1000 * EARLY, 1.0 + SLACK))
+
+    took = time.monotonic() - sent
+    sentence = f"after {took:.1f} s the record is locked, for the broker's {default} ms and not 1 s"
+    judge.holds("LCK-11", 0 in seen, sentence)
+
+
+@pytest.mark.requirement("LCK-11", "LCK-14")
+@pytest.mark.fast
+async def test_fetch_tells_the_lock_duration(share: Share, judge: Judge) -> None:
+    """LCK-14: ShareFetch tells the lock duration, LCK-11: the group's own if it has one."""
+    configs = await share.admin.broker_configs()
+    default = int(configs.get(BROKER_KEY.format("")) or 30_000)
+    wanted = share.rng.randint(15_000, 30_000)
+    queue = await share.queue(1, lock_ms=wanted)
+    plain = await share.sibling(queue)
+
+    own = await (await queue.consumer()).acquire(1)
+    other = await (await plain.consumer()).acquire(1)
+
+    judge.equal("LCK-14", wanted, own.answers[-1].lock_ms, "AcquisitionLockTimeoutMs of a fetch")
+    judge.equal("LCK-14", default, other.answers[-1].lock_ms, "that of a group without a value")
+    judge.equal("LCK-11", wanted, own.answers[-1].lock_ms, "the lock duration in force")
+
+
+@pytest.mark.requirement("LCK-15")
+@pytest.mark.feature("renew")
+@pytest.mark.fast
+async def test_acknowledge_tells_the_lock_duration(share: Share, judge: Judge) -> None:
+    """LCK-15: ShareAcknowledge v2 tells the group's lock duration, renewing or not."""
+    wanted = share.rng.randint(15_000, 30_000)
+    queue = await share.queue(2, lock_ms=wanted)
+    consumer = await queue.consumer()
+    await consumer.acquire(2)
+
+    plain = await consumer.session.acknowledge({consumer.where: [accept(0)]})
+    renewing = await consumer.session.acknowledge({consumer.where: [accept(1)]}, is_renew_ack=True)
+
+    told = [plain.lock_ms, renewing.lock_ms]
+    judge.equal("LCK-15", [wanted] * 2, told, "AcquisitionLockTimeoutMs without and with renewal")
+
+
+@pytest.mark.requirement("LCK-12")
+@pytest.mark.fast
+async def test_bounds_of_the_broker_are_kept(share: Share, judge: Judge) -> None:
+    """LCK-12: A lock duration outside the broker's bounds is refused and changes nothing."""
+    configs = await share.admin.broker_configs()
+    low = int(configs.get(BROKER_KEY.format("min.")) or 15_000)
+    high = int(configs.get(BROKER_KEY.format("max.")) or 60_000)
+    queue = await share.queue(1, lock_ms=20_000)
+
+    for value in (low - 1, high + 1, 0):
+        response = await share.admin.try_group_config(queue.group, {GROUP_KEY: str(value)})
+        judge.equal(
+            "LCK-12", ErrorCode.INVALID_CONFIG, response.error_code, f"error of setting {value} ms"
+        )
+
+    caught = await (await queue.consumer()).acquire(1)
+    judge.equal("LCK-12", 20_000, caught.answers[-1].lock_ms, "lock duration after the refusals")
+
+
+@pytest.mark.requirement("LCK-13")
+async def test_longer_duration_leaves_running_locks_alone(share: Share, judge: Judge) -> None:
+    """LCK-13: A lock that runs when the duration is raised ends when it would have ended."""
+    queue = await share.queue(2, lock_ms=1000)
+    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    await holder.acquire(2)
+    await reconfigure(queue, holder, lock_ms=30_000)
+
+    seen = await watch(other, [0, 1], 1.0 + SLACK)
+
+    judge.equal("LCK-13", [0, 1], sorted(seen), "offsets that came back after the old duration")
+
+
+@pytest.mark.requirement("LCK-13")
+async def test_shorter_duration_is_for_later_acquisitions(share: Share, judge: Judge) -> None:
+    """LCK-13: After the duration is cut, new acquisitions end soon and old ones as before."""
+    queue = await share.queue(1, lock_ms=30_000)
+    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    sent = time.monotonic()
+    await holder.acquire(1)
+    await reconfigure(queue, holder, lock_ms=1000)
+    await queue.produce(1)
+    await holder.acquire(1)
+
+    seen = await watch(other, [1], 1.0 + SLACK)
+
+    judge.equal("LCK-13", True, 1 in seen, "that the later record came back after the new duration")
+    in_time(sent, 30_000)
+    judge.equal("LCK-13", False, 0 in seen, "that the earlier record came back with it")

@@ -1,0 +1,139 @@
+"""Locks under races, failures and the end of a session."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from fixtures.clients.cluster import SHARE, share_key
+from fixtures.clients.member import accept, release
+from fixtures.wire.errors import ErrorCode
+from spec.verdict import Undecided
+from suites.broker.locks import SLACK, linger, watch
+from suites.broker.share import Consumer, Queue, Share
+from suites.judge import Judge
+
+
+@pytest.mark.requirement("LCK-18")
+@pytest.mark.fast
+async def test_closed_session_frees_interleaved_records(share: Share, judge: Judge) -> None:
+    """LCK-18: A closed session frees all its records, also those behind another member's."""
+    first = share.rng.randint(1, 5)
+    last = share.rng.randint(first, first + 4)
+    queue = await share.queue(last + 6, lock_ms=30_000)
+    leaver, stayer, other = [await queue.consumer(join=number == 0) for number in range(3)]
+    held = await leaver.acquire(last + 6)
+    await leaver.acked(release(first, last))
+    between = await stayer.acquire(last - first + 1)
+    begun = time.monotonic()
+    await leaver.close()
+
+    freed = sorted(set(held.offsets) - set(between.offsets))
+    seen = await watch(other, freed, SLACK)
+
+    took = time.monotonic() - begun
+    judge.equal("LCK-18", freed, sorted(seen), f"offsets freed {took:.1f} s after the close")
+    judge.saw("LCK-18", freed=len(freed))
+
+
+@pytest.mark.requirement("LCK-18")
+async def test_dropped_connection_frees_interleaved_records(share: Share, judge: Judge) -> None:
+    """LCK-18: A dropped connection frees all its member's records, also behind another's."""
+    queue = await share.queue(12, lock_ms=30_000)
+    leaver, stayer, other = [await queue.consumer(join=number == 0) for number in range(3)]
+    await leaver.acquire(12)
+    await leaver.acked(release(2, 3), release(7))
+    between = await stayer.acquire(3)
+    leaver.session.connection.abort()
+
+    freed = sorted(set(range(12)) - set(between.offsets))
+    seen = await watch(other, freed, SLACK)
+
+    judge.equal("LCK-18", freed, sorted(seen), "offsets freed by the dropped connection")
+
+
+async def _until_refused(consumer: Consumer, offsets: range) -> dict[int, int]:
+    """Accept one record after the other until the lock's end is felt; return the errors."""
+    errors: dict[int, int] = {}
+    for offset in offsets:
+        errors[offset] = (await consumer.ack(accept(offset))).ack_error
+        if len([error for error in errors.values() if error]) == 3:
+            break
+    return errors
+
+
+@pytest.mark.requirement("LCK-16")
+async def test_acknowledgement_races_with_the_end_of_the_lock(share: Share, judge: Judge) -> None:
+    """LCK-16: Of acknowledgement and expiry one wins, and the answer says which."""
+    queue = await share.queue(1500, lock_ms=1000)
+    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    await holder.acquire(1500, max_records=1500)
+    await linger(other, 0.8)
+
+    errors = await _until_refused(holder, range(1500))
+    sentinel = await queue.produce(1)
+    accepted = {offset for offset, error in errors.items() if not error}
+    wanted = [*sorted(set(range(1500)) - accepted), sentinel]
+    seen = await watch(other, wanted, SLACK, max_records=2000)
+
+    allowed = {0, int(ErrorCode.INVALID_RECORD_STATE)}
+    judge.equal("LCK-16", set(), set(errors.values()) - allowed, "other errors around the end")
+    refused = errors.keys() - accepted
+    judge.equal("LCK-16", [], sorted(accepted & seen.keys()), "accepted and delivered again")
+    judge.equal("LCK-16", [], sorted(refused - seen.keys()), "refused and never delivered again")
+    judge.saw("LCK-16", accepted=len(accepted), refused=len(refused))
+
+
+async def _forget_state(queue: Queue) -> None:
+    """Delete the share-partition's durable state, so that its leader's writes are refused.
+
+    Raises:
+        Undecided: the brokers do not serve the coordinator's requests to clients.
+    """
+    cluster = queue.share.cluster
+    node = await cluster.coordinator(share_key(queue.group, queue.topic.id, 0), SHARE)
+    answer = await (await cluster.to(node)).call(
+        "DeleteShareGroupState",
+        group_id=queue.group,
+        topics=[{"topic_id": queue.topic.id, "partitions": [{"partition": 0}]}],
+    )
+    if not answer.results or answer.results[0].partitions[0].error_code:
+        raise Undecided("DeleteShareGroupState is not served to clients here")
+
+
+@pytest.mark.requirement("LCK-17")
+async def test_expiry_does_not_need_the_share_coordinator(share: Share, judge: Judge) -> None:
+    """LCK-17: A lock that ends while the state cannot be written frees its records all the same."""
+    queue = await share.queue(5, lock_ms=1500)
+    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    await holder.acquire(5)
+    await _forget_state(queue)
+    refused = await holder.ack(accept(4))
+    if not refused.ack_error:
+        raise Undecided("the state was written although the share coordinator had deleted it")
+
+    # The refused ACCEPT was rolled back, so the lock of its record is among those that end.
+    seen = await watch(other, range(5), 1.5 + SLACK)
+
+    counts = {offset: sighting.count for offset, sighting in seen.items()}
+    judge.equal("LCK-17", dict.fromkeys(range(5), 2), counts, "counts after the lock's end")
+
+
+@pytest.mark.requirement("LCK-18")
+async def test_sessions_that_close_together_free_all(share: Share, judge: Judge) -> None:
+    """LCK-18: When members with records among each other's close at once, all come back."""
+    queue = await share.queue(30, batches=3, lock_ms=30_000)
+    members = [await queue.consumer(join=number == 0) for number in range(4)]
+    first = members[0]
+    await first.acquire(30)
+    given = sorted(share.rng.sample(range(30), 12))
+    await first.acked(*(release(offset) for offset in given))
+    for member in members[1:]:
+        await member.fetch(max_records=4)
+    await asyncio.gather(*(member.close() for member in members))
+
+    seen = await watch(await queue.consumer(join=False), range(30), SLACK)
+
+    judge.equal("LCK-18", list(range(30)), sorted(seen), "offsets that came back after the closes")
