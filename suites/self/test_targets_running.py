@@ -67,16 +67,25 @@ def _until(condition: Callable[[], bool], seconds: float = 15.0) -> bool:
     return met
 
 
-def test_a_started_cluster_serves_share_groups(kafka: KafkaTarget) -> None:
-    """Share groups are on, whichever way the release needs."""
-    answer = _call(
-        kafka.info,
+def _heartbeat(info: ClusterInfo, group: str, member: str, epoch: int) -> Struct:
+    return _call(
+        info,
         "ShareGroupHeartbeat",
-        group_id="g",
-        member_id=str(uuid.uuid4()),
-        member_epoch=0,
-        subscribed_topic_names=["t"],
+        group_id=group,
+        member_id=member,
+        member_epoch=epoch,
+        subscribed_topic_names=["t"] if epoch == 0 else None,
     )
+
+
+def _groups(info: ClusterInfo) -> set[str]:
+    answer = _call(info, "ListGroups", states_filter=[], types_filter=[])
+    return {group.group_id for group in answer.groups}
+
+
+def test_a_started_cluster_serves_share_groups(kafka: KafkaTarget) -> None:
+    """Share groups are on, and a member hears the interval that we asked for."""
+    answer = _heartbeat(kafka.info, "g", str(uuid.uuid4()), 0)
 
     assert answer.error_code == 0
     assert answer.heartbeat_interval_ms == 500
@@ -116,14 +125,20 @@ def test_an_external_cluster_is_recognised_and_left_clean(kafka: KafkaTarget) ->
     """A guest learns the release line, and removes what carries its prefix and nothing else."""
     guest = open_target(f"external:{kafka.info.bootstrap[0]}")
     guest.start()
-    _create_topic(kafka.info, f"{guest.info.prefix}mine")
-    _create_topic(kafka.info, "somebodys")
+    member = str(uuid.uuid4())
+    mine, somebodys = f"{guest.info.prefix}mine", "somebodys"
+    for name in (mine, somebodys):
+        _create_topic(kafka.info, name)
+        for epoch in (0, -1):  # the group stays, without members
+            _heartbeat(kafka.info, name, member, epoch)
 
     assert guest.version == "4.4"
+    assert {mine, somebodys} <= _groups(kafka.info)
 
     guest.stop()
 
-    assert {"somebodys"} == {t for t in _topics(kafka.info) if t.endswith(("mine", "somebodys"))}
+    assert {mine, somebodys} & _topics(kafka.info) == {somebodys}
+    assert {mine, somebodys} & _groups(kafka.info) == {somebodys}
 
 
 def test_an_unreachable_cluster_is_an_environment_fault(kafka: KafkaTarget) -> None:
