@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fixtures.clients.cluster import Cluster
+from fixtures.clients.features import PROBES
 from fixtures.targets.info import ClusterInfo
 
 
@@ -11,13 +13,8 @@ async def refusal(info: ClusterInfo, probe: str) -> str | None:
     Raises:
         LookupError: nobody wrote such a probe.
     """
-    # Imported here, so that a run without features in doubt does not need the clients.
-    from fixtures.clients.features import PROBES  # noqa: PLC0415
-
-    from fixtures.clients.cluster import Cluster  # noqa: PLC0415
-
     if probe not in PROBES:
         raise LookupError(f"the profile names the probe {probe!r}, which does not exist")
     async with Cluster(info) as cluster:
-        sentence: str | None = await PROBES[probe](cluster)
-        return sentence
+        await cluster.any()
+        return await PROBES[probe](cluster)

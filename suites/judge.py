@@ -20,6 +20,9 @@ MAX_WITNESS = 3
 
 MAX_TEXT = 600
 
+LONG = 12
+"""A collection with more items than this is shown by its difference."""
+
 
 class Vacuous(Exception):
     """A check ended well and never put one of its rules before the judge."""
@@ -44,13 +47,10 @@ class Judge:
         self, rule: str, expected: object, actual: object, what: str, *, witness: Witness = ()
     ) -> None:
         """Demand that ``actual`` equals ``expected``; ``what`` says what was compared."""
-        self.holds(
-            rule,
-            expected == actual,
-            f"{what}: expected {_short(expected)}, got {_short(actual)}",
-            witness=witness,
-            step=what,
-        )
+        sentence = f"{what}: expected {_short(expected)}, got {_short(actual)}"
+        if _long(expected) or _long(actual):
+            sentence = f"{what}: {_difference(expected, actual) or sentence}"
+        self.holds(rule, expected == actual, sentence, witness=witness, step=what)
 
     def one_of(
         self,
@@ -123,6 +123,24 @@ class Judge:
 
 
 Witness = str | tuple[Any, ...] | list[Any]
+
+
+def _long(value: object) -> bool:
+    return isinstance(value, list | tuple | set | frozenset) and len(value) > LONG
+
+
+def _difference(expected: object, actual: object) -> str:
+    """Say what is missing and what is too much: two long lists of offsets help nobody."""
+    if not isinstance(expected, Collection) or not isinstance(actual, Collection):
+        return ""
+    missing = [item for item in expected if item not in actual]
+    surplus = [item for item in actual if item not in expected]
+    if not missing and not surplus:
+        return ""
+    return (
+        f"expected {len(expected)}, got {len(actual)}; missing {_short(missing)}, "
+        f"not expected {_short(surplus)}"
+    )
 
 
 def _short(value: object, *, quote: bool = True) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.clients.features import PROBES
 from spec.profile import load_profile
 from spec.requirement import Honesty, Requirement, load_requirements
 from suites.inventory import Check, by_rule, read_checks
@@ -58,11 +59,7 @@ def test_every_check_names_live_rules(rules: dict[str, Requirement], checks: lis
 
 def test_every_check_says_its_rule(checks: list[Check]) -> None:
     """A check's docstring begins with the id of one of its rules."""
-    silent = [
-        check.id
-        for check in checks
-        if check.docstring.partition(":")[0].split(",")[0].strip() not in check.rules
-    ]
+    silent = [check.id for check in checks if not check.docstring.startswith(check.rules)]
 
     assert silent == []
 
@@ -73,6 +70,14 @@ def test_every_declared_absence_is_used(checks: list[Check]) -> None:
     declared = {entry.feature for entry in load_profile("apache-kafka").absent}
 
     assert sorted(declared - named) == []
+
+
+def test_every_feature_has_a_probe(checks: list[Check]) -> None:
+    """What a check may need and what a profile may lack can be seen refused."""
+    named = {feature for check in checks for feature in check.features}
+    probes = {entry.probe for entry in load_profile("apache-kafka").absent}
+
+    assert sorted((named | probes) - PROBES.keys()) == []
 
 
 def test_inventory_reads_what_pytest_would(tmp_path: Path) -> None:

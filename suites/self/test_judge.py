@@ -1,0 +1,79 @@
+"""The judge: what it accepts, what it rejects, and what it counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from spec.verdict import Violation
+from suites.judge import MAX_TEXT, Judge, MisusedJudge
+
+
+@pytest.fixture
+def court() -> Judge:
+    """A judge of two rules."""
+    return Judge(["ACK-01", "ACK-02"])
+
+
+def test_evidence_counts_assertions_and_events(court: Judge) -> None:
+    """What held is counted, together with what the check saw."""
+    court.equal("ACK-01", 1, 1, "one")
+    court.saw("ACK-01", redeliveries=2)
+    court.saw("ACK-01", redeliveries=3)
+
+    assert court.evidence("ACK-01") == {"assertions": 1, "redeliveries": 5}
+    assert court.unexercised() == ("ACK-02",)
+
+
+def test_nothing_seen_is_no_evidence(court: Judge) -> None:
+    """Zero events leave a rule unexercised."""
+    court.saw("ACK-01", redeliveries=0)
+
+    assert court.unexercised() == ("ACK-01", "ACK-02")
+
+
+def test_violation_carries_rule_sentence_and_witness(court: Judge) -> None:
+    """A broken rule is raised with what was expected, what came, and the events that prove it."""
+    with pytest.raises(Violation) as caught:
+        court.equal("ACK-02", 0, 7, "error code", witness=[1, "two", "three", "four"])
+
+    assert caught.value.rule == "ACK-02"
+    assert caught.value.sentence == "error code: expected 0, got 7"
+    assert caught.value.witness == ("1", "two", "three")
+    assert court.evidence("ACK-02") == {}
+
+
+def test_long_collections_are_shown_by_their_difference(court: Judge) -> None:
+    """Two long lists of offsets are told apart for the reader."""
+    with pytest.raises(Violation, match=r"missing \[0\], not expected \[100\]"):
+        court.equal("ACK-01", list(range(100)), list(range(1, 101)), "offsets")
+
+
+def test_sentences_stay_short(court: Judge) -> None:
+    """A value as long as a record batch does not flood the report."""
+    with pytest.raises(Violation) as caught:
+        court.equal("ACK-01", b"x" * 10_000, b"", "payload")
+
+    assert len(caught.value.sentence) < MAX_TEXT + 100
+
+
+def test_choice_is_any_of_the_allowed(court: Judge) -> None:
+    """Where the specification leaves a choice, each choice holds and nothing else does."""
+    court.one_of("ACK-01", (6, 42), 42, "error code")
+
+    with pytest.raises(Violation, match="expected 6 or 42, got 3"):
+        court.one_of("ACK-01", (6, 42), 3, "error code")
+
+
+def test_expected_exception_must_come(court: Judge) -> None:
+    """``raises`` holds for the exception it names, and not for silence."""
+    with court.raises("ACK-01", ConnectionError, "the broker hangs up"):
+        raise ConnectionResetError
+    silence = court.raises("ACK-01", ConnectionError, "the broker hangs up")
+    with pytest.raises(Violation, match="nothing was raised"), silence:
+        pass
+
+
+def test_rule_that_the_marker_does_not_name_is_misuse(court: Judge) -> None:
+    """Judging a rule that the check does not name is the check's mistake."""
+    with pytest.raises(MisusedJudge, match="ACK-03"):
+        court.saw("ACK-03", redeliveries=1)
