@@ -1,0 +1,229 @@
+"""RENEW (KIP-1222): keeping a record beyond its acquisition lock."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from fixtures.clients.member import Ack, accept, reject, release, renew
+from fixtures.wire.errors import error_name
+from spec.verdict import Undecided
+from suites.broker.locks import (
+    EARLY,
+    RENEW_ONLY,
+    SLACK,
+    in_time,
+    linger,
+    reconfigure,
+    watch,
+)
+from suites.broker.share import Consumer, Share
+from suites.judge import Judge
+
+pytestmark = pytest.mark.feature("renew")
+
+LOCK = 2000
+"""Lock duration in ms: long enough to renew in time on a slow machine."""
+
+
+async def _renewed(consumer: Consumer, since: float, *acks: Ack, lock_ms: int = LOCK) -> float:
+    """Renew inside a lock taken after ``since``; return when the request was sent.
+
+    Raises:
+        Undecided: it was refused, or answered so late that the lock may have been over.
+    """
+    sent = time.monotonic()
+    part = await consumer.ack(*acks, is_renew_ack=True)
+    in_time(since, lock_ms)
+    if part.ack_error:
+        raise Undecided(f"renewing answered {error_name(part.ack_error)}")
+    return sent
+
+
+@pytest.mark.requirement("LCK-21", "LCK-24")
+@pytest.mark.fast
+async def test_renewed_record_outlives_its_first_lock(share: Share, judge: Judge) -> None:
+    """LCK-21: RENEW starts the lock anew, LCK-24: and the new lock ends like any other."""
+    queue = await share.queue(share.rng.randint(1, 10), lock_ms=LOCK)
+    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    began = time.monotonic()
+    held = await holder.acquire(1)
+    await linger(other, LOCK / 1000 * 0.5)
+
+    sent = time.monotonic()
+    part = await holder.ack(renew(0, held.offsets[-1]), is_renew_ack=True)
+    in_time(began, LOCK)
+    judge.equal("LCK-21", 0, part.ack_error, "error of a RENEW in time")
+    seen = await watch(other, held.offsets, LOCK / 1000 + SLACK)
+
+    judge.equal("LCK-24", held.offsets, sorted(seen), "offsets that came back after the new lock")
+    after = min(sighting.at for sighting in seen.values()) - sent
+    judge.holds(
+        "LCK-21",
+        after >= LOCK / 1000 * EARLY,
+        f"a record came back {after:.3f} s after its renewal, the lock is {LOCK} ms",
+    )
+
+
+@pytest.mark.requirement("LCK-22")
+async def test_renewal_is_no_delivery(share: Share, judge: Judge) -> None:
+    """LCK-22: However often a record was renewed, its next delivery counts one more."""
+    queue = await share.queue(2, lock_ms=30_000)
+    holder = await queue.consumer()
+    await holder.acquire(2)
+    times = share.rng.randint(6, 12)
+    for _ in range(times):
+        await holder.acked(renew(0), is_renew_ack=True)
+    await holder.acked(release(0, 1))
+
+    again = await holder.acquire(2)
+
+    judge.equal("LCK-22", {0: 2, 1: 2}, again.counts, f"counts after {times} renewals of the first")
+    judge.saw("LCK-22", renewals=times)
+
+
+@pytest.mark.requirement("LCK-23")
+@pytest.mark.fast
+async def test_renewed_record_can_be_settled(share: Share, judge: Judge) -> None:
+    """LCK-23: A renewed record is accepted, released or rejected like any other."""
+    queue = await share.queue(3)
+    holder = await queue.consumer()
+    await holder.acquire(3)
+    await holder.acked(renew(0, 2), is_renew_ack=True)
+
+    part = await holder.ack(accept(0), release(1), reject(2))
+    sentinel = await queue.produce(1)
+    after = await holder.drain(until=sentinel)
+
+    judge.equal("LCK-23", 0, part.ack_error, "error of settling renewed records")
+    judge.equal("LCK-23", {1: 2, sentinel: 1}, after.counts, "what is delivered afterwards")
+
+
+@pytest.mark.requirement("LCK-25")
+async def test_renewal_of_a_part(share: Share, judge: Judge) -> None:
+    """LCK-25: Records that a renewal does not name are freed at the end of the first lock."""
+    count = share.rng.randint(4, 12)
+    kept = sorted(share.rng.sample(range(count), count // 2))
+    freed = [offset for offset in range(count) if offset not in kept]
+    queue = await share.queue(count, lock_ms=LOCK)
+    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    began = time.monotonic()
+    await holder.acquire(count)
+    # The renewed lock is so much longer that the two ends cannot be mistaken for each other.
+    await reconfigure(queue, holder, lock_ms=30_000)
+    sent = await _renewed(holder, began, *(renew(offset) for offset in kept))
+
+    seen = await watch(other, freed, LOCK / 1000 + SLACK)
+
+    judge.equal(
+        "LCK-25", freed, sorted(seen.keys() - set(kept)), "offsets that were not renewed and freed"
+    )
+    in_time(sent, 30_000)
+    judge.equal("LCK-25", [], sorted(seen.keys() & set(kept)), "renewed offsets freed with them")
+
+
+@pytest.mark.requirement("LCK-26")
+@pytest.mark.fast
+async def test_renewal_mixed_with_other_types(share: Share, judge: Judge) -> None:
+    """LCK-26: In a request that renews, every offset gets the effect of its own type."""
+    queue = await share.queue(8, lock_ms=30_000)
+    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    began = time.monotonic()
+    await holder.acquire(8)
+    order = [renew, accept, release, reject] * 2
+    share.rng.shuffle(order)
+
+    part = await holder.ack(*(how(offset) for offset, how in enumerate(order)), is_renew_ack=True)
+    sentinel = await queue.produce(1)
+    after = await other.drain(until=sentinel)
+    again = await holder.ack(*(accept(o) for o, how in enumerate(order) if how is renew))
+
+    judge.equal("LCK-26", 0, part.ack_error, "error of the mixed request")
+    expected = {o: 2 for o, how in enumerate(order) if how is release} | {sentinel: 1}
+    judge.equal("LCK-26", expected, after.counts, "what another member got afterwards")
+    in_time(began, 30_000)
+    judge.equal("LCK-26", 0, again.ack_error, "error of accepting the renewed ones")
+
+
+@pytest.mark.requirement("LCK-27")
+async def test_renewals_have_no_bound(share: Share, judge: Judge) -> None:
+    """LCK-27: A member that renews in time keeps a record for many times its lock."""
+    queue = await share.queue(1, lock_ms=LOCK)
+    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    began = sent = time.monotonic()
+    await holder.acquire(1)
+    for number in range(8):
+        await linger(other, LOCK / 1000 * 0.4)
+        before, sent = sent, time.monotonic()
+        part = await holder.ack(renew(0), is_renew_ack=True)
+        in_time(before, LOCK)
+        judge.equal("LCK-27", 0, part.ack_error, f"error of renewal {number + 1}")
+
+    part = await holder.ack(accept(0))
+    in_time(sent, LOCK)
+    held = time.monotonic() - began
+    judge.equal("LCK-27", 0, part.ack_error, f"error of an ACCEPT after {held:.1f} s of renewals")
+    judge.saw("LCK-27", renewals=8)
+
+
+@pytest.mark.requirement("LCK-28")
+async def test_renewed_lock_lasts_as_configured_then(share: Share, judge: Judge) -> None:
+    """LCK-28: A renewal takes the lock duration in force when it is made."""
+    queue = await share.queue(2, lock_ms=30_000)
+    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    began = time.monotonic()
+    await holder.acquire(2)
+    await reconfigure(queue, holder, lock_ms=1000)
+    sent = await _renewed(holder, began, renew(0), lock_ms=30_000)
+
+    seen = await watch(other, [0], 1.0 + SLACK)
+
+    in_time(began, 30_000)
+    judge.equal("LCK-28", [0], sorted(seen), "offsets freed by the shorter lock of a renewal")
+    after = seen[0].at - sent
+    judge.holds("LCK-28", after >= EARLY, f"it was freed {after:.3f} s after the renewal, not 1 s")
+
+
+@pytest.mark.requirement("LCK-34", "LCK-21")
+@pytest.mark.fast
+async def test_fetch_that_renews_brings_no_records(share: Share, judge: Judge) -> None:
+    """LCK-34: A ShareFetch with IsRenewAck applies its acknowledgements and acquires nothing."""
+    queue = await share.queue(3, lock_ms=30_000)
+    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    began = time.monotonic()
+    await holder.acquire(3)
+    await reconfigure(queue, holder, lock_ms=1000)
+    await queue.produce(2)
+
+    answer = await holder.fetch(renew(0), accept(1), is_renew_ack=True, **RENEW_ONLY)
+    late = await other.acquire(2)
+    seen = await watch(other, [0], 1.0 + SLACK)
+
+    judge.equal("LCK-34", (), answer.errors, "errors of a fetch that renews")
+    judge.equal("LCK-34", [], answer.offsets, "offsets it acquired")
+    judge.equal("LCK-34", {3: 1, 4: 1}, late.counts, "what was there for others meanwhile")
+    in_time(began, 30_000)
+    # Without the renewal the first lock would still hold it: this lock of 1 s is the new one.
+    judge.equal("LCK-21", True, 0 in seen, "that the renewal began a new lock")
+    judge.equal("LCK-34", False, 1 in seen, "that the accepted record came back")
+
+
+@pytest.mark.requirement("LCK-38")
+async def test_log_start_passes_a_renewed_record(share: Share, judge: Judge) -> None:
+    """LCK-38: Renewed records that the log start passes are gone, and those behind them go on."""
+    cut = share.rng.randint(1, 7)
+    queue = await share.queue(8, lock_ms=30_000)
+    holder = await queue.consumer()
+    await holder.acquire(8)
+    await holder.acked(renew(0, 7), is_renew_ack=True)
+    await share.admin.delete_records(queue.topic, cut)
+    await queue.produce(1)
+    await holder.acquire(1)
+    part = await holder.ack(release(cut, 7))
+    sentinel = await queue.produce(1)
+    after = await holder.drain(until=sentinel)
+
+    judge.equal("LCK-38", 0, part.ack_error, "error of releasing the records that are left")
+    expected = dict.fromkeys(range(cut, 8), 2) | {sentinel: 1}
+    judge.equal("LCK-38", expected, after.counts, f"what comes after the log began at {cut}")

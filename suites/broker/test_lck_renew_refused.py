@@ -1,0 +1,180 @@
+"""RENEW where there is nothing to renew, or where it may not be used."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from fixtures.clients.member import accept, reject, release, renew
+from fixtures.wire.errors import ErrorCode
+from suites.broker.locks import (
+    EARLY,
+    RENEW_ONLY,
+    SLACK,
+    in_time,
+    outlast,
+    reconfigure,
+    two_partitions,
+    watch,
+)
+from suites.broker.share import Share
+from suites.judge import Judge
+
+REFUSED = int(ErrorCode.INVALID_RECORD_STATE)
+INVALID = int(ErrorCode.INVALID_REQUEST)
+
+
+@pytest.mark.requirement("LCK-29")
+@pytest.mark.feature("renew")
+async def test_expired_lock_cannot_be_renewed(share: Share, judge: Judge) -> None:
+    """LCK-29: RENEW after the lock's end is refused and does not take the record again."""
+    queue = await two_partitions(share, 2, lock_ms=1000)
+    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    await holder.acquire(2)
+    await outlast(queue, lock_ms=1000)
+    # Were the records taken again, they would not come in time.
+    await reconfigure(queue, holder, lock_ms=30_000)
+
+    part = await holder.ack(renew(0, 1), is_renew_ack=True)
+    seen = await watch(other, [0, 1], SLACK)
+
+    judge.equal("LCK-29", REFUSED, part.ack_error, "error of a late RENEW")
+    counts = {offset: sighting.count for offset, sighting in seen.items()}
+    judge.equal("LCK-29", {0: 2, 1: 2}, counts, "counts at the next delivery")
+
+
+@pytest.mark.requirement("LCK-30")
+@pytest.mark.feature("renew")
+async def test_others_cannot_renew(share: Share, judge: Judge) -> None:
+    """LCK-30: RENEW by another member is refused and leaves the holder's lock as it is."""
+    queue = await share.queue(1, lock_ms=1000)
+    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    began = time.monotonic()
+    await holder.acquire(1)
+    await reconfigure(queue, other, lock_ms=30_000)
+
+    part = await other.ack(renew(0), is_renew_ack=True)
+    seen = await watch(other, [0], 1.0 + SLACK)
+
+    judge.equal("LCK-30", REFUSED, part.ack_error, "error of another member's RENEW")
+    judge.equal("LCK-30", [0], sorted(seen), "what came at the end of the holder's lock")
+    after = seen[0].at - began
+    judge.holds("LCK-30", after >= EARLY, f"the holder's lock of 1 s was over after {after:.3f} s")
+
+
+@pytest.mark.requirement("LCK-31")
+@pytest.mark.feature("renew")
+@pytest.mark.fast
+async def test_settled_record_cannot_be_renewed(share: Share, judge: Judge) -> None:
+    """LCK-31: RENEW after ACCEPT, RELEASE or REJECT is refused while the start is below it."""
+    queue = await share.queue(4, lock_ms=30_000)
+    holder = await queue.consumer()
+    began = time.monotonic()
+    await holder.acquire(4)
+    # Offset 0 stays locked, so that the start offset stays below the others.
+    await holder.acked(accept(1), release(2), reject(3))
+
+    parts = [await holder.ack(renew(offset), is_renew_ack=True) for offset in (1, 2, 3)]
+    sentinel = await queue.produce(1)
+    after = await holder.drain(until=sentinel)
+
+    in_time(began, 30_000)
+    errors = [part.ack_error for part in parts]
+    judge.equal("LCK-31", [REFUSED] * 3, errors, "errors of RENEW after ACCEPT, RELEASE, REJECT")
+    judge.equal("LCK-31", {2: 2, sentinel: 1}, after.counts, "what is delivered afterwards")
+
+
+@pytest.mark.requirement("LCK-32")
+@pytest.mark.feature("renew")
+@pytest.mark.fast
+async def test_renewal_has_to_be_announced(share: Share, judge: Judge) -> None:
+    """LCK-32: RENEW in a request without IsRenewAck is refused with INVALID_REQUEST."""
+    queue = await share.queue(2)
+    holder = await queue.consumer()
+    await holder.acquire(2)
+
+    by_ack = await holder.ack(renew(0))
+    by_fetch = await holder.fetch(renew(0), max_wait_ms=0)
+    settled = await holder.ack(accept(0, 1))
+
+    judge.equal("LCK-32", INVALID, by_ack.ack_error, "error of ShareAcknowledge")
+    judge.equal("LCK-32", INVALID, by_fetch.only.ack_error, "acknowledge error of ShareFetch")
+    judge.equal("LCK-32", 0, settled.ack_error, "error of accepting the records afterwards")
+
+
+@pytest.mark.requirement("LCK-33")
+@pytest.mark.fast
+async def test_version_1_cannot_renew(share: Share, judge: Judge) -> None:
+    """LCK-33: Acknowledge type 4 in version 1 is refused with INVALID_REQUEST."""
+    queue = await share.queue(2)
+    holder = await queue.consumer()
+    await holder.acquire(2)
+
+    by_ack = await holder.ack(renew(0), version=1)
+    by_fetch = await holder.fetch(renew(0), version=1, max_wait_ms=0)
+    settled = await holder.ack(accept(0, 1), version=1)
+
+    judge.equal("LCK-33", INVALID, by_ack.ack_error, "error of ShareAcknowledge v1")
+    judge.equal("LCK-33", INVALID, by_fetch.only.ack_error, "acknowledge error of ShareFetch v1")
+    judge.equal("LCK-33", 0, settled.ack_error, "error of accepting the records afterwards")
+
+
+@pytest.mark.requirement("LCK-35")
+@pytest.mark.feature("renew")
+@pytest.mark.fast
+@pytest.mark.parametrize("name", sorted(RENEW_ONLY))
+async def test_fetch_that_renews_may_not_ask_for_records(
+    share: Share, judge: Judge, name: str
+) -> None:
+    """LCK-35: A ShareFetch that renews and says how much to fetch is refused."""
+    queue = await share.queue(1)
+    holder = await queue.consumer()
+    await holder.acquire(1)
+
+    options = RENEW_ONLY | {name: share.rng.randint(1, 500)}
+    answer = await holder.fetch(renew(0), is_renew_ack=True, **options)
+
+    judge.equal("LCK-35", INVALID, answer.error, f"error of a renewing fetch with {name} set")
+
+
+@pytest.mark.requirement("LCK-36")
+@pytest.mark.feature("renew")
+@pytest.mark.feature("renew-switch")
+async def test_renewal_that_is_turned_off(share: Share, judge: Judge) -> None:
+    """LCK-36: With renewal turned off, RENEW is refused and the lock ends as it would have."""
+    queue = await share.queue(
+        2, lock_ms=1000, group_config={"share.renew.acknowledge.enable": "false"}
+    )
+    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    began = time.monotonic()
+    await holder.acquire(2)
+    await reconfigure(queue, holder, lock_ms=30_000)
+
+    part = await holder.ack(renew(0, 1), is_renew_ack=True)
+    seen = await watch(other, [0, 1], 1.0 + SLACK)
+
+    judge.equal("LCK-36", REFUSED, part.ack_error, "error of RENEW while turned off")
+    judge.equal("LCK-36", [0, 1], sorted(seen), "what came at the end of the first lock")
+    after = min(sighting.at for sighting in seen.values()) - began
+    judge.holds("LCK-36", after >= EARLY, f"the lock of 1 s was over after {after:.3f} s")
+
+
+@pytest.mark.requirement("LCK-37")
+@pytest.mark.feature("renew")
+@pytest.mark.feature("renew-switch")
+@pytest.mark.fast
+async def test_renewal_is_switched_on_a_live_group(share: Share, judge: Judge) -> None:
+    """LCK-37: Renewal goes off and on while records are held; other types work throughout."""
+    queue = await share.queue(4, lock_ms=30_000)
+    holder = await queue.consumer()
+    await holder.acquire(4)
+    errors = [(await holder.ack(renew(0), is_renew_ack=True)).ack_error]
+    await reconfigure(queue, holder, 29_000, share_renew_acknowledge_enable="false")
+    errors.append((await holder.ack(renew(0), is_renew_ack=True)).ack_error)
+    others = [(await holder.ack(how)).ack_error for how in (accept(1), release(2), reject(3))]
+    await reconfigure(queue, holder, 28_000, share_renew_acknowledge_enable="true")
+    errors.append((await holder.ack(renew(0), is_renew_ack=True)).ack_error)
+
+    judge.equal("LCK-37", [0, REFUSED, 0], errors, "errors of RENEW while on, off and on again")
+    judge.equal("LCK-37", [0, 0, 0], others, "errors of ACCEPT, RELEASE and REJECT while off")
