@@ -1,0 +1,57 @@
+"""Locks do not outlive the leader that gave them."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from fixtures.clients.member import OPEN, accept
+from fixtures.wire.errors import ErrorCode
+from suites.broker.leaders import moved, replicated
+from suites.broker.locks import SLACK, in_time, watch
+from suites.broker.share import Share
+from suites.judge import Judge
+
+
+@pytest.mark.requirement("LCK-19")
+@pytest.mark.fast
+async def test_new_leader_knows_no_locks(share: Share, judge: Judge) -> None:
+    """LCK-19: Records acquired from the old leader are available at the new one at once."""
+    queue = await replicated(share, share.rng.randint(2, 20))
+    holder = await queue.consumer()
+    began = time.monotonic()
+    held = await holder.acquire(2)
+
+    after = await moved(queue)
+    other = await after.consumer(join=False)
+    seen = await watch(other, held.offsets, SLACK)
+
+    in_time(began, 30_000)
+    judge.equal("LCK-19", held.offsets, sorted(seen), "offsets the new leader delivered at once")
+    judge.saw("LCK-19", leader_moves=1, relocked=len(seen))
+
+
+@pytest.mark.requirement("LCK-20")
+async def test_old_lock_is_worth_nothing_at_the_new_leader(share: Share, judge: Judge) -> None:
+    """LCK-20: At the new leader, a lock that the old one gave lets nobody acknowledge."""
+    queue = await replicated(share, 3)
+    holder = await queue.consumer()
+    await holder.acquire(3)
+
+    after = await moved(queue)
+    other = await after.consumer(join=False)
+    await watch(other, [0, 1, 2], SLACK)
+    # The old holder follows its partition: a session at the new leader, and nothing acquired there.
+    session = await holder.member.session(after.topic.leaders[0])
+    await session.fetch((after.topic, 0), epoch=OPEN, max_records=0, max_wait_ms=0)
+    answer = await session.acknowledge({(after.topic, 0): [accept(0, 2)]})
+    part = await other.ack(accept(0, 2))
+
+    judge.equal(
+        "LCK-20",
+        ErrorCode.INVALID_RECORD_STATE,
+        answer.error or answer.only.ack_error,
+        "error of an ACCEPT by the holder of an old lock",
+    )
+    judge.equal("LCK-20", 0, part.ack_error, "error of the ACCEPT by the holder of the new lock")
