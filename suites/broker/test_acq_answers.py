@@ -1,0 +1,229 @@
+"""What a ShareFetch answer looks like: ranges, records, counts, the lock, partitions, errors."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from fixtures.clients.cluster import Topic, attempts
+from fixtures.clients.member import Answer, Part, accept, release
+from fixtures.wire.compression import Compression
+from fixtures.wire.errors import ErrorCode
+from fixtures.wire.records import Record, decode_batches, encode_batch
+from suites.broker.share import Catch, Queue, Share
+from suites.judge import Judge
+
+
+def _one_broker(share: Share, partitions: int) -> list[list[int]]:
+    """Return an assignment that puts all partitions on one broker."""
+    return [[share.rng.choice(sorted(share.cluster.brokers))]] * partitions
+
+
+def _well_formed(part: Part) -> bool:
+    """Return whether the ranges are in order, disjoint and not empty."""
+    borders = [border for r in part.ranges for border in (r.first, r.last + 1)]
+    return all(r.first <= r.last for r in part.ranges) and borders == sorted(borders)
+
+
+@pytest.mark.requirement("ACQ-05", "ACQ-07")
+@pytest.mark.fast
+async def test_ranges_in_order_with_counts(share: Share, judge: Judge) -> None:
+    """ACQ-05 ACQ-07: Ranges rise, are disjoint, and carry the count of each offset."""
+    queue = await share.queue(records=30, batches=share.rng.choice([1, 3, 6]))
+    consumer = await queue.consumer()
+    await consumer.acquire(30)
+    freed = sorted(share.rng.sample(range(30), k=10))
+    await consumer.acked(*(release(offset) for offset in freed))
+    await queue.produce(5)
+
+    catch = await consumer.acquire(15)
+
+    for answer in catch.answers:
+        for part in answer.parts:
+            judge.holds("ACQ-05", _well_formed(part), f"ranges out of order: {part.ranges}")
+    expected = dict.fromkeys(freed, 2) | dict.fromkeys(range(30, 35), 1)
+    judge.equal("ACQ-07", expected, catch.counts, "counts of released and of new records")
+    judge.equal("ACQ-05", sorted(expected), catch.offsets, "acquired offsets")
+
+
+@pytest.mark.requirement("ACQ-06")
+@pytest.mark.parametrize("codec", list(Compression), ids=lambda codec: codec.name.lower())
+async def test_records_come_as_produced(share: Share, judge: Judge, codec: Compression) -> None:
+    """ACQ-06: Every acquired offset has its record, as it was produced, whatever the codec."""
+    queue = await share.queue()
+    produced = [
+        Record(
+            offset=index,
+            key=None if index % 3 == 0 else b"k%d" % index,
+            value=share.rng.randbytes(share.rng.randint(0, 200)),
+            headers=(("h", b"%d" % index), ("none", None)),
+        )
+        for index in range(12)
+    ]
+    await share.admin.append(queue.topic, encode_batch(produced, compression=codec))
+    consumer = await queue.consumer()
+
+    catch = await consumer.acquire(12)
+
+    got = [r for a in catch.answers for part in a.parts for r in part.acquired_records()]
+    judge.equal("ACQ-06", list(range(12)), [r.offset for r in got], "offsets of the records")
+    for ours, theirs in zip(produced, got, strict=True):
+        judge.equal(
+            "ACQ-06",
+            (ours.key, ours.value, ours.headers),
+            (theirs.key, theirs.value, theirs.headers),
+            f"record {ours.offset}",
+        )
+
+
+@pytest.mark.requirement("ACQ-08")
+async def test_records_never_null(share: Share, judge: Judge) -> None:
+    """ACQ-08: A partition without acquired records has zero bytes of records, not null."""
+    queue = await share.queue(partitions=2, records=3, assignments=_one_broker(share, 2))
+    consumer = await queue.consumer()
+    ghost = Topic(name="ghost", id=uuid.uuid4(), leaders=(0,))
+    named = [(queue.topic, 0), (queue.topic, 1), (ghost, 0)]
+
+    answers = [await consumer.session.fetch(*named, max_wait_ms=0)]
+    answers += [await consumer.session.fetch(max_wait_ms=100) for _ in range(3)]
+
+    parts = [part for answer in answers for part in answer.parts]
+    nulls = [part for part in parts if part.records is None]
+    judge.equal("ACQ-08", [], nulls, "partitions with null records")
+    judge.holds("ACQ-08", any(not p.ranges for p in parts), "no partition came without records")
+
+
+@pytest.mark.requirement("ACQ-09")
+@pytest.mark.fast
+async def test_lock_timeout_is_the_groups(share: Share, judge: Judge) -> None:
+    """ACQ-09: AcquisitionLockTimeoutMs is the group's lock duration, else the broker's."""
+    broker = await share.admin.broker_configs()
+    low = int(broker["group.share.min.record.lock.duration.ms"])
+    high = int(broker["group.share.max.record.lock.duration.ms"])
+    own = share.rng.randint(low, high)
+    special = await share.queue(records=1, lock_ms=own)
+    plain = await share.queue(records=1)
+
+    for queue, expected in (
+        (special, own),
+        (plain, int(broker["group.share.record.lock.duration.ms"])),
+    ):
+        catch = await (await queue.consumer()).acquire(1)
+        judge.equal("ACQ-09", expected, catch.answers[-1].lock_ms, "AcquisitionLockTimeoutMs")
+
+
+@pytest.mark.requirement("ACQ-10")
+@pytest.mark.fast
+async def test_several_partitions_in_one_fetch(share: Share, judge: Judge) -> None:
+    """ACQ-10: Acquired records of several partitions come under their own ids and indexes."""
+    queue = await share.queue(partitions=3, assignments=_one_broker(share, 3))
+    sizes = {index: share.rng.randint(1, 9) for index in queue.topic.partitions}
+    for index, size in sizes.items():
+        await queue.produce([b"p%d" % index] * size, index)
+    consumer = await queue.consumer()
+
+    seen: dict[int, list[int]] = {index: [] for index in sizes}
+    values: set[tuple[int, bytes | None]] = set()
+    named = [(queue.topic, index) for index in sizes]
+    async for _ in attempts():
+        for part in (await consumer.session.fetch(*named)).parts:
+            judge.equal("ACQ-10", queue.topic.id, part.topic_id, "topic id of a partition")
+            seen[part.partition] += part.offsets
+            values |= {(part.partition, record.value) for record in part.acquired_records()}
+        named = []
+        if sum(map(len, seen.values())) >= sum(sizes.values()):
+            break
+
+    expected = {index: list(range(size)) for index, size in sizes.items()}
+    judge.equal("ACQ-10", expected, seen, "acquired offsets by partition")
+    judge.equal("ACQ-10", {(i, b"p%d" % i) for i in sizes}, values, "values by partition")
+
+
+@pytest.mark.requirement("ACQ-11")
+async def test_more_records_than_acquired(share: Share, judge: Judge) -> None:
+    """ACQ-11: Records beside the acquired ones may come along; they are not the member's."""
+    queue = await share.queue(records=10)
+    first, second = await queue.consumer(), await queue.consumer(join=False)
+    await first.acquire(10)
+    await first.acked(release(2), release(7))
+
+    catch = await second.acquire(2)
+
+    judge.equal("ACQ-11", {2: 2, 7: 2}, catch.counts, "acquired offsets and counts")
+    sent = _sent(catch)
+    judge.holds("ACQ-11", {2, 7} <= sent, f"acquired 2 and 7, records for {sorted(sent)} came")
+    # Whatever else came along is not held: its holder can still settle it.
+    others = [accept(offset) for offset in range(10) if offset not in (2, 7)]
+    settled = await first.ack(*others)
+    judge.equal("ACQ-11", 0, settled.ack_error, "error of the first member's acknowledgement")
+    judge.saw("ACQ-11", records_not_acquired=len(sent - {2, 7}))
+
+
+def _sent(catch: Catch) -> set[int]:
+    batches = [b for a in catch.answers for p in a.parts for b in decode_batches(p.records)]
+    return {record.offset for batch in batches for record in batch.records}
+
+
+@pytest.mark.requirement("ACQ-12", "ACQ-13")
+@pytest.mark.fast
+async def test_unknown_partitions_fail_alone(share: Share, judge: Judge) -> None:
+    """ACQ-12 ACQ-13: Unknown topic ids and partitions are refused without hurting others."""
+    queue = await share.queue(records=5)
+    consumer = await queue.consumer()
+    ghost = Topic(name="ghost", id=uuid.uuid4(), leaders=(0,))
+    beyond = (queue.topic, 7)
+
+    answers = [await consumer.session.fetch(consumer.where, (ghost, 0), beyond)]
+    async for _ in attempts():
+        if any(answer.offsets for answer in answers):
+            break
+        answers.append(await consumer.session.fetch())
+
+    served = [offset for answer in answers for offset in answer.offsets]
+    for rule, topic_id, index, error in (
+        ("ACQ-12", ghost.id, 0, ErrorCode.UNKNOWN_TOPIC_ID),
+        ("ACQ-13", queue.topic.id, 7, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ):
+        part = answers[0].part(topic_id, index)
+        judge.equal(rule, 0, answers[0].error, "top-level error")
+        judge.equal(rule, error, part and part.error, "error of the unknown partition")
+        judge.equal(rule, [0, 1, 2, 3, 4], served, "offsets of the partition that exists")
+
+
+def _gone(answer: Answer, doomed: Queue) -> bool:
+    part = answer.part(doomed.topic.id)
+    return part is not None and part.error in (
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    )
+
+
+@pytest.mark.requirement("ACQ-14")
+async def test_deleted_topic_fails_alone(share: Share, judge: Judge) -> None:
+    """ACQ-14: A deleted topic is reported as unknown; the session's other topic is served."""
+    placed = _one_broker(share, 1)
+    doomed = await share.queue(records=2, assignments=placed)
+    other = Queue(
+        share=share,
+        topic=await share.admin.create_topic(assignments=placed),
+        group=doomed.group,
+    )
+    consumer = await doomed.consumer()
+    await consumer.member.join(doomed.topic, other.topic)
+    await consumer.session.fetch(consumer.where, (other.topic, 0))
+
+    await share.admin.delete_topics(doomed.topic.name)
+    last = await other.produce(3) + 2
+    served: set[int] = set()
+    gone = False
+    async for _ in attempts():
+        answer = await consumer.session.fetch()
+        gone = gone or _gone(answer, doomed)
+        part = answer.part(other.topic.id)
+        served |= set(part.offsets if part else ())
+        if gone and last in served:
+            break
+
+    judge.holds("ACQ-14", gone, f"the deleted topic was never reported; last: {answer.errors}")
+    judge.equal("ACQ-14", set(range(3)), served, "offsets of the other topic")

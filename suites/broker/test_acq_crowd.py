@@ -1,0 +1,98 @@
+"""A crowd of members on one share-partition: nobody shares an offset, the window holds."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+
+import pytest
+
+from fixtures.clients.member import Ack, accept, release
+from spec.verdict import Undecided
+from suites.broker.share import Consumer, Queue, Share
+from suites.judge import Judge
+
+LIMIT = 100
+"""In-flight limit where the window is watched: the lowest allowed by default (KIP-1240)."""
+
+
+@dataclass(slots=True)
+class Crowd:
+    """What is known to be held: from the moment a fetch was answered until an ack is sent.
+
+    Both ends lie inside the broker's own lock, so that whatever overlaps here overlaps there.
+    """
+
+    share: Share
+    total: int
+    held: dict[int, str] = field(default_factory=dict)
+    accepted: set[int] = field(default_factory=set)
+    double: list[str] = field(default_factory=list)
+    deliveries: int = 0
+    most: int = 0
+    deadline: float = field(default_factory=lambda: time.monotonic() + 60)
+
+    async def run(self, queue: Queue, members: int) -> None:
+        """Let members fetch, release and accept until every record was accepted."""
+        first = await queue.consumer()
+        others = [await queue.consumer(join=False) for _ in range(members - 1)]
+        await asyncio.gather(*(self._consume(member) for member in (first, *others)))
+        if len(self.accepted) < self.total:
+            raise Undecided(f"{len(self.accepted)} of {self.total} records were accepted in 60 s")
+
+    async def _consume(self, member: Consumer) -> None:
+        rng = self.share.rng
+        while len(self.accepted) < self.total and time.monotonic() < self.deadline:
+            answer = await member.fetch(max_records=rng.randint(1, 25), max_wait_ms=200)
+            counts = member.sound(answer).only.counts
+            self._take(member.member_id, counts)
+            await asyncio.sleep(rng.random() * 0.01)  # work: lets others fetch meanwhile
+            if counts:
+                await self._settle(member, counts)
+
+    def _take(self, name: str, counts: dict[int, int]) -> None:
+        self.deliveries += len(counts)
+        for offset in counts:
+            if offset in self.held or offset in self.accepted:
+                owner = self.held.get(offset, "nobody: it was accepted")
+                self.double.append(f"{offset} went to {name} while held by {owner}")
+            self.held[offset] = name
+        self.most = max(self.most, len(self.held))
+
+    async def _settle(self, member: Consumer, counts: dict[int, int]) -> None:
+        """Settle each offset, releasing it at most twice, so that none runs out of deliveries."""
+        kept = {o for o, count in counts.items() if count > 2 or self.share.rng.random() < 0.6}
+        for offset in counts:
+            del self.held[offset]
+        acks: list[Ack] = [accept(o) if o in kept else release(o) for o in sorted(counts)]
+        await member.acked(*acks)
+        self.accepted |= kept
+
+
+@pytest.mark.requirement("ACQ-23")
+async def test_no_offset_has_two_holders(share: Share, judge: Judge) -> None:
+    """ACQ-23: Members that fetch, release and accept all at once never share an offset."""
+    total = 240
+    queue = await share.queue(records=total, batches=share.rng.choice([8, 24, 60]))
+    crowd = Crowd(share, total)
+
+    await crowd.run(queue, members=6)
+
+    judge.holds("ACQ-23", not crowd.double, "offsets with two holders", witness=crowd.double[:3])
+    judge.saw("ACQ-23", deliveries=crowd.deliveries)
+
+
+@pytest.mark.requirement("ACQ-57")
+@pytest.mark.feature("group-lock-limit")
+async def test_crowd_stays_inside_the_window(share: Share, judge: Judge) -> None:
+    """ACQ-57: However busily members acquire and release, they hold no more than the limit."""
+    total = 3 * LIMIT
+    config = {"share.partition.max.record.locks": str(LIMIT)}
+    queue = await share.queue(records=total, batches=total, group_config=config)
+    crowd = Crowd(share, total)
+
+    await crowd.run(queue, members=8)
+
+    judge.holds("ACQ-57", crowd.most <= LIMIT, f"{crowd.most} records held, the limit is {LIMIT}")
+    judge.saw("ACQ-57", deliveries=crowd.deliveries, most_held=crowd.most)

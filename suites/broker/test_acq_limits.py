@@ -1,0 +1,278 @@
+"""How many records one fetch acquires: MaxRecords, BatchSize, acquire modes, MaxBytes, fairness."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+
+import pytest
+
+from fixtures.clients.cluster import WITHIN, attempts
+from fixtures.clients.member import accept, release
+from suites.broker.share import Consumer, Queue, Share
+from suites.judge import Judge
+
+RECORD_LIMIT = 1
+"""ShareAcquireMode of a strict MaxRecords (KIP-1206)."""
+
+
+def _together(share: Share, partitions: int) -> list[list[int]]:
+    """Return an assignment that puts all partitions on one broker."""
+    return [[share.rng.choice(sorted(share.cluster.brokers))]] * partitions
+
+
+async def _spread(share: Share, partitions: int, size: int, records: int = 1) -> Queue:
+    """Return a queue with ``records`` batches of one ``size``-byte record in each partition."""
+    queue = await share.queue(partitions=partitions, assignments=_together(share, partitions))
+    for index in queue.topic.partitions:
+        await queue.produce([bytes(size)] * records, index, batches=records)
+    return queue
+
+
+@pytest.mark.requirement("ACQ-30")
+@pytest.mark.fast
+async def test_max_records_is_soft(share: Share, judge: Judge) -> None:
+    """ACQ-30: A batch begun below MaxRecords comes whole, and none is begun beyond it."""
+    size = share.rng.randint(2, 9)
+    queue = await share.queue(records=6 * size, batches=6)
+    consumer = await queue.consumer()
+    wanted = share.rng.randint(1, 3 * size)
+    whole = -(-wanted // size) * size
+
+    first = (await consumer.acquire(1, max_records=wanted)).offsets
+    second = (await consumer.acquire(1, max_records=1)).offsets
+
+    judge.equal("ACQ-30", list(range(whole)), first, f"{wanted} of batches of {size}")
+    judge.equal("ACQ-30", list(range(whole, whole + size)), second, f"1 of batches of {size}")
+
+
+@pytest.mark.requirement("ACQ-31")
+@pytest.mark.fast
+async def test_batches_stay_whole(share: Share, judge: Judge) -> None:
+    """ACQ-31: A batch that is available as a whole goes to one member, as one range."""
+    size = share.rng.randint(3, 12)
+    queue = await share.queue(records=6 * size, batches=6)
+    members = [await queue.consumer(), await queue.consumer(join=False)]
+    ranges = []
+    async for _ in attempts():
+        for member in members:
+            answer = member.sound(await member.fetch(max_records=size))
+            ranges += [acquired for part in answer.parts for acquired in part.ranges]
+        if sum(len(r.offsets) for r in ranges) >= 6 * size:
+            break
+
+    for start in range(0, 6 * size, size):
+        whole = any(r.first <= start and start + size - 1 <= r.last for r in ranges)
+        judge.holds("ACQ-31", whole, f"batch {start} was torn apart", witness=tuple(ranges[:3]))
+
+
+@pytest.mark.requirement("ACQ-32")
+async def test_batch_size_splits_ranges(share: Share, judge: Judge) -> None:
+    """ACQ-32: Ranges end at batch borders, and none goes on once it has BatchSize records."""
+    size = share.rng.randint(2, 6)
+    queue = await share.queue(records=8 * size, batches=8)
+    limit = share.rng.randint(1, 4 * size)
+    consumer = await queue.consumer()
+
+    catch = await consumer.acquire(8 * size, batch_size=limit)
+
+    ranges = [r for a in catch.answers for part in a.parts for r in part.ranges]
+    for acquired in ranges:
+        aligned = acquired.first % size == 0 and (acquired.last + 1) % size == 0
+        judge.holds("ACQ-32", aligned, f"{acquired} is not cut along batches of {size}")
+        begun = len(acquired.offsets) - size
+        judge.holds("ACQ-32", begun < limit, f"{acquired} went on beyond BatchSize {limit}")
+    judge.saw("ACQ-32", ranges=len(ranges))
+
+
+@pytest.mark.requirement("ACQ-33", "ACQ-34")
+@pytest.mark.feature("record-limit")
+@pytest.mark.fast
+async def test_record_limit_is_strict(share: Share, judge: Judge) -> None:
+    """ACQ-33 ACQ-34: Record-limit never exceeds MaxRecords, and later fetches get the rest."""
+    total = 40
+    queue = await share.queue(records=total, batches=share.rng.choice([1, 2, 5]))
+    consumer = await queue.consumer()
+    seen: Counter[int] = Counter()
+
+    async for _ in attempts():
+        limit = share.rng.randint(1, 9)
+        answer = await consumer.fetch(max_records=limit, share_acquire_mode=RECORD_LIMIT)
+        taken = consumer.sound(answer).offsets
+        judge.holds("ACQ-33", len(taken) <= limit, f"MaxRecords {limit}, acquired {taken}")
+        seen.update(taken)
+        if len(seen) >= total:
+            break
+
+    judge.equal("ACQ-34", Counter(range(total)), seen, "how often each offset was acquired")
+
+
+@pytest.mark.requirement("ACQ-35")
+@pytest.mark.feature("record-limit")
+async def test_record_limit_over_partitions(share: Share, judge: Judge) -> None:
+    """ACQ-35: Record-limit bounds the whole answer, not each partition."""
+    queue = await share.queue(partitions=3, assignments=_together(share, 3))
+    for index in queue.topic.partitions:
+        await queue.produce(10, index)
+    consumer = await queue.consumer()
+    named = [(queue.topic, index) for index in queue.topic.partitions]
+    total = 0
+
+    async for _ in attempts():
+        limit = share.rng.randint(2, 12)
+        answer = await consumer.session.fetch(
+            *named, max_records=limit, share_acquire_mode=RECORD_LIMIT
+        )
+        named = []
+        count = len(consumer.sound(answer).offsets)
+        judge.holds("ACQ-35", count <= limit, f"MaxRecords {limit}, acquired {count} in all")
+        total += count
+        if total >= 30:
+            break
+
+    judge.equal("ACQ-35", 30, total, "records acquired in all")
+
+
+@pytest.mark.requirement("ACQ-36")
+@pytest.mark.feature("record-limit")
+async def test_modes_mix_in_a_group(share: Share, judge: Judge) -> None:
+    """ACQ-36: What a record-limit fetch left of a batch, a batch-optimized one acquires."""
+    queue = await share.queue(records=20, batches=2)
+    strict, soft = await queue.consumer(), await queue.consumer(join=False)
+    limit = share.rng.randint(1, 9)
+
+    first = await strict.acquire(1, max_records=limit, share_acquire_mode=RECORD_LIMIT)
+    second = await soft.acquire(10 - limit, max_records=10 - limit)
+    third = await strict.acquire(1, max_records=1, share_acquire_mode=RECORD_LIMIT)
+
+    judge.equal("ACQ-36", list(range(limit)), first.offsets, "offsets of the strict member")
+    judge.equal("ACQ-36", list(range(limit, 10)), second.offsets, "offsets of the other member")
+    judge.equal("ACQ-36", [10], third.offsets, "offsets of the strict member afterwards")
+
+
+@pytest.mark.requirement("ACQ-37")
+async def test_first_record_may_exceed_max_bytes(share: Share, judge: Judge) -> None:
+    """ACQ-37: The first available record comes although it is larger than MaxBytes."""
+    large = share.rng.randbytes(share.rng.randint(50_000, 300_000))
+    queue = await share.queue(records=[large])
+    consumer = await queue.consumer()
+    found: list[bytes | None] = []
+    async for _ in attempts():
+        answer = consumer.sound(await consumer.fetch(max_bytes=share.rng.randint(1, 4000)))
+        found = [r.value for part in answer.parts for r in part.acquired_records()]
+        if found:
+            break
+
+    judge.holds("ACQ-37", found == [large], f"{len(found)} records came, not the large one")
+
+
+@pytest.mark.requirement("ACQ-38")
+async def test_small_max_bytes_makes_progress(share: Share, judge: Judge) -> None:
+    """ACQ-38: With records in n partitions, every MaxBytes from 1 on delivers them all."""
+    queue = await _spread(share, partitions=4, size=20)
+    for limit in range(1, 6):
+        group = await share.sibling(queue)
+        consumer = await group.consumer()
+        named = [(queue.topic, index) for index in queue.topic.partitions]
+        seen: set[int] = set()
+        async for _ in attempts():
+            answer = await consumer.session.fetch(*named, max_bytes=limit, max_wait_ms=300)
+            named = []
+            seen |= {p.partition for p in consumer.sound(answer).parts if p.offsets}
+            if len(seen) == 4:
+                break
+        judge.equal("ACQ-38", {0, 1, 2, 3}, seen, f"partitions served with MaxBytes {limit}")
+
+
+@pytest.mark.requirement("ACQ-39", "ACQ-40")
+@pytest.mark.fast
+async def test_asking_for_nothing(share: Share, judge: Judge) -> None:
+    """ACQ-39 ACQ-40: MaxRecords 0 or MaxBytes 0 is answered at once and acquires nothing."""
+    queue = await share.queue(records=4)
+    consumer = await queue.consumer()
+    await consumer.fetch(max_records=0)
+    for rule, nothing in (("ACQ-39", {"max_records": 0}), ("ACQ-40", {"max_bytes": 0})):
+        sent = time.monotonic()
+        answer = await consumer.fetch(max_wait_ms=40_000, timeout=60, **nothing)
+        took = time.monotonic() - sent
+
+        judge.equal(rule, ((), []), (answer.errors, answer.offsets), "errors and offsets")
+        judge.holds(rule, took < WITHIN, f"the answer took {took:.1f} s")
+    held = await consumer.acquire(4)
+    for rule in ("ACQ-39", "ACQ-40"):
+        judge.equal(rule, dict.fromkeys(range(4), 1), held.counts, "counts afterwards")
+
+
+@pytest.mark.requirement("ACQ-41")
+@pytest.mark.fast
+async def test_earliest_available_first(share: Share, judge: Judge) -> None:
+    """ACQ-41: A record that became available again comes before records never delivered."""
+    queue = await share.queue(records=20, batches=20)
+    consumer = await queue.consumer()
+    await _take(consumer, 10)
+    back = sorted(share.rng.sample(range(10), k=3))
+    for offset in share.rng.sample(back, k=3):
+        await consumer.acked(release(offset))
+
+    # One by one, or all at once: the released ones share an in-flight batch, and in the
+    # batch-optimized mode a batch that was begun may come whole (KIP-1206).
+    order: list[int] = []
+    while len(order) < 4:
+        order += (await consumer.acquire(1, max_records=1)).offsets
+
+    judge.equal("ACQ-41", [*back, 10], order[:4], "order in which offsets were acquired")
+    judge.saw("ACQ-41", released=len(back))
+
+
+async def _take(consumer: Consumer, count: int) -> None:
+    taken = 0
+    while taken < count:
+        taken += len((await consumer.acquire(1, max_records=count - taken)).counts)
+
+
+@pytest.mark.requirement("ACQ-42")
+async def test_no_partition_starves(share: Share, judge: Judge) -> None:
+    """ACQ-42: With more everywhere than fits an answer, each partition gets its turn."""
+    partitions, size = 4, 500
+    queue = await _spread(share, partitions, size, records=40)
+    by = share.rng.choice([{"max_records": 1}, {"max_bytes": size}])
+    consumer = await queue.consumer()
+    named = [(queue.topic, index) for index in queue.topic.partitions]
+    turns: Counter[int] = Counter()
+    fetches = 0
+    async for _ in attempts():
+        answer = consumer.sound(await consumer.session.fetch(*named, **by))
+        named = []
+        for part in answer.parts:
+            turns[part.partition] += bool(part.offsets)
+            await _accept(consumer, queue, part.partition, part.offsets)
+        fetches += bool(answer.offsets)
+        if fetches == 5 * partitions:
+            break
+
+    starved = [index for index in queue.topic.partitions if not turns[index]]
+    judge.equal("ACQ-42", [], starved, f"partitions never served in {fetches} fetches by {by}")
+    judge.saw("ACQ-42", fetches=fetches)
+
+
+async def _accept(consumer: Consumer, queue: Queue, index: int, offsets: list[int]) -> None:
+    if offsets:
+        acks = {(queue.topic, index): [accept(offset) for offset in offsets]}
+        await consumer.session.acknowledge(acks)
+
+
+@pytest.mark.requirement("ACQ-43")
+@pytest.mark.feature("record-limit")
+async def test_unknown_mode_is_refused(share: Share, judge: Judge) -> None:
+    """ACQ-43: An acquire mode that does not exist is refused and acquires nothing."""
+    queue = await share.queue(records=3)
+    consumer = await queue.consumer()
+    mode = share.rng.choice([2, 9, 127, -1])
+
+    answer = await consumer.fetch(share_acquire_mode=mode)
+    fresh = await queue.consumer(join=False)
+    held = await fresh.acquire(3)
+
+    judge.holds("ACQ-43", answer.error != 0, f"acquire mode {mode} was answered without error")
+    judge.equal("ACQ-43", [], answer.offsets, "offsets acquired")
+    judge.equal("ACQ-43", dict.fromkeys(range(3), 1), held.counts, "counts for another member")

@@ -1,0 +1,109 @@
+"""Who serves a ShareFetch, and whom: leaders, members, share-partitions that are not ready."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from fixtures.clients.cluster import WITHIN, attempts
+from fixtures.wire.errors import ErrorCode
+from spec.verdict import Undecided
+from suites.broker.share import Share
+from suites.judge import Judge
+
+
+def _another(share: Share, leader: int) -> int:
+    """Return a broker that does not lead; a cluster of one has none."""
+    others = sorted(set(share.cluster.brokers) - {leader})
+    if not others:
+        raise Undecided("the cluster has one broker; the rule takes a second one")
+    return share.rng.choice(others)
+
+
+@pytest.mark.requirement("ACQ-01", "ACQ-02")
+@pytest.mark.fast
+async def test_only_the_leader_serves(share: Share, judge: Judge) -> None:
+    """ACQ-01 ACQ-02: Another broker refuses, acquires nothing and says who leads."""
+    queue = await share.queue(records=5)
+    consumer = await queue.consumer()
+    leader = queue.topic.leaders[0]
+    wrong = await consumer.member.session(_another(share, leader))
+
+    answer = await wrong.fetch(consumer.where)
+    part = answer.only
+    held = await consumer.acquire(5)
+
+    refused = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    judge.equal("ACQ-01", (0, refused), (answer.error, part.error), "errors of the other broker")
+    judge.equal("ACQ-01", [], part.offsets, "offsets acquired from the other broker")
+    judge.equal("ACQ-01", {n: 1 for n in range(5)}, held.counts, "counts at the leader afterwards")
+    judge.equal("ACQ-02", leader, part.leader[0], "CurrentLeader")
+    judge.holds("ACQ-02", part.leader[1] >= 0, f"the leader's epoch is {part.leader[1]}")
+    named = answer.endpoints.get(leader)
+    judge.equal("ACQ-02", share.cluster.brokers[leader], named, "the leader's NodeEndpoint")
+
+
+@pytest.mark.requirement("ACQ-03")
+async def test_leader_move_ends_the_wait(share: Share, judge: Judge) -> None:
+    """ACQ-03: A waiting fetch is answered when leadership moves, well before MaxWaitMs."""
+    nodes = share.rng.sample(sorted(share.cluster.brokers), k=len(share.cluster.brokers))[:2]
+    _another(share, nodes[0])
+    queue = await share.queue(records=1, assignments=[nodes])
+    consumer = await queue.consumer()
+    await consumer.acquire(1)
+    waiting = asyncio.create_task(consumer.fetch(max_wait_ms=40_000, timeout=60))
+    await asyncio.wait([waiting], timeout=0.5)
+    if waiting.done():
+        raise Undecided(f"the fetch did not wait: {waiting.result()}")
+
+    await share.admin.move_leader(queue.topic, nodes[1])
+    done, _ = await asyncio.wait([waiting], timeout=WITHIN)
+    waiting.cancel()
+
+    judge.holds("ACQ-03", done, f"the fetch still waited {WITHIN:g} s after its leader had moved")
+    # A broker that stopped leading may say so at once or end the fetch with nothing and say so to
+    # the next one; both send the client to the new leader without delay (KAFKA-19567).
+    errors = waiting.result().errors
+    allowed = [(), (ErrorCode.NOT_LEADER_OR_FOLLOWER,), (ErrorCode.FENCED_LEADER_EPOCH,)]
+    judge.one_of("ACQ-03", allowed, errors, "errors of the fetch that waited")
+    judge.equal("ACQ-03", [], waiting.result().offsets, "offsets acquired from the former leader")
+
+
+@pytest.mark.requirement("ACQ-04")
+@pytest.mark.fast
+async def test_stranger_may_fetch(share: Share, judge: Judge) -> None:
+    """ACQ-04: A member id that never sent a heartbeat acquires records all the same."""
+    queue = await share.queue(records=6, batches=6)
+    member = await queue.consumer()
+    await member.acquire(3, max_records=3)
+    stranger = await queue.consumer(join=False)
+
+    seen = []
+    async for _ in attempts():
+        answer = await stranger.fetch()
+        seen += answer.offsets
+        if answer.errors or seen:
+            break
+
+    judge.equal("ACQ-04", (), answer.errors, "errors of the stranger's fetch")
+    judge.equal("ACQ-04", [3, 4, 5], seen, "offsets that the stranger acquired")
+
+
+@pytest.mark.requirement("ACQ-15")
+async def test_fetch_before_anyone_joined(share: Share, judge: Judge) -> None:
+    """ACQ-15: A share-partition that is not initialised gives nothing, then serves the session."""
+    queue = await share.queue(records=4)
+    early = await queue.consumer(join=False)
+
+    before = await early.fetch()
+    judge.equal("ACQ-15", [], before.offsets, "offsets acquired before anyone subscribed")
+
+    await queue.consumer()
+    counts: dict[int, int] = {}
+    deadline = time.monotonic() + WITHIN
+    while len(counts) < 4 and time.monotonic() < deadline:
+        for part in (await early.fetch()).parts:
+            counts |= part.counts
+    judge.equal("ACQ-15", {n: 1 for n in range(4)}, counts, "counts after a member subscribed")

@@ -1,0 +1,250 @@
+"""When a ShareFetch answers: at once, when something turns up, or after MaxWaitMs.
+
+A fetch that has to be woken may wait ``LONG`` and has to be answered within ``WITHIN`` of the
+event, so that a broker that only answers when the time is over is always found out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable
+from dataclasses import dataclass
+
+import pytest
+
+from fixtures.clients.cluster import WITHIN
+from fixtures.clients.member import Answer, accept, release
+from spec.verdict import Undecided
+from suites.broker.share import Consumer, Queue, Share
+from suites.judge import Judge
+
+LONG = 50_000
+"""MaxWaitMs of a fetch that has to be answered before it is over."""
+
+EARLY = 0.05
+"""Seconds that the clocks of the two sides may disagree over one wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A fetch that is under way, and whose it is."""
+
+    consumer: Consumer
+    task: asyncio.Task[Answer]
+
+
+async def _start(consumer: Consumer) -> Waiting:
+    """Send a fetch and see that it waits."""
+    task = asyncio.create_task(consumer.fetch(max_wait_ms=LONG, timeout=LONG / 1000 + 20))
+    await asyncio.wait([task], timeout=0.4)
+    if task.done():
+        raise Undecided(f"the fetch did not wait but acquired {task.result().offsets}")
+    return Waiting(consumer, task)
+
+
+async def _woken(judge: Judge, rule: str, waiting: Waiting, by: str) -> list[int]:
+    """Judge that the fetch is answered; return what it or the member's next one acquired.
+
+    An answer that is empty but comes at once will do: the member asks again without delay.
+    """
+    began = time.monotonic()
+    done, _ = await asyncio.wait([waiting.task], timeout=WITHIN)
+    waiting.task.cancel()
+    judge.holds(rule, done, f"a fetch still waited {WITHIN:g} s after {by}")
+    judge.saw(rule, milliseconds_until_woken=int((time.monotonic() - began) * 1000))
+    offsets = Consumer.sound(waiting.task.result()).offsets
+    return offsets or (await waiting.consumer.acquire(1)).offsets
+
+
+async def _pair(queue: Queue) -> tuple[Consumer, Consumer]:
+    """Return two members, the second with its session open."""
+    first, second = await queue.consumer(), await queue.consumer(join=False)
+    return first, second
+
+
+@pytest.mark.requirement("ACQ-60")
+@pytest.mark.fast
+async def test_empty_fetch_takes_max_wait(share: Share, judge: Judge) -> None:
+    """ACQ-60: With nothing to acquire a fetch is answered after MaxWaitMs and soon after."""
+    queue = await share.queue(records=1)
+    consumer = await queue.consumer()
+    await consumer.acquire(1)
+    wait = share.rng.randint(400, 1500) / 1000
+
+    sent = time.monotonic()
+    answer = await consumer.fetch(max_wait_ms=int(wait * 1000))
+    took = time.monotonic() - sent
+
+    judge.equal("ACQ-60", ((), []), (answer.errors, answer.offsets), "errors and offsets")
+    judge.holds("ACQ-60", took > wait - EARLY, f"answered after {took:.3f} s, MaxWaitMs {wait} s")
+    judge.holds("ACQ-60", took < wait + WITHIN, f"answered after {took:.1f} s, MaxWaitMs {wait} s")
+
+
+@pytest.mark.requirement("ACQ-61")
+@pytest.mark.fast
+async def test_no_wait(share: Share, judge: Judge) -> None:
+    """ACQ-61: MaxWaitMs 0 is answered at once, with what is available."""
+    queue = await share.queue(records=1)
+    consumer = await queue.consumer()
+    await consumer.acquire(1)
+    sent = time.monotonic()
+    empty = await consumer.fetch(max_wait_ms=0)
+    await queue.produce(3)
+    filled = await consumer.acquire(3, max_wait_ms=0)
+    took = time.monotonic() - sent
+
+    judge.equal("ACQ-61", [], empty.offsets, "acquired with nothing available")
+    judge.equal("ACQ-61", [1, 2, 3], filled.offsets, "acquired afterwards")
+    judge.holds("ACQ-61", took < WITHIN, f"the fetches took {took:.1f} s")
+
+
+@pytest.mark.requirement("ACQ-62")
+@pytest.mark.fast
+async def test_new_records_wake(share: Share, judge: Judge) -> None:
+    """ACQ-62: A waiting fetch is answered as soon as records are produced."""
+    queue = await share.queue(records=1)
+    consumer = await queue.consumer()
+    await consumer.acquire(1)
+    waiting = await _start(consumer)
+
+    await queue.produce(2)
+
+    judge.equal("ACQ-62", [1, 2], await _woken(judge, "ACQ-62", waiting, "a produce"), "acquired")
+
+
+@pytest.mark.requirement("ACQ-63")
+@pytest.mark.fast
+async def test_release_wakes(share: Share, judge: Judge) -> None:
+    """ACQ-63: A waiting fetch is answered as soon as another member releases records."""
+    queue = await share.queue(records=6)
+    holder, other = await _pair(queue)
+    await holder.acquire(6)
+    waiting = await _start(other)
+    first = share.rng.randint(0, 4)
+
+    await holder.acked(release(first, first + 1))
+
+    got = await _woken(judge, "ACQ-63", waiting, "a release")
+    judge.equal("ACQ-63", [first, first + 1], got, "acquired by the fetch that waited")
+
+
+async def _full_window(share: Share) -> tuple[Consumer, Consumer, int]:
+    """Return a holder of a whole window, another member, and the size of what is held."""
+    broker = await share.admin.broker_configs()
+    limit = int(broker["group.share.partition.max.record.locks"])
+    batches = -(-limit // 100) + 2
+    queue = await share.queue(records=batches * 100, batches=batches)
+    holder, other = await _pair(queue)
+    held: set[int] = set()
+    while len(held) < limit:
+        held |= set((await holder.acquire(1)).offsets)
+    return holder, other, len(held)
+
+
+@pytest.mark.requirement("ACQ-64")
+async def test_moving_window_wakes(share: Share, judge: Judge) -> None:
+    """ACQ-64: A fetch that waits at the window's end is answered when the window moves."""
+    holder, other, size = await _full_window(share)
+    waiting = await _start(other)
+
+    await holder.acked(accept(0, 99))
+
+    got = await _woken(judge, "ACQ-64", waiting, "an acknowledgement")
+    judge.equal("ACQ-64", list(range(size, size + 100)), got, "acquired by the fetch that waited")
+
+
+@pytest.mark.requirement("ACQ-65")
+async def test_piggybacked_ack_wakes(share: Share, judge: Judge) -> None:
+    """ACQ-65: An acknowledgement inside another member's fetch wakes a waiting fetch, too."""
+    holder, other, size = await _full_window(share)
+    waiting = await _start(other)
+
+    # MaxRecords 0, so that the holder's own fetch takes nothing of what it makes room for.
+    carried = await holder.fetch(accept(0, 99), max_records=0)
+    Consumer.sound(carried)
+
+    got = await _woken(judge, "ACQ-65", waiting, "an acknowledgement inside a fetch")
+    judge.equal("ACQ-65", list(range(size, size + 100)), got, "acquired by the fetch that waited")
+
+
+@pytest.mark.requirement("ACQ-66")
+async def test_lock_expiry_wakes(share: Share, judge: Judge) -> None:
+    """ACQ-66: A waiting fetch is answered as soon as another member's locks expire."""
+    queue = await share.queue(records=5, lock_ms=2000)
+    holder, other = await _pair(queue)
+    await holder.acquire(5)
+    waiting = await _start(other)
+
+    got = await _woken(judge, "ACQ-66", waiting, "the locks had begun, which last 2 s")
+
+    judge.equal("ACQ-66", list(range(5)), got, "acquired by the fetch that waited")
+
+
+@pytest.mark.requirement("ACQ-67")
+async def test_session_close_wakes(share: Share, judge: Judge) -> None:
+    """ACQ-67: A waiting fetch is answered as soon as another member's session is closed."""
+    queue = await share.queue(records=5)
+    holder, other = await _pair(queue)
+    await holder.acquire(5)
+    waiting = await _start(other)
+
+    await holder.close()
+
+    got = await _woken(judge, "ACQ-67", waiting, "a session was closed")
+    judge.equal("ACQ-67", list(range(5)), got, "acquired by the fetch that waited")
+
+
+@pytest.mark.requirement("ACQ-68")
+async def test_min_bytes_waits_for_enough(share: Share, judge: Judge) -> None:
+    """ACQ-68: A fetch waits for MinBytes and is answered once they are there."""
+    queue = await share.queue(records=1)
+    consumer = await queue.consumer()
+    await consumer.acquire(1)
+    fetch = consumer.fetch(max_wait_ms=LONG, min_bytes=5000, timeout=LONG / 1000 + 20)
+    waiting = Waiting(consumer, asyncio.create_task(fetch))
+    await queue.produce([bytes(1000)])
+
+    done, _ = await asyncio.wait([waiting.task], timeout=1.0)
+    judge.holds("ACQ-68", not done, "a fetch for 5000 bytes was answered with 1000 bytes there")
+    await queue.produce([bytes(3000), bytes(3000)])
+
+    got = await _woken(judge, "ACQ-68", waiting, "7000 bytes were there for a MinBytes of 5000")
+    judge.equal("ACQ-68", [1, 2, 3], got, "acquired by the fetch that waited")
+
+
+@pytest.mark.requirement("ACQ-69")
+async def test_min_bytes_not_reached(share: Share, judge: Judge) -> None:
+    """ACQ-69: After MaxWaitMs what is there is delivered although MinBytes are not reached."""
+    queue = await share.queue(records=1)
+    consumer = await queue.consumer()
+    await consumer.acquire(1)
+    await queue.produce([bytes(100)])
+
+    answer = await consumer.fetch(max_wait_ms=1000, min_bytes=100_000)
+
+    judge.equal("ACQ-69", ((), [1]), (answer.errors, answer.offsets), "errors and offsets")
+
+
+async def _timed(call: Awaitable[Answer]) -> tuple[Answer, float]:
+    began = time.monotonic()
+    return await call, time.monotonic() - began
+
+
+@pytest.mark.requirement("ACQ-70")
+@pytest.mark.fast
+async def test_empty_partitions_hold_nobody_up(share: Share, judge: Judge) -> None:
+    """ACQ-70: A partition with records is served at once although others are empty."""
+    node = share.rng.choice(sorted(share.cluster.brokers))
+    queue = await share.queue(partitions=4, assignments=[[node]] * 4)
+    consumer = await queue.consumer()
+    named = [(queue.topic, index) for index in queue.topic.partitions]
+    await consumer.session.fetch(*named)
+    filled = share.rng.randrange(4)
+    await queue.produce(3, filled)
+
+    wait = {"max_wait_ms": LONG, "timeout": LONG / 1000 + 20}
+    answer, took = await _timed(consumer.session.fetch(**wait))
+
+    judge.equal("ACQ-70", [0, 1, 2], answer.offsets, f"acquired from partition {filled}")
+    judge.holds("ACQ-70", took < WITHIN, f"the answer took {took:.1f} s")

@@ -1,0 +1,212 @@
+"""The in-flight window: where it ends, what fills it, what moves it, and that nothing gets lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.cluster import attempts
+from fixtures.clients.member import Ack, accept, release
+from suites.broker.share import NOT_FOR, Consumer, Queue, Share
+from suites.judge import Judge
+
+LIMIT = 100
+"""In-flight limit of the groups here: the lowest that a broker allows by default (KIP-1240)."""
+
+LOCKS = "share.partition.max.record.locks"
+
+
+async def _full(share: Share, records: int) -> tuple[Queue, Consumer]:
+    """Return a group whose first ``LIMIT`` single-record batches are all held by one member."""
+    queue = await share.queue(records=records, batches=records, group_config={LOCKS: str(LIMIT)})
+    holder = await queue.consumer()
+    await holder.acquire(LIMIT)
+    return queue, holder
+
+
+async def _nothing_more(consumer: Consumer) -> list[int]:
+    """Return what a fetch acquires that has to come back with nothing."""
+    answer = consumer.sound(await consumer.fetch(max_wait_ms=int(NOT_FOR * 1000)))
+    return answer.offsets
+
+
+@pytest.mark.requirement("ACQ-50")
+@pytest.mark.feature("group-lock-limit")
+@pytest.mark.fast
+async def test_window_ends_at_the_limit(share: Share, judge: Judge) -> None:
+    """ACQ-50: Exactly as many records are acquired as the limit allows, and then none."""
+    size = share.rng.choice([1, 3, 10])
+    records = (LIMIT // size + 5) * size
+    config = {LOCKS: str(LIMIT)}
+    queue = await share.queue(records, batches=records // size, group_config=config)
+    members = [await queue.consumer(), await queue.consumer(join=False)]
+    # A batch that begins inside the window comes whole in the batch-optimized mode (KIP-1206).
+    whole = -(-LIMIT // size) * size
+    seen: list[int] = []
+    async for _ in attempts():
+        for member in members:
+            seen += member.sound(await member.fetch(max_records=share.rng.randint(1, 60))).offsets
+        if len(seen) >= whole:
+            break
+
+    judge.equal("ACQ-50", list(range(whole)), sorted(seen), f"acquired, batches of {size}")
+    judge.equal("ACQ-50", [], await _nothing_more(members[0]), "acquired beyond the window")
+
+
+@pytest.mark.requirement("ACQ-51")
+@pytest.mark.feature("group-lock-limit")
+async def test_finished_records_take_up_room(share: Share, judge: Judge) -> None:
+    """ACQ-51: Records finished behind an unfinished one do not make room in the window."""
+    _, holder = await _full(share, LIMIT + 20)
+    await holder.acked(accept(1, LIMIT - 1))
+
+    judge.equal("ACQ-51", [], await _nothing_more(holder), "acquired with offset 0 unfinished")
+
+    await holder.acked(accept(0))
+    catch = await holder.acquire(20)
+    judge.equal("ACQ-51", list(range(LIMIT, LIMIT + 20)), catch.offsets, "acquired afterwards")
+
+
+@pytest.mark.requirement("ACQ-52")
+@pytest.mark.feature("group-lock-limit")
+async def test_window_moves_by_what_was_finished(share: Share, judge: Judge) -> None:
+    """ACQ-52: When the start offset moves by n, n new records can be acquired, and no more."""
+    _, holder = await _full(share, LIMIT + 60)
+    moved = share.rng.randint(1, 40)
+    await holder.acked(accept(0, moved - 1))
+
+    catch = await holder.acquire(moved)
+
+    expected = list(range(LIMIT, LIMIT + moved))
+    judge.equal("ACQ-52", expected, catch.offsets, f"acquired after {moved} were finished")
+    judge.equal("ACQ-52", [], await _nothing_more(holder), "acquired beyond that")
+
+
+@pytest.mark.requirement("ACQ-53")
+@pytest.mark.feature("group-lock-limit")
+@pytest.mark.fast
+async def test_released_inside_full_window(share: Share, judge: Judge) -> None:
+    """ACQ-53: Records released inside a full window can be acquired although it is full."""
+    queue, holder = await _full(share, LIMIT + 20)
+    other = await queue.consumer(join=False)
+    back = sorted(share.rng.sample(range(LIMIT), k=share.rng.randint(1, 10)))
+    await holder.acked(*(release(offset) for offset in back))
+
+    catch = await other.acquire(len(back))
+
+    judge.equal("ACQ-53", dict.fromkeys(back, 2), catch.counts, "acquired inside the window")
+    judge.equal("ACQ-53", [], await _nothing_more(other), "acquired beyond that")
+
+
+async def _broker_limit(share: Share) -> int:
+    return int((await share.admin.broker_configs())["group.share.partition.max.record.locks"])
+
+
+async def _fill(consumer: Consumer, limit: int) -> list[int]:
+    """Acquire until the window has ``limit`` records; return the offsets."""
+    seen: list[int] = []
+    async for _ in attempts(within=60):
+        seen += consumer.sound(await consumer.fetch()).offsets
+        if len(seen) >= limit:
+            break
+    return sorted(seen)
+
+
+@pytest.mark.requirement("ACQ-55")
+async def test_default_limit_is_the_brokers(share: Share, judge: Judge) -> None:
+    """ACQ-55: Without a value of its own a group's window is the broker's."""
+    limit = await _broker_limit(share)
+    size = share.rng.randint(70, 130)
+    total = (limit // size + 3) * size
+    queue = await share.queue(records=total, batches=total // size)
+    consumer = await queue.consumer()
+
+    seen = await _fill(consumer, limit)
+    more = await _nothing_more(consumer)
+
+    judge.equal("ACQ-55", list(range(len(seen))), seen, "acquired offsets")
+    fits = limit <= len(seen) < limit + size
+    judge.holds("ACQ-55", fits, f"the limit is {limit}, {len(seen)} records were acquired")
+    judge.equal("ACQ-55", [], more, "acquired beyond the window")
+
+
+@pytest.mark.requirement("ACQ-54")
+async def test_nothing_vanishes_at_the_limit(share: Share, judge: Judge) -> None:
+    """ACQ-54: A limit that cuts through a batch loses nothing, whatever is released near it."""
+    limit, size = await _broker_limit(share), share.rng.randint(70, 130)
+    total = (limit // size + 4) * size
+    queue = await share.queue(records=total, batches=total // size)
+    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    held = await _fill(holder, limit)
+    freed = _scattered(share, held)
+    await holder.acked(*(release(part[0], part[-1]) for part in freed))
+    back = {offset for part in freed for offset in part}
+
+    accepted = await _accept_all(other, until=len(back))
+    await holder.acked(*_accepts(set(held) - back))
+    accepted |= set(held) - back
+    accepted |= await _accept_all(other, until=total - len(accepted))
+
+    missing = sorted(set(range(total)) - accepted)
+    judge.equal("ACQ-54", [], missing, "offsets that were never delivered to the second member")
+    judge.saw("ACQ-54", records=total, held=len(held))
+
+
+def _scattered(share: Share, held: list[int]) -> list[range]:
+    """Return ranges at the start, in the middle and up to the very end of what is held."""
+    middle, end = held[len(held) // 2], held[-1]
+    width = share.rng.randint(2, 30)
+    tail = share.rng.randint(1, 40)
+    return [range(3, 6), range(middle, middle + width), range(end - tail, end + 1)]
+
+
+def _accepts(offsets: set[int]) -> list[Ack]:
+    """Return accepts for offsets, a batch for each run of them."""
+    starts = sorted(offset for offset in offsets if offset - 1 not in offsets)
+    ends = sorted(offset for offset in offsets if offset + 1 not in offsets)
+    return [accept(first, last) for first, last in zip(starts, ends, strict=True)]
+
+
+async def _accept_all(consumer: Consumer, until: int) -> set[int]:
+    """Accept what comes, until ``until`` records were accepted or time is over."""
+    accepted: set[int] = set()
+    async for _ in attempts():
+        answer = consumer.sound(await consumer.fetch(max_wait_ms=1000))
+        if answer.offsets:
+            await consumer.acked(*(accept(r.first, r.last) for r in answer.only.ranges))
+            accepted |= set(answer.offsets)
+        if len(accepted) >= until:
+            break
+    return accepted
+
+
+@pytest.mark.requirement("ACQ-54")
+async def test_nothing_vanishes_when_locks_expire(share: Share, judge: Judge) -> None:
+    """ACQ-54: A full window whose locks all run out is delivered again, every offset of it."""
+    limit, size = await _broker_limit(share), share.rng.randint(70, 130)
+    total = (limit // size + 2) * size
+    queue = await share.queue(records=total, batches=total // size)
+    # The short lock is for the member that sits on its records, the long one for the other.
+    await share.admin.group_config(queue.group, {"share.record.lock.duration.ms": "2000"})
+    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    held = await _fill(holder, limit)
+    await share.admin.group_config(queue.group, {"share.record.lock.duration.ms": "60000"})
+
+    accepted = await _accept_all(other, until=total)
+
+    judge.equal("ACQ-54", [], sorted(set(range(total)) - accepted), "offsets never delivered")
+    judge.saw("ACQ-54", expired_locks=len(held))
+
+
+@pytest.mark.requirement("ACQ-56")
+@pytest.mark.feature("group-lock-limit")
+async def test_limit_changes_at_run_time(share: Share, judge: Judge) -> None:
+    """ACQ-56: A raised limit of the group widens the window of members that are running."""
+    queue, holder = await _full(share, LIMIT + 80)
+    judge.equal("ACQ-56", [], await _nothing_more(holder), "acquired under the old limit")
+    raised = LIMIT + share.rng.randint(10, 60)
+
+    await share.admin.group_config(queue.group, {LOCKS: str(raised)})
+    catch = await holder.acquire(raised - LIMIT)
+
+    judge.equal("ACQ-56", list(range(LIMIT, raised)), catch.offsets, "acquired after the change")
+    judge.equal("ACQ-56", [], await _nothing_more(holder), "acquired beyond the new limit")

@@ -1,0 +1,156 @@
+"""Where a share-partition begins that has no start offset yet: share.auto.offset.reset."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from fixtures.clients.cluster import attempts
+from fixtures.clients.member import accept
+from fixtures.wire.errors import ErrorCode
+from fixtures.wire.records import Record, encode_batch
+from suites.broker.share import Consumer, Queue, Share
+from suites.judge import Judge
+
+RESET = "share.auto.offset.reset"
+
+
+async def _first_delivery(queue: Queue, consumer: Consumer) -> tuple[int, list[int]]:
+    """Produce one by one until something is delivered; return the log's end and what came.
+
+    A start offset at the log's end is only fixed when the leader initialises the share-partition,
+    during a first fetch; what is produced before that moment may rightly be skipped.
+    """
+    seen: list[int] = []
+    end = await queue.share.admin.log_offset(queue.topic)
+    async for _ in attempts():
+        seen += consumer.sound(await consumer.fetch()).offsets
+        if seen:
+            break
+        end = await queue.produce(1) + 1
+    return end, seen
+
+
+@pytest.mark.requirement("OFF-01")
+@pytest.mark.fast
+async def test_default_is_latest(share: Share, judge: Judge) -> None:
+    """OFF-01: Without a reset policy earlier records are not delivered and all later ones are."""
+    queue = await share.queue(records=5, reset=None)
+    consumer = await queue.consumer()
+
+    end, first = await _first_delivery(queue, consumer)
+    last = await queue.produce(4) + 3
+    rest = await consumer.drain(until=last)
+
+    judge.holds("OFF-01", min(first) >= 5, f"{first} were delivered; 0 to 4 came before the group")
+    expected = list(range(min(first), last + 1))
+    judge.equal("OFF-01", expected, sorted({*first, *rest.offsets}), "all that was delivered")
+    judge.saw("OFF-01", skipped=min(first), log_end=end)
+
+
+@pytest.mark.requirement("OFF-02")
+@pytest.mark.parametrize("deleted", [0, 3], ids=["from 0", "after DeleteRecords"])
+@pytest.mark.fast
+async def test_earliest(share: Share, judge: Judge, deleted: int) -> None:
+    """OFF-02: With earliest a share-partition begins at the log's start, wherever that is."""
+    queue = await share.queue(records=10, batches=share.rng.choice([1, 2, 10]))
+    if deleted:
+        await share.admin.delete_records(queue.topic, deleted)
+    catch = await (await queue.consumer()).acquire(10 - deleted)
+
+    judge.equal("OFF-02", list(range(deleted, 10)), catch.offsets, "offsets delivered")
+
+
+@pytest.mark.requirement("OFF-03")
+async def test_by_duration(share: Share, judge: Judge) -> None:
+    """OFF-03: With by_duration a share-partition begins at the first record that is young enough."""
+    hours = share.rng.randint(1, 5)
+    queue = await share.queue(reset=f"by_duration:PT{hours}H30M")
+    now = int(time.time() * 1000)
+    for age in range(6, 0, -1):
+        record = Record(offset=0, timestamp=now - age * 3_600_000, value=b"%d hours old" % age)
+        await share.admin.append(queue.topic, encode_batch([record]))
+
+    catch = await (await queue.consumer()).acquire(hours)
+
+    expected = list(range(6 - hours, 6))
+    judge.equal("OFF-03", expected, catch.offsets, f"records at most {hours} h 30 min old")
+
+
+@pytest.mark.requirement("OFF-04")
+@pytest.mark.fast
+async def test_bad_values_refused(share: Share, judge: Judge) -> None:
+    """OFF-04: Other reset values are refused with INVALID_CONFIG and change nothing."""
+    queue = await share.queue(reset="by_duration:PT1H")
+    bad = ["none", "nearest", "by_duration", "by_duration:", "by_duration:-PT1H", "by_duration:1h"]
+    for value in bad:
+        answer = await share.admin.try_group_config(queue.group, {RESET: value})
+        judge.equal("OFF-04", ErrorCode.INVALID_CONFIG, answer.error_code, f"error for {value!r}")
+    seen = (await share.admin.configs(32, queue.group))[RESET]
+    judge.equal("OFF-04", "by_duration:PT1H", seen, "the value in force")
+
+
+@pytest.mark.requirement("OFF-05")
+@pytest.mark.fast
+async def test_each_group_by_its_own(share: Share, judge: Judge) -> None:
+    """OFF-05: Groups on one topic begin each by their own policy."""
+    early = await share.queue(records=6)
+    late = await share.sibling(early, **{RESET: "latest"})
+    first, second = await early.consumer(), await late.consumer()
+
+    _, newest = await _first_delivery(late, second)
+    oldest = await first.acquire(6)
+
+    judge.equal("OFF-05", list(range(6)), oldest.offsets[:6], "first offsets with earliest")
+    judge.holds("OFF-05", min(newest) >= 6, f"with latest {newest} were delivered")
+
+
+async def _leave(consumer: Consumer) -> None:
+    await consumer.close()
+    await consumer.member.leave()
+
+
+@pytest.mark.requirement("OFF-06")
+@pytest.mark.parametrize("later", ["latest", "earliest", "by_duration:PT1S"])
+async def test_stored_offset_wins(share: Share, judge: Judge, later: str) -> None:
+    """OFF-06: A group that comes back goes on where it was, whatever its policy is by then."""
+    queue = await share.queue(records=10, batches=10)
+    consumer = await queue.consumer()
+    held = await consumer.acquire(10)
+    done = share.rng.randint(1, 8)
+    await consumer.acked(accept(0, done - 1))
+    await _leave(consumer)
+
+    await share.admin.group_config(queue.group, {RESET: later})
+    back = await (await queue.consumer()).acquire(10 - done)
+
+    judge.equal("OFF-06", list(range(done, 10)), back.offsets, "delivered after coming back")
+    judge.saw("OFF-06", delivered_before=len(held.counts))
+
+
+@pytest.mark.requirement("OFF-07")
+async def test_added_partition_begins_at_zero(share: Share, judge: Judge) -> None:
+    """OFF-07: No record of a partition that is added to a subscribed topic is lost."""
+    queue = await share.queue(records=1, reset=None)
+    consumer = await queue.consumer()
+    await _first_delivery(queue, consumer)
+
+    grown = await share.admin.create_partitions(queue.topic, 2)
+    await share.admin.produce(grown, 5, 1)
+    await consumer.member.join(grown)
+    session = await consumer.member.session(grown.leaders[1])
+    seen: set[int] = set()
+    named = [(grown, 1)]
+    sentinel = -1
+    async for _ in attempts():
+        seen |= set(consumer.sound(await session.fetch(*named)).offsets)
+        named = []
+        if sentinel in seen:
+            break
+        # One more record each time round: at the latest it is delivered, and shows what was not.
+        sentinel = await share.admin.produce(grown, 1, 1)
+
+    judge.holds("OFF-07", seen, "no record of the new partition was delivered")
+    missing = sorted(set(range(max(seen))) - seen)
+    judge.equal("OFF-07", [], missing, "offsets of the new partition that were skipped")
