@@ -1,18 +1,21 @@
-"""What the checks of acknowledgements share: reading a result, and proving what it did or did not do.
+"""What checks of acknowledgements share: reading a result, and proving what it did or did not do.
 
-An answer without error is evidence only for an offset at or above the start offset, because below it
-a broker says NONE to anything. Checks that need such evidence therefore keep their first record, the
-pin, unsettled: the start offset cannot pass it, so everything above is judged by its state.
+An answer without error is evidence only for an offset at or above the start offset, because below
+it a broker says NONE to anything. Checks that need such evidence keep their first record, the pin,
+unsettled: the start offset cannot pass it, so everything above is judged by its state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fixtures.clients.member import Ack, Answer, Part, accept
+from fixtures.clients.cluster import WITHIN, attempts
+from fixtures.clients.member import Ack, Answer, Part, Session, Where, accept
 from fixtures.wire.errors import error_name
+from spec.verdict import Undecided
 from suites.broker.share import Catch, Consumer, Queue, Share
 from suites.judge import Judge
 
@@ -54,6 +57,52 @@ async def pinned(share: Share, count: int, **options: Any) -> Pinned:
     return Pinned(queue, consumer, count)
 
 
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A member with one session over all partitions of a queue, all led by one broker."""
+
+    queue: Queue
+    session: Session
+    where: tuple[Where, ...]
+
+    async def acknowledge(self, *acks: Sequence[Ack]) -> list[str]:
+        """Acknowledge partition by partition; return the results in the partitions' order."""
+        answer = await self.session.acknowledge(dict(zip(self.where, acks, strict=True)))
+        return self.results(answer)
+
+    def results(self, answer: Answer) -> list[str]:
+        """Return an answer's results in the order of the partitions."""
+        if answer.error:
+            return [error_name(answer.error)] * len(self.where)
+        return [result(answer.part(topic.id, index)) for topic, index in self.where]
+
+    async def left(self, partition: int) -> dict[int, int]:
+        """Return what a new member can get of a partition now."""
+        stranger = await self.queue.consumer(partition, join=False)
+        sentinel = await self.queue.produce(1, partition)
+        catch = await stranger.drain(until=sentinel)
+        catch.counts.pop(sentinel)
+        return catch.counts
+
+
+async def spread(share: Share, partitions: int, records: int) -> Spread:
+    """Return a member that holds ``records`` records of each of some partitions, pins included."""
+    leader = share.rng.choice(sorted(share.cluster.brokers))
+    queue = await share.queue(assignments=[[leader]] * partitions)
+    member = (await queue.consumer()).member
+    for partition in range(partitions):
+        await queue.produce(records, partition)
+    session = await member.session(leader)
+    world = Spread(queue, session, tuple((queue.topic, index) for index in range(partitions)))
+    held: Counter[int] = Counter()
+    async for _ in attempts(WITHIN):
+        answer = Consumer.sound(await session.fetch(*(() if session.epoch else world.where)))
+        held.update({part.partition: len(part.offsets) for part in answer.parts})
+        if len(held) == partitions and min(held.values()) >= records:
+            return world
+    raise Undecided(f"only {dict(held)} records of {partitions} partitions were acquired")
+
+
 async def judge_held(
     judge: Judge, rule: str, consumer: Consumer, offsets: Collection[int], after: str
 ) -> None:
@@ -90,6 +139,16 @@ async def judge_final(
     again = settled & (await next_catch(queue, stranger)).counts.keys()
     judge.equal(rule, [], sorted(again), "settled offsets delivered to another member")
     judge.saw(rule, settled=len(settled))
+
+
+async def soon(consumer: Consumer, count: int) -> Catch:
+    """Fetch until ``count`` offsets are acquired, or for well less than the default lock lasts."""
+    catch = Catch()
+    async for _ in attempts(WITHIN):
+        catch.add(consumer.sound(await consumer.fetch()))
+        if len(catch.counts) >= count:
+            break
+    return catch
 
 
 def singly(offsets: Iterable[int], kind: int) -> list[Ack]:

@@ -1,0 +1,254 @@
+"""All or nothing: acknowledgements of one partition stand or fall together, partitions alone."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from fixtures.clients.cluster import SHARE, gather_all, share_key
+from fixtures.clients.member import Ack, AckType, accept, each, reject, release
+from spec.verdict import Undecided
+from suites.broker.acking import (
+    LEFT_OUT,
+    Pinned,
+    judge_held,
+    pinned,
+    result,
+    result_in,
+    singly,
+    spread,
+)
+from suites.broker.share import Share
+from suites.judge import Judge
+
+WRONG_STATE = "INVALID_RECORD_STATE"
+COUNT = 30
+ROUNDS = 40
+
+
+@pytest.mark.requirement("ACK-37")
+@pytest.mark.fast
+async def test_one_bad_offset_refuses_all(share: Share, judge: Judge) -> None:
+    """ACK-37: If one offset of a partition's acknowledgements is refused, nothing is applied."""
+    world = await pinned(share, COUNT)
+    consumer = world.consumer
+    bad = share.rng.randint(5, 24)
+    await consumer.acked(accept(bad))
+    below, above = accept(1, bad - 1), release(bad + 1, COUNT - 1)
+    lists: dict[str, tuple[Ack, ...]] = {
+        "the bad offset in the middle": (below, accept(bad), above),
+        "at the end": (below, accept(bad)),
+        "at the start": (release(bad), above),
+        "inside one batch": (reject(1, COUNT - 1),),
+        "among single types": (each(bad - 3, (1, 2, 3, 1, 2, 0)),),
+        "among single batches": tuple(singly(range(1, COUNT), AckType.RELEASE)),
+    }
+    for where, batches in lists.items():
+        part = await consumer.ack(*batches)
+        judge.equal("ACK-37", WRONG_STATE, result(part), f"ShareAcknowledge with it {where}")
+        answer = await consumer.fetch(*batches, max_wait_ms=0)
+        judge.equal("ACK-37", WRONG_STATE, result_in(answer, consumer), f"ShareFetch, {where}")
+    for batches in ((below, accept(bad + 1, COUNT + 5)), (below, Ack(bad + 1, bad + 1, (9,)))):
+        part = await consumer.ack(*batches)
+        judge.equal("ACK-37", "INVALID_REQUEST", result(part), f"good batches before {batches[1]}")
+    rest = [offset for offset in world.offsets if offset != bad]
+    await judge_held(judge, "ACK-37", consumer, rest, "refusals for one bad offset")
+
+
+@pytest.mark.requirement("ACK-40")
+@pytest.mark.fast
+async def test_range_across_another_members_record(share: Share, judge: Judge) -> None:
+    """ACK-40: A range that covers a record of another member is refused as a whole."""
+    world = await pinned(share, COUNT)
+    ours, theirs = world.consumer, await world.queue.consumer(join=False)
+    first = share.rng.randint(3, 20)
+    his = range(first, first + share.rng.randint(1, 5))
+    await ours.acked(release(his[0], his[-1]))
+    await theirs.acquire(len(his))
+    for kind in (AckType.ACCEPT, AckType.RELEASE, AckType.REJECT, AckType.GAP):
+        for low, high in ((1, COUNT - 1), (1, his[0]), (his[-1], COUNT - 1)):
+            for who, name in ((ours, "the holder of most"), (theirs, "the other")):
+                part = await who.ack(Ack(low, high, (kind,)))
+                judge.equal(
+                    "ACK-40", WRONG_STATE, result(part), f"{kind.name} {low}..{high} by {name}"
+                )
+    mine = [offset for offset in world.offsets if offset not in his]
+    await judge_held(judge, "ACK-40", ours, mine, "ranges across another member's records")
+    await judge_held(judge, "ACK-40", theirs, his, "ranges across its records")
+
+
+@pytest.mark.requirement("ACK-38")
+@pytest.mark.fast
+async def test_partitions_are_independent(share: Share, judge: Judge) -> None:
+    """ACK-38: Partitions with valid acknowledgements are applied beside others that are refused."""
+    world = await spread(share, 5, records=6)
+    await world.acknowledge(*([accept(5)] for _ in range(5)))
+    kinds: list[tuple[str, list[Ack], dict[int, int]]] = [
+        ("NONE", [accept(0, 2), release(3), reject(4)], {3: 2}),
+        ("NONE", [each(0, (2, 1, 0, 3, 2))], {0: 2, 4: 2}),
+        (WRONG_STATE, [release(0, 4), accept(5)], {}),
+        ("INVALID_REQUEST", [release(0, 3), Ack(4, 4, (77,))], {}),
+        ("INVALID_REQUEST", [release(3, 4), release(0, 1)], {}),
+    ]
+    share.rng.shuffle(kinds)
+    results = await world.acknowledge(*(acks for _, acks, _ in kinds))
+    judge.equal("ACK-38", [error for error, _, _ in kinds], results, "results of the partitions")
+    for index, (error, _, expected) in enumerate(kinds):
+        left = await world.left(index)
+        judge.equal("ACK-38", expected, left, f"available in a partition that answered {error}")
+
+
+@pytest.mark.requirement("ACK-39")
+async def test_refusals_say_why(share: Share, judge: Judge) -> None:
+    """ACK-39: A partition refused for the state of its records carries an error message."""
+    world = await pinned(share, 6)
+    consumer = world.consumer
+    await consumer.acked(accept(2))
+    for batch, error in ((accept(1, 2), WRONG_STATE), (accept(8, 9), "INVALID_REQUEST")):
+        part = await consumer.ack(batch)
+        judge.equal("ACK-39", error, result(part), "result of a ShareAcknowledge")
+        judge.holds("ACK-39", part.message, f"{error} of ShareAcknowledge came without a message")
+        answer = await consumer.fetch(batch, max_wait_ms=0)
+        judge.equal("ACK-39", error, result_in(answer, consumer), "result of a ShareFetch")
+        judge.holds(
+            "ACK-39", answer.only.ack_message, f"{error} of ShareFetch came without a message"
+        )
+
+
+@pytest.mark.requirement("ACK-41")
+async def test_refused_release_is_never_seen(share: Share, judge: Judge) -> None:
+    """ACK-41: A concurrent fetch gets nothing of what a refused acknowledgement releases."""
+    world = await pinned(share, COUNT)
+    watcher = await world.queue.consumer(join=False)
+    seen: list[int] = []
+    fetches = 0
+    done = asyncio.Event()
+
+    async def watch() -> None:
+        nonlocal fetches
+        while not done.is_set():
+            answer = watcher.sound(await watcher.fetch(max_wait_ms=20))
+            seen.extend(answer.offsets)
+            fetches += 1
+
+    await world.consumer.acked(accept(COUNT - 1))
+    watching = asyncio.create_task(watch())
+    try:
+        for _ in range(ROUNDS):
+            part = await world.consumer.ack(*singly(world.offsets, AckType.RELEASE))
+            judge.equal("ACK-41", WRONG_STATE, result(part), "releasing all with a settled record")
+    finally:
+        done.set()
+        await watching
+    judge.equal("ACK-41", [], sorted(set(seen)), "records that a concurrent fetch acquired")
+    judge.saw("ACK-41", refused=ROUNDS, fetches=fetches)
+    await judge_held(judge, "ACK-41", world.consumer, range(1, COUNT - 1), "the refused releases")
+
+
+@pytest.mark.requirement("ACK-42")
+async def test_start_offset_moves_by_requests(share: Share, judge: Judge) -> None:
+    """ACK-42: One request's acknowledgements reach the durable start offset together."""
+    rounds, size = 20, 15
+    queue = await share.queue(rounds * size)
+    consumer = await queue.consumer()
+    await consumer.acquire(rounds * size)
+    starts: set[int] = set()
+    done = asyncio.Event()
+
+    async def watch() -> None:
+        while not done.is_set():
+            starts.add((await queue.offsets()).start)
+
+    watching = asyncio.create_task(watch())
+    try:
+        for first in range(0, rounds * size, size):
+            chosen = range(first, first + size)
+            kinds = [
+                share.rng.choice((AckType.ACCEPT, AckType.REJECT, AckType.GAP)) for _ in chosen
+            ]
+            await consumer.acked(*(Ack(o, o, (k,)) for o, k in zip(chosen, kinds, strict=True)))
+    finally:
+        done.set()
+        await watching
+    between = sorted(start for start in starts if start % size)
+    judge.equal("ACK-42", [], between, f"start offsets seen within requests of {size} records")
+    judge.saw("ACK-42", start_offsets=len(starts))
+
+
+@pytest.mark.requirement("ACK-43")
+@pytest.mark.fast
+async def test_one_of_many_members_wins(share: Share, judge: Judge) -> None:
+    """ACK-43: Of concurrent acknowledgements by 16 members only the holder's is answered NONE."""
+    world = await pinned(share, 8)
+    rivals = [await world.queue.consumer(join=False) for _ in range(15)]
+    await gather_all(rival.fetch(max_wait_ms=0) for rival in rivals)
+    everybody = [*rivals, world.consumer]
+    for offset in world.offsets:
+        share.rng.shuffle(everybody)
+        parts = await gather_all(who.ack(accept(offset)) for who in everybody)
+        results = [result(part) for part in parts]
+        winners = [w for w, said in zip(everybody, results, strict=True) if said == "NONE"]
+        judge.equal("ACK-43", [world.consumer], winners, f"members told NONE for offset {offset}")
+        judge.equal("ACK-43", {"NONE", WRONG_STATE}, set(results), "results of the 16 members")
+
+
+@pytest.mark.requirement("ACK-43")
+async def test_one_of_many_attempts_wins(share: Share, judge: Judge) -> None:
+    """ACK-43: Of 16 acknowledgements under way at once by the holder exactly one is NONE."""
+    world = await pinned(share, 8)
+    consumer, session = world.consumer, world.consumer.session
+    final = [AckType.ACCEPT, AckType.REJECT, AckType.GAP]
+    for offset in world.offsets:
+        kinds = share.rng.choices(final, k=16)
+        epochs = range(session.epoch, session.epoch + 16)
+        answers = await gather_all(
+            session.acknowledge({consumer.where: [Ack(offset, offset, (kind,))]}, epoch=epoch)
+            for kind, epoch in zip(kinds, epochs, strict=True)
+        )
+        results = [result_in(answer, consumer) for answer in answers]
+        expected = ["NONE", *[WRONG_STATE] * 15]
+        judge.equal("ACK-43", expected, results, f"results for offset {offset} in sending order")
+
+
+async def replace_state(world: Pinned) -> None:
+    """Have the durable state replaced behind the leader's back, starting again at offset 0.
+
+    AlterShareGroupOffsets does it for an empty group, which a live session does not disturb. 4.1
+    leaves out topics that no member subscribes to (KAFKA-19662), so the coordinator is told itself.
+    """
+    queue, cluster = world.queue, world.queue.share.cluster
+    await world.consumer.member.leave()
+    answer = await queue.share.admin.alter_offset(queue.group, queue.topic, 0)
+    if answer.error_code or any(p.error_code for t in answer.responses for p in t.partitions):
+        raise Undecided(f"AlterShareGroupOffsets was refused: {answer}")
+    if answer.responses:
+        return
+    key = share_key(queue.group, queue.topic.id, 0)
+    coordinator = await cluster.to(await cluster.coordinator(key, SHARE))
+    state = {"partition": 0, "state_epoch": 1000, "start_offset": 0}
+    raw = await coordinator.call(
+        "InitializeShareGroupState",
+        group_id=queue.group,
+        topics=[{"topic_id": queue.topic.id, "partitions": [state]}],
+    )
+    if raw.results[0].partitions[0].error_code:
+        raise Undecided(f"InitializeShareGroupState was refused: {raw}")
+
+
+@pytest.mark.requirement("ACK-44")
+async def test_acknowledgement_that_is_not_durable(share: Share, judge: Judge) -> None:
+    """ACK-44: An acknowledgement whose state cannot be written is refused and comes to nothing."""
+    world = await pinned(share, 8)
+    await world.consumer.acked(accept(0, 1))
+    await replace_state(world)
+    part = await world.consumer.ack(accept(2, 4), reject(5))
+    judge.holds(
+        "ACK-44",
+        result(part) not in {"NONE", LEFT_OUT},
+        f"the acknowledgement after the state was replaced was answered {result(part)}",
+    )
+    stranger = await world.queue.consumer(join=False)
+    catch = await stranger.acquire(8)
+    # The new state begins at 0 again and knows nothing of what was settled before it.
+    judge.equal("ACK-44", list(range(8)), catch.offsets, "records delivered from the new state")

@@ -1,0 +1,69 @@
+"""Acknowledgements in the request that closes the share session."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.member import CLOSE, Ack, Answer, accept, reject, release
+from suites.broker.acking import Pinned, next_catch, pinned, result_in, soon
+from suites.broker.share import Share
+from suites.judge import Judge
+
+COUNT = 10
+
+
+async def judge_rest(
+    judge: Judge, rule: str, world: Pinned, answer: Answer, rest: set[int], *, error: str = "NONE"
+) -> None:
+    """Demand the result of a closing request, and that exactly ``rest`` is available after it."""
+    judge.equal(rule, error, result_in(answer, world.consumer), "result in the closing request")
+    judge.equal(rule, [], answer.offsets, "records acquired by the closing request")
+    heir = await world.queue.consumer(join=False)
+    # The locks would last 30 s; soon() gives up earlier. Delivery counts are another rule's.
+    free = set((await soon(heir, len(rest))).counts)
+    free |= (await next_catch(world.queue, heir)).counts.keys()
+    judge.equal(rule, sorted(rest), sorted(free), "records that another member gets after it")
+    judge.saw(rule, freed=len(rest))
+
+
+@pytest.mark.requirement("ACK-56")
+@pytest.mark.fast
+async def test_closing_acknowledge(share: Share, judge: Judge) -> None:
+    """ACK-56: Acknowledgements in the closing ShareAcknowledge count and the rest is released."""
+    world = await pinned(share, COUNT)
+    cut = share.rng.randint(3, 6)
+    answer = await world.consumer.close(accept(1, cut - 1), reject(cut), release(cut + 1))
+    rest = {0, *range(cut + 1, COUNT)}
+    await judge_rest(judge, "ACK-56", world, answer, rest)
+
+
+@pytest.mark.requirement("ACK-57")
+@pytest.mark.fast
+async def test_closing_fetch(share: Share, judge: Judge) -> None:
+    """ACK-57: Acknowledgements in the closing ShareFetch count and it acquires nothing."""
+    world = await pinned(share, COUNT)
+    cut = share.rng.randint(3, 6)
+    fresh = await world.queue.produce(2)
+    batches = (accept(1, cut - 1), reject(cut), release(cut + 1))
+    answer = await world.consumer.fetch(*batches, epoch=CLOSE)
+    rest = {0, *range(cut + 1, COUNT), fresh, fresh + 1}
+    await judge_rest(judge, "ACK-57", world, answer, rest)
+
+
+@pytest.mark.requirement("ACK-58")
+@pytest.mark.parametrize("by_fetch", [False, True], ids=["acknowledge", "fetch"])
+async def test_refused_while_closing(share: Share, judge: Judge, by_fetch: bool) -> None:
+    """ACK-58: A refused acknowledgement does not keep a session from closing."""
+    world = await pinned(share, COUNT)
+    consumer = world.consumer
+    await consumer.acked(accept(5))
+    bad, error = share.rng.choice(
+        [
+            (accept(1, 5), "INVALID_RECORD_STATE"),
+            (Ack(1, 2, (33,)), "INVALID_REQUEST"),
+            (release(500), "INVALID_REQUEST"),
+        ]
+    )
+    close = consumer.fetch(bad, epoch=CLOSE) if by_fetch else consumer.close(bad)
+    rest = set(range(COUNT)) - {5}
+    await judge_rest(judge, "ACK-58", world, await close, rest, error=error)

@@ -1,0 +1,148 @@
+"""Acknowledgements that ride on a ShareFetch, and requests that follow each other closely."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from fixtures.clients.cluster import attempts
+from fixtures.clients.member import Ack, AckType, Answer, accept, release
+from suites.broker.acking import judge_final, judge_held, next_catch, pinned, result_in, singly
+from suites.broker.share import Share
+from suites.judge import Judge
+
+LONG_WAIT = 20_000
+"""Milliseconds that a fetch may wait for records when it should not wait at all."""
+
+
+async def judge_final_on_fetch(share: Share, judge: Judge, rule: str, kind: AckType) -> None:
+    """Settle a random half of a batch by a ShareFetch; demand that it never comes back."""
+    world = await pinned(share, share.rng.randint(6, 20))
+    consumer = world.consumer
+    chosen = sorted(share.rng.sample(world.offsets, world.count // 2))
+    answer = await consumer.fetch(*singly(chosen, kind), max_wait_ms=0)
+    judge.equal(rule, "NONE", result_in(answer, consumer), f"result of {kind.name} of {chosen}")
+    judge.equal(rule, [], answer.offsets, "records acquired while all are held or settled")
+    await judge_final(judge, rule, world.queue, consumer, chosen)
+
+
+@pytest.mark.requirement("ACK-04")
+@pytest.mark.fast
+async def test_accept_inside_a_fetch(share: Share, judge: Judge) -> None:
+    """ACK-04: An ACCEPT inside a ShareFetch settles the record."""
+    await judge_final_on_fetch(share, judge, "ACK-04", AckType.ACCEPT)
+
+
+@pytest.mark.requirement("ACK-06")
+@pytest.mark.fast
+async def test_reject_inside_a_fetch(share: Share, judge: Judge) -> None:
+    """ACK-06: A record rejected inside a ShareFetch is never delivered again."""
+    await judge_final_on_fetch(share, judge, "ACK-06", AckType.REJECT)
+
+
+@pytest.mark.requirement("ACK-05")
+@pytest.mark.fast
+async def test_release_inside_a_fetch(share: Share, judge: Judge) -> None:
+    """ACK-05: A record released inside a ShareFetch comes again, counted once more."""
+    world = await pinned(share, 12)
+    consumer = world.consumer
+    chosen = sorted(share.rng.sample(world.offsets, 5))
+    answer = await consumer.fetch(*singly(chosen, AckType.RELEASE), max_wait_ms=0)
+    judge.equal("ACK-05", "NONE", result_in(answer, consumer), f"result of releasing {chosen}")
+    # Whether the fetch part already sees what the same request released is left open.
+    caught = answer.only.counts | (await next_catch(world.queue, consumer)).counts
+    judge.equal("ACK-05", dict.fromkeys(chosen, 2), caught, "records that come again")
+    judge.saw("ACK-05", redeliveries=len(chosen))
+
+
+@pytest.mark.requirement("ACK-53")
+@pytest.mark.fast
+async def test_fetch_of_no_records(share: Share, judge: Judge) -> None:
+    """ACK-53: A ShareFetch with MaxRecords 0 acknowledges, acquires nothing and does not wait."""
+    world = await pinned(share, 6)
+    consumer = world.consumer
+    await world.queue.produce(3)
+    sent = time.monotonic()
+    answer = await consumer.fetch(accept(1, 2), release(3), max_records=0, max_wait_ms=LONG_WAIT)
+    taken = time.monotonic() - sent
+    judge.equal("ACK-53", "NONE", result_in(answer, consumer), "result of the acknowledgements")
+    judge.equal("ACK-53", [], answer.offsets, "records acquired with MaxRecords 0")
+    judge.holds("ACK-53", taken < 15, f"the answer took {taken:.1f} s, all of it waiting")
+    after = await next_catch(world.queue, consumer)
+    judge.equal("ACK-53", {3: 2, 6: 1, 7: 1, 8: 1}, after.counts, "records of the next fetches")
+
+
+@pytest.mark.requirement("ACK-54")
+@pytest.mark.fast
+async def test_refused_acknowledgement_does_not_stop_the_fetch(share: Share, judge: Judge) -> None:
+    """ACK-54: A refused acknowledgement does not keep its ShareFetch from acquiring records."""
+    bad = {
+        "a settled record": (accept(1), "INVALID_RECORD_STATE"),
+        "an unknown type": (Ack(2, 2, (50,)), "INVALID_REQUEST"),
+        "offsets past the acquired": (release(900, 901), "INVALID_REQUEST"),
+    }
+    world = await pinned(share, 4)
+    consumer = world.consumer
+    await consumer.acked(accept(1))
+    for what, (batch, error) in bad.items():
+        fresh = await world.queue.produce(1)
+        got: list[int] = []
+        async for _ in attempts():
+            answer = await consumer.fetch(batch)
+            seen = result_in(answer, consumer)
+            judge.equal("ACK-54", error, seen, f"result of acknowledging {what}")
+            judge.equal("ACK-54", 0, answer.only.error, f"ErrorCode beside {what}")
+            got += answer.offsets
+            if fresh in got:
+                break
+        judge.equal("ACK-54", [fresh], got, f"records acquired by fetches with {what}")
+    await judge_held(judge, "ACK-54", consumer, [2, 3], "refused acknowledgements")
+
+
+@pytest.mark.requirement("ACK-55")
+@pytest.mark.fast
+async def test_requests_take_effect_in_order(share: Share, judge: Judge) -> None:
+    """ACK-55: A fetch sent before the answer to an acknowledgement sees what that one did."""
+    world = await pinned(share, 30)
+    consumer, session = world.consumer, world.consumer.session
+    calls: list[asyncio.Task[Answer]] = []
+    first = session.epoch
+    chosen = share.rng.sample(world.offsets, 20)
+    released, accepted = sorted(chosen[:10]), sorted(chosen[10:])
+    # Nobody waits for an answer: all twenty requests are under way at once, and the session's
+    # epochs refuse any that were taken out of order.
+    for index, (free, done) in enumerate(zip(released, accepted, strict=True)):
+        acks = [
+            Ack(o, o, (t,)) for o, t in sorted([(free, AckType.RELEASE), (done, AckType.ACCEPT)])
+        ]
+        epoch = first + 2 * index
+        calls += [
+            asyncio.create_task(session.acknowledge({consumer.where: acks}, epoch=epoch)),
+            asyncio.create_task(session.fetch(epoch=epoch + 1, max_wait_ms=100)),
+        ]
+        await asyncio.sleep(0)
+    answers = await asyncio.gather(*calls)
+    errors = [code for answer in answers for code in answer.errors]
+    judge.equal("ACK-55", [], errors, "errors of requests sent without waiting")
+    caught = {o: c for answer in answers for o, c in answer.only.counts.items()}
+    late = await next_catch(world.queue, consumer)
+    expected = dict.fromkeys(released, 2)
+    judge.equal("ACK-55", expected, caught | late.counts, "records acquired by the fetches")
+    judge.saw("ACK-55", pipelined=len(calls), redeliveries=len(caught))
+
+
+@pytest.mark.requirement("ACK-55")
+async def test_fetch_right_behind_a_release(share: Share, judge: Judge) -> None:
+    """ACK-55: A fetch right behind a RELEASE gets the record without waiting for anything else."""
+    world = await pinned(share, 5)
+    consumer, session = world.consumer, world.consumer.session
+    epoch = session.epoch
+    offset = share.rng.choice(world.offsets)
+    answers = await asyncio.gather(
+        session.acknowledge({consumer.where: [release(offset)]}, epoch=epoch),
+        session.fetch(epoch=epoch + 1, max_wait_ms=LONG_WAIT),
+    )
+    judge.equal("ACK-55", "NONE", result_in(answers[0], consumer), "result of the release")
+    judge.equal("ACK-55", {offset: 2}, answers[1].only.counts, "what the fetch behind it acquired")

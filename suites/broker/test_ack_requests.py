@@ -1,0 +1,228 @@
+"""ShareAcknowledge requests as a whole: empty ones, wrong addresses, fields from the future."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+
+from fixtures.clients.cluster import Topic, attempts
+from fixtures.clients.member import Answer, Member, Session, accept, reject, release
+from fixtures.wire.errors import error_name
+from spec.verdict import Undecided
+from suites.broker.acking import (
+    LEFT_OUT,
+    judge_held,
+    next_catch,
+    pinned,
+    result,
+    result_in,
+    spread,
+)
+from suites.broker.share import Share
+from suites.judge import Judge
+
+GONE = ("UNKNOWN_TOPIC_ID", "UNKNOWN_TOPIC_OR_PARTITION")
+NOT_HERE = ("NOT_LEADER_OR_FOLLOWER", "UNKNOWN_TOPIC_OR_PARTITION")
+
+
+@pytest.mark.requirement("ACK-45")
+@pytest.mark.fast
+async def test_no_batch_at_all(share: Share, judge: Judge) -> None:
+    """ACK-45: When no partition has a batch the answer has no partition and no error."""
+    world = await spread(share, 3, records=2)
+    for named in range(1, 4):
+        answer = await world.session.acknowledge(dict.fromkeys(world.where[:named], ()))
+        judge.equal("ACK-45", 0, answer.error, f"error for {named} partitions without batches")
+        judge.equal("ACK-45", (), answer.parts, f"answer for {named} partitions without batches")
+
+
+@pytest.mark.requirement("ACK-46")
+@pytest.mark.fast
+async def test_partition_without_batches(share: Share, judge: Judge) -> None:
+    """ACK-46: A partition without batches does not disturb the others of its request."""
+    world = await spread(share, 4, records=4)
+    empty = share.rng.randrange(4)
+    acks = [[] if index == empty else [accept(0, 1), release(2)] for index in range(4)]
+    results = await world.acknowledge(*acks)
+    # Kafka answers NONE for it when any other partition has batches, and leaves it out otherwise.
+    judge.one_of("ACK-46", ("NONE", LEFT_OUT), results.pop(empty), "the partition without batches")
+    judge.equal("ACK-46", ["NONE"] * 3, results, "results of the others")
+    for index in range(4):
+        expected = {} if index == empty else {2: 2}
+        left = await world.left(index)
+        judge.equal("ACK-46", expected, left, f"records of partition {index} that come again")
+
+
+@pytest.mark.requirement("ACK-47")
+@pytest.mark.fast
+async def test_no_topic_at_all(share: Share, judge: Judge) -> None:
+    """ACK-47: A ShareAcknowledge without topics succeeds and counts in the session."""
+    world = await pinned(share, 4)
+    session = world.consumer.session
+    used = session.epoch
+    answer = await session.acknowledge({})
+    judge.equal("ACK-47", (0, ()), (answer.error, answer.parts), "answer to no topics")
+    again = await session.acknowledge({}, epoch=used)
+    seen = error_name(again.error)
+    judge.equal("ACK-47", "INVALID_SHARE_SESSION_EPOCH", seen, "the same epoch again")
+    judge.equal("ACK-47", used + 1, session.epoch, "the epoch of the next request")
+    await judge_held(judge, "ACK-47", world.consumer, world.offsets, "a request without topics")
+
+
+@pytest.mark.requirement("ACK-48")
+@pytest.mark.fast
+async def test_unknown_topic_id(share: Share, judge: Judge) -> None:
+    """ACK-48: An unknown topic id is answered with UNKNOWN_TOPIC_ID beside good partitions."""
+    world = await pinned(share, 6)
+    random_id = uuid.UUID(bytes=share.rng.randbytes(16))
+    unknown = Topic(name="", id=random_id, leaders=(0,))
+    answer = await world.consumer.session.acknowledge(
+        {(unknown, 0): [accept(0, 3)], world.consumer.where: [reject(1, 2)]}
+    )
+    seen = result(answer.part(random_id))
+    judge.equal("ACK-48", "UNKNOWN_TOPIC_ID", seen, "result of a random topic id")
+    judge.equal("ACK-48", "NONE", result_in(answer, world.consumer), "result beside it")
+    part = await world.consumer.ack(accept(1))
+    judge.equal("ACK-48", "INVALID_RECORD_STATE", result(part), "accepting the rejected record")
+    await judge_held(judge, "ACK-48", world.consumer, range(3, 6), "acknowledging another id")
+
+
+@pytest.mark.requirement("ACK-49")
+@pytest.mark.fast
+async def test_unknown_partition(share: Share, judge: Judge) -> None:
+    """ACK-49: A partition that the topic does not have is answered with its error alone."""
+    world = await pinned(share, 6)
+    topic, _ = world.consumer.where
+    for index in (1, share.rng.randint(2, 10_000), 2**31 - 1, -1):
+        answer = await world.consumer.session.acknowledge(
+            {(topic, index): [accept(0, 3)], world.consumer.where: [accept(0, 0)]}
+        )
+        seen = result(answer.part(topic.id, index))
+        judge.equal("ACK-49", "UNKNOWN_TOPIC_OR_PARTITION", seen, f"result of partition {index}")
+        # Offset 0 is the start: settled by the first round, below the start in the others.
+        judge.equal("ACK-49", "NONE", result_in(answer, world.consumer), "result beside it")
+    await judge_held(judge, "ACK-49", world.consumer, world.offsets, "unknown partitions")
+
+
+def judge_not_here(judge: Judge, share: Share, answer: Answer, topic: Topic, what: str) -> None:
+    """Demand a refusal of partition 0 by a broker that does not lead it."""
+    part = answer.part(topic.id)
+    judge.one_of("ACK-50", NOT_HERE, result(part), what)
+    if part and result(part) == "NOT_LEADER_OR_FOLLOWER":
+        leader = topic.leaders[0]
+        judge.equal("ACK-50", leader, part.leader[0], "CurrentLeader of the refusal")
+        address = answer.endpoints.get(leader)
+        judge.equal("ACK-50", share.cluster.brokers[leader], address, "NodeEndpoints' leader")
+
+
+@pytest.mark.requirement("ACK-50")
+async def test_broker_that_does_not_lead(share: Share, judge: Judge) -> None:
+    """ACK-50: A broker that does not lead the partition refuses its acknowledgement."""
+    nodes = sorted(share.cluster.brokers)
+    if len(nodes) < 2:
+        raise Undecided("a broker that does not lead needs a cluster of two brokers or more")
+    leader, *others = share.rng.sample(nodes, len(nodes))
+    world = await pinned(share, 6, assignments=[[leader, others[0]]])
+    where = world.consumer.where
+    for node in others:
+        kind = "a follower" if node == others[0] else "a broker without a replica"
+        session = await world.consumer.member.session(node)
+        await session.fetch(where, max_wait_ms=0)
+        answer = await session.acknowledge({where: [accept(1, 5)]})
+        judge_not_here(judge, share, answer, where[0], f"ShareAcknowledge to {kind}")
+        answer = await session.fetch(acks={where: [release(1, 5)]}, max_wait_ms=0)
+        judge_not_here(judge, share, answer, where[0], f"ShareFetch to {kind}")
+    await judge_held(judge, "ACK-50", world.consumer, world.offsets, "asking other brokers")
+
+
+async def one_topic_gone(share: Share) -> tuple[Session, Topic, Topic]:
+    """Return a session that holds 4 records of each of two topics, one of them deleted since."""
+    leader = min(share.cluster.brokers)
+    queue = await share.queue(assignments=[[leader]])
+    doomed = await share.admin.create_topic(assignments=[[leader]])
+    member = Member(share.cluster, queue.group, share.member_id())
+    await member.join(queue.topic, doomed)
+    await queue.produce(4)
+    await share.admin.produce(doomed, 4)
+    session = await member.session(leader)
+    held: list[int] = []
+    async for _ in attempts():
+        where = [] if session.epoch else [(queue.topic, 0), (doomed, 0)]
+        held += (await session.fetch(*where)).offsets
+        if len(held) == 8:
+            break
+    else:
+        raise Undecided(f"only offsets {held} of two topics were acquired")
+    await share.admin.delete_topics(doomed.name)
+    return session, queue.topic, doomed
+
+
+@pytest.mark.requirement("ACK-51")
+async def test_deleted_topic(share: Share, judge: Judge) -> None:
+    """ACK-51: Acknowledging a deleted topic is answered so, and other topics are processed."""
+    session, kept, doomed = await one_topic_gone(share)
+    seen = ""
+    async for _ in attempts():
+        answer = await session.acknowledge({(doomed, 0): [release(3)]})
+        seen = error_name(answer.error) if answer.error else result(answer.part(doomed.id))
+        # The broker learns of the deletion a moment after the controller has answered it.
+        if seen not in {"NONE", "INVALID_RECORD_STATE"}:
+            break
+    judge.one_of("ACK-51", GONE, seen, "result of the deleted topic")
+    answer = await session.acknowledge({(doomed, 0): [accept(0, 3)], (kept, 0): [accept(1, 3)]})
+    judge.one_of("ACK-51", GONE, result(answer.part(doomed.id)), "result beside another topic")
+    judge.equal("ACK-51", "NONE", result(answer.part(kept.id)), "result of the other topic")
+
+
+@pytest.mark.requirement("ACK-64")
+async def test_deleted_topic_inside_a_fetch(share: Share, judge: Judge) -> None:
+    """ACK-64: A ShareFetch that acknowledges a deleted topic still serves the others."""
+    session, kept, doomed = await one_topic_gone(share)
+    acks = {(doomed, 0): [release(3)]}
+    seen = ""
+    async for _ in attempts():
+        answer = await session.fetch(acks=acks, max_wait_ms=100)
+        judge.equal("ACK-64", "NONE", error_name(answer.error), "error of the whole ShareFetch")
+        seen = result(answer.part(doomed.id))
+        if seen not in {"NONE", "INVALID_RECORD_STATE"}:
+            break
+    judge.one_of("ACK-64", GONE, seen, "result of the deleted topic")
+    both = acks | {(kept, 0): [release(1, 3)]}
+    answer = await session.fetch(acks=both, max_wait_ms=100)
+    judge.equal("ACK-64", "NONE", error_name(answer.error), "error of a ShareFetch with both")
+    judge.equal("ACK-64", "NONE", result(answer.part(kept.id)), "result of the other topic")
+    again = set(answer.offsets)
+    async for _ in attempts():
+        if again >= {1, 2, 3}:
+            break
+        again |= set((await session.fetch(max_wait_ms=100)).offsets)
+    judge.equal("ACK-64", {1, 2, 3}, again, "records of the other topic fetched again")
+
+
+@pytest.mark.requirement("ACK-52")
+@pytest.mark.fast
+async def test_unknown_tagged_fields(share: Share, judge: Judge) -> None:
+    """ACK-52: Unknown tagged fields are ignored at every depth of the request."""
+    world = await pinned(share, 8)
+    consumer = world.consumer
+
+    def tags() -> dict[int, bytes]:
+        numbers = share.rng.sample(range(50, 100_000), 3)
+        return {number: share.rng.randbytes(share.rng.randint(0, 300)) for number in numbers}
+
+    def topics(offset: int) -> list[dict[str, Any]]:
+        batch = accept(offset).wire() | {"_tags": tags()}
+        part = {"partition_index": 0, "acknowledgement_batches": [batch], "_tags": tags()}
+        return [{"topic_id": world.queue.topic.id, "partitions": [part], "_tags": tags()}]
+
+    answer = await consumer.session.acknowledge({}, topics=topics(1), _tags=tags())
+    judge.equal("ACK-52", "NONE", result_in(answer, consumer), "ShareAcknowledge full of tags")
+    answer = await consumer.fetch(topics=topics(2), _tags=tags(), max_wait_ms=0)
+    judge.equal("ACK-52", "NONE", result_in(answer, consumer), "ShareFetch full of tags")
+    part = await consumer.ack(release(1, 2))
+    judge.equal("ACK-52", "INVALID_RECORD_STATE", result(part), "releasing the accepted records")
+    stray = await next_catch(world.queue, consumer)
+    judge.equal("ACK-52", {}, stray.counts, "records that came again")
+    await judge_held(judge, "ACK-52", consumer, range(3, 8), "requests full of tags")
