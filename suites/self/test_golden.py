@@ -195,6 +195,7 @@ class Golden:
     """All cases with Java's answers."""
 
     messages: list[tuple[MessageCase, Answer]]
+    defaults: list[tuple[MessageSpec, int, Answer]]
     headers: list[tuple[int, str, int, Answer]]
     built: dict[Compression, bytes]
     markers: dict[ControlType, bytes]
@@ -215,6 +216,7 @@ def golden() -> Golden:
         ask(
             chain(
                 (case.question for case in cases),
+                ({"op": "default", "name": s.name, "version": v} for s, v in message_versions()),
                 ({"op": "headers", "apiKey": k, "version": v} for k, _, v in calls),
                 map(_build, CODECS),
                 map(_marker, MARKERS),
@@ -224,6 +226,7 @@ def golden() -> Golden:
     )
     return Golden(
         messages=[(case, next(answers)) for case in cases],
+        defaults=[(*each, next(answers)) for each in message_versions()],
         headers=[(*call, next(answers)) for call in calls],
         built={codec: base64.b64decode(next(answers)["bytes"]) for codec in CODECS},
         markers={kind: base64.b64decode(next(answers)["bytes"]) for kind in MARKERS},
@@ -255,6 +258,17 @@ def test_java_bytes_decode_to_the_body_they_were_made_of(golden: Golden) -> None
 
         assert body.pop("_tags", {}) == case.tags
         assert body == case.body, f"{case.spec.name} v{case.version}"
+
+
+def test_a_message_of_which_nothing_is_said_is_java_s_new_message(golden: Golden) -> None:
+    """Fields that nobody sets have the defaults of the Java classes, in every version."""
+    different = [
+        f"{spec.name} v{version}: {encode(spec, version, {}).hex()} / {answer}"
+        for spec, version, answer in golden.defaults
+        if encode(spec, version, {}) != _bytes(answer)
+    ]
+
+    assert different == []
 
 
 def test_frames_have_the_header_versions_that_java_uses(golden: Golden) -> None:

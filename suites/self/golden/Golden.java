@@ -38,6 +38,7 @@ import org.apache.kafka.common.record.internal.SimpleRecord;
  *
  * <ul>
  *   <li>{"op": "message", "name", "version", "json", "tags"} - "bytes" as Java serializes it
+ *   <li>{"op": "default", "name", "version"} - "bytes" of a message of which nothing was set
  *   <li>{"op": "headers", "apiKey", "version"} - the header versions of "request" and "response"
  *   <li>{"op": "build", "codec", "baseOffset", ..., "records"} - "bytes" of a batch made by Java
  *   <li>{"op": "marker", "type", ...} - "bytes" of a control batch made by Java
@@ -69,6 +70,8 @@ public final class Golden {
                     return bytes(message(question));
                 case "build":
                     return bytes(build(question));
+                case "default":
+                    return bytes(defaults(question));
                 case "headers":
                     return headers(question);
                 case "marker":
@@ -127,6 +130,14 @@ public final class Golden {
             converter = Class.forName(MESSAGES + name + "JsonConverter");
         }
         return converter.getMethod("read", JsonNode.class, short.class);
+    }
+
+    private static ByteBuffer defaults(JsonNode question) throws ReflectiveOperationException {
+        String name = question.get("name").asText();
+        Class<?> type = reader(name).getReturnType();
+        Message message = (Message) type.getConstructor().newInstance();
+        return MessageUtil.toByteBufferAccessor(
+            message, (short) question.get("version").asInt()).buffer();
     }
 
     private static ObjectNode headers(JsonNode question) {
