@@ -1,0 +1,65 @@
+"""What the session checks share: who gets released records, and worlds with several partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fixtures.clients.cluster import WITHIN, attempts
+from fixtures.clients.member import Ack, Answer, Session, Where
+from suites.broker.share import Catch, Consumer, Queue
+
+LONG_LOCK_MS = 60000
+"""A lock that outlives ``WITHIN`` by far: what comes back earlier was released."""
+
+
+async def taken(consumer: Consumer, *offsets: int, within: float = WITHIN) -> dict[int, int]:
+    """Fetch until some offsets are acquired or time is up; return all counts acquired by then."""
+    catch = Catch()
+    async for _ in attempts(within):
+        catch.add(consumer.sound(await consumer.fetch()))
+        if set(offsets) <= catch.counts.keys():
+            break
+    return catch.counts
+
+
+async def others(queue: Queue, consumer: Consumer) -> dict[int, int]:
+    """Return what another consumer can have at once, by the sentinel that is produced last."""
+    sentinel = await queue.produce(1, consumer.where[1])
+    counts = (await consumer.drain(until=sentinel)).counts
+    return {offset: count for offset, count in counts.items() if offset != sentinel}
+
+
+async def acquired(
+    session: Session, *partitions: Where, count: int, within: float = WITHIN
+) -> dict[Where, list[int]]:
+    """Fetch from several partitions until ``count`` records are acquired; return them by place.
+
+    Partitions are named in the first of the fetches only.
+    """
+    found: dict[Where, list[int]] = {where: [] for where in partitions}
+    named = partitions
+    async for _ in attempts(within):
+        answer = await session.fetch(*named)
+        for where in partitions:
+            found[where] += offsets_in(answer, where)
+        named = ()
+        if sum(map(len, found.values())) >= count:
+            break
+    return found
+
+
+def offsets_in(answer: Answer, where: Where) -> list[int]:
+    """Return the offsets that an answer acquired from one partition."""
+    part = answer.part(where[0].id, where[1])
+    return part.offsets if part else []
+
+
+def error_in(answer: Answer, where: Where) -> int | None:
+    """Return the fetch error of one partition, ``None`` when the answer leaves it out."""
+    part = answer.part(where[0].id, where[1])
+    return None if part is None else part.error
+
+
+async def acked(session: Session, acks: Mapping[Where, tuple[Ack, ...]]) -> list[int]:
+    """Acknowledge in a session; return the errors, none of them zero."""
+    return list((await session.acknowledge(acks)).errors)

@@ -1,0 +1,151 @@
+"""Sessions and connections: what is released when a client is cut off, and what is not.
+
+Locks last 60 s here, three times as long as anything is waited for: records that come back within
+the wait were released, they did not expire.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+import pytest
+
+from fixtures.clients.cluster import attempts
+from fixtures.clients.member import OPEN, Session, accept
+from fixtures.wire.connection import ConnectionLost
+from fixtures.wire.errors import ErrorCode
+from suites.broker.sessions import LONG_LOCK_MS, others, taken
+from suites.broker.share import NOT_FOR, Consumer, Queue, Share
+from suites.judge import Judge
+
+
+async def holding(share: Share, records: int) -> tuple[Queue, Consumer, Consumer]:
+    """Return a queue, a consumer that holds all its records, and another one."""
+    queue = await share.queue(records, lock_ms=LONG_LOCK_MS)
+    consumer = await queue.consumer()
+    await consumer.acquire(records)
+    return queue, consumer, await queue.consumer()
+
+
+@pytest.mark.requirement("SES-36")
+@pytest.mark.fast
+async def test_reset_connection_releases(share: Share, judge: Judge) -> None:
+    """SES-36: Records of a member whose connection was reset come back at once."""
+    count = share.rng.randint(2, 8)
+    _, consumer, other = await holding(share, count)
+
+    consumer.session.connection.abort()
+    back = await taken(other, *range(count))
+
+    judge.equal("SES-36", list(range(count)), sorted(back), "offsets released by the reset")
+    judge.saw("SES-36", released=len(back))
+
+
+@pytest.mark.requirement("SES-37")
+@pytest.mark.fast
+async def test_closed_connection_releases(share: Share, judge: Judge) -> None:
+    """SES-37: Records of a member whose connection was closed come back at once."""
+    count = share.rng.randint(2, 8)
+    _, consumer, other = await holding(share, count)
+    await consumer.acked(accept(0))
+
+    await consumer.session.connection.close()
+    back = await taken(other, *range(1, count))
+
+    judge.equal("SES-37", list(range(1, count)), sorted(back), "offsets released by the close")
+    judge.saw("SES-37", released=len(back))
+
+
+@pytest.mark.requirement("SES-37")
+async def test_connection_closed_in_a_fetch(share: Share, judge: Judge) -> None:
+    """SES-37: Records come back also when the connection ends while a fetch is waiting."""
+    queue, consumer, other = await holding(share, 2)
+    await other.fetch(max_wait_ms=0)
+
+    # Sent, and nobody waits for the answer. A broker may look at the connection again only when
+    # the fetch has had its MaxWaitMs, and what is produced meanwhile may be acquired for nobody.
+    fetching = asyncio.create_task(consumer.fetch(max_wait_ms=2000))
+    await asyncio.sleep(0)
+    await consumer.session.connection.close()
+    with contextlib.suppress(ConnectionLost):
+        await fetching
+    late = await queue.produce(1)
+    back = await taken(other, 0, 1, late)
+
+    judge.equal("SES-37", [0, 1, late], sorted(back), "offsets to be had after the close")
+
+
+@pytest.mark.requirement("SES-38")
+async def test_session_ends_with_its_connection(share: Share, judge: Judge) -> None:
+    """SES-38: Over a new connection there is no session until one is opened."""
+    queue, consumer, other = await holding(share, 2)
+    following = consumer.session.epoch
+    consumer.session.connection.abort()
+    # The broker has noticed when the records are back.
+    await taken(other, 0, 1)
+
+    await consumer.reconnect()
+    stale = await consumer.session.fetch(epoch=following)
+    await queue.produce(1)
+    opened = await consumer.fetch(epoch=OPEN, max_wait_ms=10000)
+
+    gone = ErrorCode.SHARE_SESSION_NOT_FOUND
+    judge.equal("SES-38", gone, stale.error, f"error of epoch {following} on a new connection")
+    judge.equal("SES-38", ErrorCode.NONE, opened.error, "error of epoch 0 on a new connection")
+    judge.equal("SES-38", [2], opened.offsets, "offsets acquired by the new session")
+
+
+@pytest.mark.requirement("SES-39")
+async def test_end_of_an_old_connection(share: Share, judge: Judge) -> None:
+    """SES-39: The late end of the old connection does not take the new session along."""
+    _, consumer, _ = await holding(share, 1)
+    old = consumer.session.connection
+    await consumer.reconnect()
+    opened = await consumer.fetch(epoch=OPEN, max_wait_ms=0)
+    judge.equal("SES-39", ErrorCode.NONE, opened.error, "error of opening on a new connection")
+
+    # Nothing says when the broker notices; on loopback it takes milliseconds.
+    old.abort()
+    fetches = 0
+    async for _ in attempts(NOT_FOR):
+        answer = await consumer.fetch(max_wait_ms=0)
+        error = f"error of epoch {fetches + 1} after the end of the old connection"
+        judge.equal("SES-39", ErrorCode.NONE, answer.error, error)
+        fetches += 1
+    judge.saw("SES-39", fetches=fetches)
+
+
+@pytest.mark.requirement("SES-41")
+async def test_end_of_another_connection(share: Share, judge: Judge) -> None:
+    """SES-41: Only the connection that carries a session can end it."""
+    queue, consumer, other = await holding(share, 2)
+    spare = await share.cluster.dial(queue.topic.leaders[0], consumer.member_id)
+    await spare.call("ShareGroupDescribe", group_ids=[queue.group])
+    await spare.call("Metadata", topics=[{"name": queue.topic.name}])
+
+    spare.abort()
+    seen: dict[int, int] = {}
+    async for _ in attempts(NOT_FOR):
+        seen |= await others(queue, other)
+    part = await consumer.ack(accept(0, 1))
+
+    taken_away = sorted({0, 1} & seen.keys())
+    judge.equal("SES-41", [], taken_away, "offsets released by the end of a spare connection")
+    judge.equal("SES-41", ErrorCode.NONE, part.ack_error, "error of the ack in the session")
+
+
+@pytest.mark.requirement("SES-46")
+async def test_end_of_a_shared_connection(share: Share, judge: Judge) -> None:
+    """SES-46: When a shared connection ends, every member's records come back."""
+    queue = await share.queue(4, batches=4, lock_ms=LONG_LOCK_MS)
+    first, other = await queue.consumer(), await queue.consumer()
+    session = Session(first.session.connection, queue.group, share.member_id())
+    second = Consumer(first.member, session, first.where)
+    await first.acquire(2, max_records=2)
+    await second.acquire(2, max_records=2)
+
+    session.connection.abort()
+    back = await taken(other, 0, 1, 2, 3, within=5)
+
+    judge.equal("SES-46", [0, 1, 2, 3], sorted(back), "offsets of both members, released")

@@ -1,0 +1,197 @@
+"""Session epochs: the sequence, and every way to get it wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.member import CLOSE, OPEN, accept
+from fixtures.wire.errors import ErrorCode
+from suites.broker.sessions import others, taken
+from suites.broker.share import Consumer, Queue, Share
+from suites.judge import Judge
+
+BAD_EPOCH = ErrorCode.INVALID_SHARE_SESSION_EPOCH
+NO_SESSION = ErrorCode.SHARE_SESSION_NOT_FOUND
+BELOW = (-2, -(2**31))
+"""Epochs that mean nothing."""
+
+
+async def holding(share: Share, records: int, more: int = 0) -> tuple[Queue, Consumer]:
+    """Return a queue and a consumer that holds some records and has left others, one per batch."""
+    queue = await share.queue(records + more, batches=records + more)
+    consumer = await queue.consumer()
+    await consumer.acquire(records, max_records=records)
+    return queue, consumer
+
+
+async def untouched(judge: Judge, rule: str, consumer: Consumer, held: int) -> None:
+    """Judge that refused requests neither settled the held records nor acquired others."""
+    part = await consumer.ack(accept(0, held - 1))
+    judge.equal(rule, ErrorCode.NONE, part.ack_error, "error of the held records' own ack")
+    # Had a refused fetch acquired anything, this one would miss it.
+    left = await consumer.fetch(max_wait_ms=10000)
+    judge.equal(rule, held, min(left.offsets, default=-1), "first offset of the next fetch")
+
+
+@pytest.mark.requirement("SES-01")
+@pytest.mark.fast
+async def test_epochs_count_requests(share: Share, judge: Judge) -> None:
+    """SES-01: Epochs go 0, 1, 2, 3 over fetches and acknowledgements alike."""
+    queue = await share.queue(records=8, batches=8)
+    consumer = await queue.consumer()
+    await consumer.acquire(1, epoch=OPEN, max_records=1)
+    session, steps = consumer.session, share.rng.choices(["fetch", "piggyback", "ack"], k=7)
+
+    session.epoch, held = 1, [0]
+    for epoch, step in enumerate(steps, start=1):
+        if step == "ack":
+            answer = await session.acknowledge({consumer.where: [accept(held.pop())]}, epoch=epoch)
+        else:
+            acks = [accept(held.pop())] if step == "piggyback" and held else []
+            answer = await consumer.fetch(*acks, epoch=epoch, max_records=1, max_wait_ms=10000)
+        judge.equal("SES-01", (), answer.errors, f"errors of epoch {epoch} ({step}) of {steps}")
+        held += answer.offsets
+        if not held:
+            held += (await consumer.acquire(1, max_records=1)).offsets
+            break
+
+
+@pytest.mark.requirement("SES-02", "SES-05")
+@pytest.mark.fast
+async def test_fetch_epoch_above(share: Share, judge: Judge) -> None:
+    """SES-02: A fetch ahead of its session is refused whole. SES-05: The session goes on."""
+    _, consumer = await holding(share, 2, more=2)
+    expected = consumer.session.epoch
+
+    for epoch in (expected + 1, expected + share.rng.randint(2, 1000), 2**31 - 1):
+        answer = await consumer.fetch(accept(0, 1), epoch=epoch)
+        judge.equal("SES-02", BAD_EPOCH, answer.error, f"error of epoch {epoch}, not {expected}")
+        judge.equal("SES-02", [], answer.offsets, f"offsets acquired by epoch {epoch}")
+    consumer.session.epoch = expected
+    await untouched(judge, "SES-02", consumer, 2)
+    judge.equal("SES-05", expected + 2, consumer.session.epoch, "epoch after two good requests")
+
+
+@pytest.mark.requirement("SES-03", "SES-05")
+@pytest.mark.fast
+async def test_fetch_epoch_repeated(share: Share, judge: Judge) -> None:
+    """SES-03: A fetch that repeats an epoch is refused whole. SES-05: The session goes on."""
+    _, consumer = await holding(share, 2, more=2)
+    for _ in range(2):
+        await consumer.fetch(max_records=0, max_wait_ms=0)
+    expected = consumer.session.epoch
+
+    for epoch in range(1, expected):
+        answer = await consumer.fetch(accept(0, 1), epoch=epoch)
+        judge.equal("SES-03", BAD_EPOCH, answer.error, f"error of epoch {epoch}, not {expected}")
+        judge.equal("SES-03", [], answer.offsets, f"offsets acquired by epoch {epoch}")
+    consumer.session.epoch = expected
+    await untouched(judge, "SES-03", consumer, 2)
+    judge.equal("SES-05", expected + 2, consumer.session.epoch, "epoch after two good requests")
+
+
+@pytest.mark.requirement("SES-04", "SES-05")
+@pytest.mark.fast
+async def test_acknowledge_with_wrong_epoch(share: Share, judge: Judge) -> None:
+    """SES-04: A wrong epoch on ShareAcknowledge is refused. SES-05: The session goes on."""
+    queue, consumer = await holding(share, 2)
+    await consumer.fetch(max_wait_ms=0)
+    expected = consumer.session.epoch
+
+    for epoch in (expected + 1, 2**31 - 1, expected - 1, 1):
+        answer = await consumer.session.acknowledge({consumer.where: [accept(0, 1)]}, epoch=epoch)
+        judge.equal("SES-04", BAD_EPOCH, answer.error, f"error of epoch {epoch}, not {expected}")
+    consumer.session.epoch = expected
+    # What had been accepted would not come back when the session is closed.
+    closed = await consumer.close()
+    judge.equal("SES-05", ErrorCode.NONE, closed.error, "error of the final epoch")
+    after = await taken(await queue.consumer(join=False), 0, 1)
+    judge.equal("SES-04", [0, 1], sorted(after), "offsets that come back, not being accepted")
+
+
+@pytest.mark.requirement("SES-06")
+@pytest.mark.fast
+async def test_opening_fetch_with_acknowledgements(share: Share, judge: Judge) -> None:
+    """SES-06: Epoch 0 with acknowledgements is refused, and they are not applied."""
+    queue, consumer = await holding(share, 2)
+
+    answer = await consumer.fetch(accept(0, 1), epoch=OPEN)
+    await consumer.close()
+    after = await taken(await queue.consumer(join=False), 0, 1)
+
+    judge.equal("SES-06", ErrorCode.INVALID_REQUEST, answer.error, "error of the opening fetch")
+    judge.equal("SES-06", [0, 1], sorted(after), "offsets that come back, not being accepted")
+
+
+@pytest.mark.requirement("SES-07")
+@pytest.mark.fast
+async def test_opening_acknowledge(share: Share, judge: Judge) -> None:
+    """SES-07: ShareAcknowledge cannot open a session."""
+    queue, consumer = await holding(share, 2)
+    stranger = await queue.consumer(join=False)
+
+    for who, name in ((consumer, "with a session"), (stranger, "without a session")):
+        part = await who.ack(accept(0, 1), epoch=OPEN)
+        judge.equal("SES-07", BAD_EPOCH, part.ack_error, f"error of epoch 0 {name}")
+    await consumer.close()
+    after = await taken(stranger, 0, 1)
+    judge.equal("SES-07", [0, 1], sorted(after), "offsets that come back, not being accepted")
+
+
+@pytest.mark.requirement("SES-08")
+@pytest.mark.fast
+async def test_fetch_without_session(share: Share, judge: Judge) -> None:
+    """SES-08: A fetch cannot go on with a session that is not there."""
+    queue = await share.queue(records=1)
+    consumer = await queue.consumer()
+
+    for epoch in (1, 2, 2**31 - 1):
+        answer = await consumer.session.fetch(consumer.where, epoch=epoch)
+        judge.equal("SES-08", NO_SESSION, answer.error, f"error of epoch {epoch}")
+    after = await others(queue, await queue.consumer(join=False))
+    judge.equal("SES-08", [0], sorted(after), "offsets left for others")
+
+
+@pytest.mark.requirement("SES-09")
+@pytest.mark.fast
+async def test_acknowledge_without_session(share: Share, judge: Judge) -> None:
+    """SES-09: Acknowledgements need a session, even of what their sender holds."""
+    queue, consumer = await holding(share, 2)
+    stranger = await queue.consumer(join=False)
+
+    for epoch in (1, 2, 2**31 - 1):
+        part = await stranger.ack(accept(0, 1), epoch=epoch)
+        judge.equal("SES-09", NO_SESSION, part.ack_error, f"error of epoch {epoch}")
+    await consumer.close()
+    after = await taken(stranger, 0, 1)
+    judge.equal("SES-09", [0, 1], sorted(after), "offsets that come back, not being accepted")
+
+
+@pytest.mark.requirement("SES-10")
+@pytest.mark.fast
+async def test_final_epoch_without_session(share: Share, judge: Judge) -> None:
+    """SES-10: What is not open cannot be closed."""
+    queue = await share.queue()
+    consumer = await queue.consumer()
+
+    by_fetch = await consumer.session.fetch(epoch=CLOSE)
+    by_ack = await consumer.session.acknowledge({}, epoch=CLOSE)
+
+    judge.equal("SES-10", NO_SESSION, by_fetch.error, "error of the final ShareFetch")
+    judge.equal("SES-10", NO_SESSION, by_ack.error, "error of the final ShareAcknowledge")
+
+
+@pytest.mark.requirement("SES-11")
+async def test_epoch_below_the_final_one(share: Share, judge: Judge) -> None:
+    """SES-11: Epochs below -1 are refused and do no harm."""
+    _, consumer = await holding(share, 2, more=2)
+    expected = consumer.session.epoch
+
+    for epoch in (*BELOW, share.rng.randint(-(2**31), -2)):
+        fetched = await consumer.fetch(accept(0, 1), epoch=epoch)
+        sent = await consumer.session.acknowledge({consumer.where: [accept(0, 1)]}, epoch=epoch)
+        for api, error in (("ShareFetch", fetched.error), ("ShareAcknowledge", sent.error)):
+            refused = error in (BAD_EPOCH, ErrorCode.INVALID_REQUEST)
+            judge.holds("SES-11", refused, f"{api} with epoch {epoch} got error {error}")
+    consumer.session.epoch = expected
+    await untouched(judge, "SES-11", consumer, 2)

@@ -1,0 +1,157 @@
+"""Whose a session is: one for each member, group and broker; and ids that nobody may have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fixtures.clients.member import OPEN, Session, accept
+from fixtures.wire.errors import ErrorCode
+from spec.verdict import OutOfReach
+from suites.broker.sessions import LONG_LOCK_MS, others
+from suites.broker.share import Consumer, Share
+from suites.judge import Judge
+
+NO_SESSION = ErrorCode.SHARE_SESSION_NOT_FOUND
+BAD_IDS = pytest.mark.parametrize("bad", [None, "", "m" * 37], ids=["null", "empty", "long"])
+
+
+@pytest.mark.requirement("SES-30")
+@pytest.mark.fast
+async def test_sessions_of_two_members(share: Share, judge: Judge) -> None:
+    """SES-30: What one member does wrong or ends is nothing to another."""
+    queue = await share.queue(4, batches=4, lock_ms=LONG_LOCK_MS)
+    one, two = await queue.consumer(), await queue.consumer()
+    await one.acquire(2, max_records=2)
+    await two.acquire(2, max_records=2)
+    expected = one.session.epoch
+
+    wrong = await two.fetch(epoch=two.session.epoch + 1)
+    stranger = await one.session.fetch(epoch=expected, member_id=share.member_id())
+    judge.equal("SES-30", NO_SESSION, stranger.error, "error of an unknown member's epoch")
+    closed = await two.close()
+    one.session.epoch = expected
+    part = await one.ack(accept(0, 1))
+
+    bad = ErrorCode.INVALID_SHARE_SESSION_EPOCH
+    judge.equal("SES-30", (bad, 0), (wrong.error, closed.error), "the other member's errors")
+    judge.equal("SES-30", ErrorCode.NONE, part.ack_error, "error of the first member's ack")
+    judge.equal("SES-30", expected + 1, one.session.epoch, "epoch of the first member")
+
+
+@pytest.mark.requirement("SES-31")
+async def test_sessions_of_one_member_id_in_two_groups(share: Share, judge: Judge) -> None:
+    """SES-31: One member id in two groups has two sessions."""
+    queue = await share.queue(2, lock_ms=LONG_LOCK_MS)
+    sibling = await share.sibling(queue)
+    here, there = await queue.consumer(), await sibling.consumer()
+    there.session.member_id = here.member_id
+    await here.acquire(2)
+    await there.acquire(2)
+    for _ in range(share.rng.randint(1, 4)):
+        await there.fetch(max_wait_ms=0)
+
+    part = await here.ack(accept(0), epoch=1)
+    judge.equal("SES-31", ErrorCode.NONE, part.ack_error, "error of epoch 1 in the first group")
+    await here.close()
+    still = await there.ack(accept(0, 1))
+    judge.equal("SES-31", ErrorCode.NONE, still.ack_error, "error in the other group, later")
+
+
+@pytest.mark.requirement("SES-32")
+async def test_sessions_on_two_brokers(share: Share, judge: Judge) -> None:
+    """SES-32: A member's sessions on two brokers are two."""
+    nodes = sorted(share.cluster.brokers)
+    if len(nodes) < 2:
+        raise OutOfReach("needs a cluster of at least two brokers")
+    places = [[node] for node in nodes[:2]]
+    queue = await share.queue(2, partitions=2, assignments=places, lock_ms=LONG_LOCK_MS)
+    await queue.produce(2, 1)
+    near = await queue.consumer()
+    session = await near.member.session(nodes[1])
+    far = Consumer(near.member, session, (queue.topic, 1))
+    await near.acquire(2)
+    await far.acquire(2)
+    for _ in range(share.rng.randint(1, 4)):
+        await far.fetch(max_wait_ms=0)
+
+    part = await near.ack(accept(0), epoch=1)
+    judge.equal("SES-32", ErrorCode.NONE, part.ack_error, "error of epoch 1 on the first broker")
+    await near.close()
+    early = await others(queue, await queue.consumer(1, join=False))
+    judge.equal("SES-32", [], sorted(early), "records of the other broker that were released")
+    still = await far.ack(accept(0, 1))
+    judge.equal("SES-32", ErrorCode.NONE, still.ack_error, "error on the other broker, later")
+
+
+@pytest.mark.requirement("SES-33")
+@pytest.mark.fast
+async def test_null_group_id(share: Share, judge: Judge) -> None:
+    """SES-33: There is no session without a group."""
+    queue = await share.queue()
+    consumer = await queue.consumer()
+
+    fetched = await consumer.fetch(epoch=OPEN, group_id=None, max_wait_ms=0)
+    sent = await consumer.session.acknowledge({consumer.where: [accept(0)]}, epoch=1, group_id=None)
+
+    invalid = ErrorCode.INVALID_REQUEST
+    judge.equal("SES-33", invalid, fetched.error, "error of ShareFetch")
+    judge.equal("SES-33", invalid, sent.error, "error of ShareAcknowledge")
+
+
+@BAD_IDS
+@pytest.mark.requirement("SES-34")
+@pytest.mark.fast
+async def test_bad_member_id(share: Share, judge: Judge, bad: str | None) -> None:
+    """SES-34: Member ids are strings of 1 to 36 characters."""
+    queue = await share.queue()
+    consumer = await queue.consumer()
+
+    fetched = await consumer.fetch(epoch=OPEN, member_id=bad, max_wait_ms=0)
+    acks = {consumer.where: [accept(0)]}
+    sent = await consumer.session.acknowledge(acks, epoch=1, member_id=bad)
+
+    invalid = ErrorCode.INVALID_REQUEST
+    judge.equal("SES-34", invalid, fetched.error, f"error of ShareFetch as {bad!r}")
+    judge.equal("SES-34", invalid, sent.error, f"error of ShareAcknowledge as {bad!r}")
+
+
+@BAD_IDS
+@pytest.mark.requirement("SES-35")
+async def test_bad_ids_are_the_clients_fault(share: Share, judge: Judge, bad: str | None) -> None:
+    """SES-35: An id that cannot be is no server error."""
+    queue = await share.queue()
+    consumer = await queue.consumer()
+    fields: list[dict[str, Any]] = [{"member_id": bad}]
+    if bad is None:
+        fields.append({"group_id": None})
+
+    for wrong in fields:
+        fetched = await consumer.fetch(epoch=OPEN, max_wait_ms=0, **wrong)
+        sent = await consumer.session.acknowledge({}, epoch=1, **wrong)
+        for api, error in (("ShareFetch", fetched.error), ("ShareAcknowledge", sent.error)):
+            blamed = error not in (ErrorCode.NONE, ErrorCode.UNKNOWN_SERVER_ERROR)
+            judge.holds("SES-35", blamed, f"{api} with {wrong} got error {error}")
+
+
+@pytest.mark.requirement("SES-40")
+async def test_sessions_on_one_connection(share: Share, judge: Judge) -> None:
+    """SES-40: Members may share a connection, and each counts its own epochs."""
+    queue = await share.queue(6, batches=6, lock_ms=LONG_LOCK_MS)
+    consumers = [await queue.consumer()]
+    connection = consumers[0].session.connection
+    for _ in range(2):
+        member = await share.member(queue.group, queue.topic)
+        session = Session(connection, queue.group, member.member_id)
+        consumers.append(Consumer(member, session, consumers[0].where))
+
+    held = [(await consumer.acquire(2, max_records=2)).offsets for consumer in consumers]
+    for _ in range(share.rng.randint(1, 4)):
+        await share.rng.choice(consumers).fetch(max_wait_ms=0)
+    errors = [
+        (await consumer.ack(*map(accept, offsets))).ack_error
+        for consumer, offsets in zip(consumers, held, strict=True)
+    ]
+
+    judge.equal("SES-40", [0, 0, 0], errors, "errors of each member's acknowledgement")

@@ -1,0 +1,79 @@
+"""The number of share sessions that a broker keeps (group.share.max.share.sessions)."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from fixtures.clients.cluster import attempts
+from fixtures.clients.member import OPEN
+from fixtures.wire.errors import ErrorCode
+from suites.broker.share import Consumer, Queue, Share
+from suites.judge import Judge
+
+LIMIT = 2
+TWO_SESSIONS = pytest.mark.solo(
+    {"group.share.max.share.sessions": str(LIMIT), "group.share.max.size": str(LIMIT)}
+)
+FULL = ErrorCode.SHARE_SESSION_LIMIT_REACHED
+
+
+async def crowded(share: Share) -> tuple[Queue, list[Consumer], Consumer]:
+    """Return a queue, as many consumers with a session as there may be, and one without."""
+    queue = await share.queue(records=1)
+    inside = [await queue.consumer(join=number == 0) for number in range(LIMIT)]
+    for consumer in inside:
+        consumer.sound(await consumer.fetch(epoch=OPEN, max_wait_ms=0))
+    return queue, inside, await queue.consumer(join=False)
+
+
+@TWO_SESSIONS
+@pytest.mark.requirement("SES-42", "SES-44")
+async def test_one_session_too_many(solo_share: Share, judge: Judge) -> None:
+    """SES-42: One session too many is refused after MaxWaitMs. SES-44: The others go on."""
+    _, inside, outside = await crowded(solo_share)
+    wait_ms = solo_share.rng.randint(500, 2000)
+
+    start = time.monotonic()
+    refused = await outside.fetch(epoch=OPEN, max_wait_ms=wait_ms)
+    waited = 1000 * (time.monotonic() - start)
+    judge.equal("SES-42", FULL, refused.error, "error of one session too many")
+    judge.holds("SES-42", waited >= wait_ms, f"refused after {waited:.0f} ms, not {wait_ms} ms")
+
+    going_on = await inside[0].fetch(max_wait_ms=0)
+    judge.equal("SES-44", ErrorCode.NONE, going_on.error, "error of an open session's fetch")
+    replaced = await inside[1].fetch(epoch=OPEN, max_wait_ms=0)
+    judge.equal("SES-44", ErrorCode.NONE, replaced.error, "error of replacing an open session")
+
+
+@TWO_SESSIONS
+@pytest.mark.requirement("SES-43")
+async def test_sessions_make_room(solo_share: Share, judge: Judge) -> None:
+    """SES-43: Ended sessions make room, over and over."""
+    queue, inside, outside = await crowded(solo_share)
+
+    for turn in range(4 * LIMIT):
+        leaver = inside.pop(0)
+        if turn % 2:
+            await leaver.close()
+        else:
+            leaver.session.connection.abort()
+        error = await admitted(outside)
+        ending = "the final epoch" if turn % 2 else "a reset"
+        judge.equal(
+            "SES-43", ErrorCode.NONE, error, f"error of opening, turn {turn}, after {ending}"
+        )
+        inside.append(outside)
+        outside = await queue.consumer(join=False)
+    judge.saw("SES-43", sessions=4 * LIMIT)
+
+
+async def admitted(consumer: Consumer) -> int:
+    """Open a session, again while there is no room; return the last error."""
+    error = -1
+    async for _ in attempts():
+        error = (await consumer.fetch(epoch=OPEN, max_wait_ms=100)).error
+        if error != FULL:
+            break
+    return error

@@ -1,0 +1,205 @@
+"""Partitions of a session: remembered, added, forgotten, unknown and gone."""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+
+import pytest
+
+from fixtures.clients.cluster import WITHIN, attempts
+from fixtures.clients.member import OPEN, Answer, Session, Where, accept
+from fixtures.wire.errors import ErrorCode
+from suites.broker.sessions import acquired, error_in, offsets_in, others
+from suites.broker.share import Consumer, Queue, Share
+from suites.judge import Judge
+
+World = tuple[Queue, Consumer, Where, Where]
+
+
+async def two_partitions(share: Share, records: int = 2) -> World:
+    """Return a queue with two partitions on one broker, each with records, and a consumer."""
+    node = share.rng.choice(sorted(share.cluster.brokers))
+    queue = await share.queue(records, partitions=2, assignments=[[node], [node]])
+    if records:
+        await queue.produce(records, 1)
+    return queue, await queue.consumer(), (queue.topic, 0), (queue.topic, 1)
+
+
+@pytest.mark.requirement("SES-21")
+@pytest.mark.fast
+async def test_partitions_are_remembered(share: Share, judge: Judge) -> None:
+    """SES-21: A fetch without partitions is about those of the session."""
+    queue, consumer, first, second = await two_partitions(share, records=0)
+    await consumer.session.fetch(first, second, epoch=OPEN, max_wait_ms=0)
+    await queue.produce(2, 0)
+    await queue.produce(2, 1)
+
+    held: dict[Where, list[int]] = {first: [], second: []}
+    async for _ in attempts(WITHIN):
+        answer = consumer.sound(await consumer.session.fetch())
+        for where in held:
+            held[where] += offsets_in(answer, where)
+        if all(len(offsets) == 2 for offsets in held.values()):
+            break
+
+    judge.equal("SES-21", {first: [0, 1], second: [0, 1]}, held, "records by partition")
+
+
+@pytest.mark.requirement("SES-22")
+async def test_partition_added_later(share: Share, judge: Judge) -> None:
+    """SES-22: A partition named later joins those named before."""
+    queue, consumer, first, second = await two_partitions(share)
+    before = await acquired(consumer.session, first, count=2)
+    after = await acquired(consumer.session, second, count=2)
+    await queue.produce(1, 0)
+    again = await acquired(consumer.session, first, second, count=1)
+
+    judge.equal("SES-22", {first: [0, 1]}, before, "records of the first partition")
+    judge.equal("SES-22", {second: [0, 1]}, after, "records of the partition added")
+    judge.equal("SES-22", {first: [2], second: []}, again, "records of both, later")
+
+
+@pytest.mark.requirement("SES-23")
+@pytest.mark.fast
+async def test_forgotten_partition(share: Share, judge: Judge) -> None:
+    """SES-23: A forgotten partition is not fetched from any more."""
+    queue, consumer, first, second = await two_partitions(share, records=0)
+    await consumer.session.fetch(first, second, epoch=OPEN, max_wait_ms=0)
+    await queue.produce(2, 0)
+    await queue.produce(2, 1)
+
+    forgetting = await consumer.session.fetch(forget=[first])
+    later = await drained(consumer.session, second)
+    left = await others(queue, await queue.consumer(join=False))
+
+    taken = [offsets_in(answer, first) for answer in (forgetting, *later)]
+    judge.equal("SES-23", [[]] * len(taken), taken, "offsets of the forgotten partition")
+    served = [o for answer in (forgetting, *later) for o in offsets_in(answer, second)]
+    judge.equal("SES-23", [0, 1], sorted(served), "offsets of the partition that stayed")
+    judge.equal("SES-23", [0, 1], sorted(left), "offsets of the forgotten partition for others")
+
+
+async def drained(session: Session, where: Where) -> list[Answer]:
+    """Fetch until a partition has given two records or had its time; return the answers."""
+    answers: list[Answer] = []
+    async for _ in attempts(WITHIN):
+        answers.append(await session.fetch())
+        if offsets_in(answers[-1], where) or len(answers) > 5:
+            break
+    return answers
+
+
+@pytest.mark.requirement("SES-24")
+async def test_forgetting_releases_nothing(share: Share, judge: Judge) -> None:
+    """SES-24: Records of a forgotten partition stay with their member, who can settle them."""
+    queue, consumer, first, _ = await two_partitions(share)
+    await acquired(consumer.session, first, count=2)
+
+    await consumer.session.fetch(forget=[first], max_wait_ms=0)
+    other = await queue.consumer(join=False)
+    early = await others(queue, other)
+    part = await consumer.ack(accept(0, 1))
+
+    judge.equal("SES-24", [], sorted(early), "offsets that others got after the forgetting")
+    judge.equal("SES-24", ErrorCode.NONE, part.ack_error, "error of their acknowledgement")
+
+
+@pytest.mark.requirement("SES-25")
+async def test_forgetting_and_acknowledging(share: Share, judge: Judge) -> None:
+    """SES-25: One fetch can settle records of a partition and forget it."""
+    queue, consumer, first, _ = await two_partitions(share)
+    await acquired(consumer.session, first, count=2)
+    await queue.produce(2, 0)
+
+    answer = await consumer.session.fetch(acks={first: [accept(0, 1)]}, forget=[first])
+    left = await others(queue, await queue.consumer(join=False))
+    part = answer.part(first[0].id, first[1])
+
+    judge.equal("SES-25", ErrorCode.NONE, answer.error, "error of the request")
+    judge.holds("SES-25", part is not None, "the acknowledged partition is not in the answer")
+    judge.equal("SES-25", 0, part.ack_error if part else None, "error of the acknowledgement")
+    judge.equal("SES-25", [], offsets_in(answer, first), "offsets acquired by the forgetting")
+    judge.equal("SES-25", [2, 3], sorted(left), "offsets for others, 0 and 1 being accepted")
+
+
+@pytest.mark.requirement("SES-26")
+async def test_session_without_partitions(share: Share, judge: Judge) -> None:
+    """SES-26: A session may be empty, and be filled later."""
+    _, consumer, first, _ = await two_partitions(share)
+    session = consumer.session
+
+    opened = await session.fetch(epoch=OPEN, max_wait_ms=0)
+    empty = await session.fetch(max_wait_ms=0)
+    judge.equal("SES-26", ((), ()), (opened.errors, empty.errors), "errors of empty fetches")
+    judge.equal("SES-26", ([], []), (opened.offsets, empty.offsets), "offsets of empty fetches")
+    held = await acquired(session, first, count=2)
+    emptied = await session.fetch(forget=[first], max_wait_ms=0)
+    last = await session.fetch(max_wait_ms=0)
+
+    judge.equal("SES-26", {first: [0, 1]}, held, "records once a partition was named")
+    judge.equal("SES-26", ((), ()), (emptied.errors, last.errors), "errors once it was forgotten")
+
+
+@pytest.mark.requirement("SES-27")
+async def test_unknown_topic_id(share: Share, judge: Judge) -> None:
+    """SES-27: An unknown topic id is its own partition's trouble alone."""
+    _, consumer, first, _ = await two_partitions(share)
+    unknown = (dataclasses.replace(first[0], id=uuid.UUID(int=share.rng.getrandbits(128))), 0)
+
+    opened = await consumer.session.fetch(unknown, first, epoch=OPEN, max_wait_ms=10000)
+    again = await consumer.session.fetch(max_wait_ms=0)
+
+    judge.equal("SES-27", ErrorCode.NONE, opened.error, "error of the whole fetch")
+    told = [error_in(answer, unknown) for answer in (opened, again)]
+    expected = [ErrorCode.UNKNOWN_TOPIC_ID] * 2
+    judge.equal("SES-27", expected, told, "errors of the unknown topic, at once and later")
+    judge.equal("SES-27", [0, 1], offsets_in(opened, first), "offsets of the known topic")
+
+
+@pytest.mark.requirement("SES-28")
+async def test_partition_that_comes_later(share: Share, judge: Judge) -> None:
+    """SES-28: A partition is missing by itself alone, and served once it exists."""
+    node = share.rng.choice(sorted(share.cluster.brokers))
+    queue = await share.queue(2, assignments=[[node]])
+    consumer = await queue.consumer()
+    first, second = (queue.topic, 0), (queue.topic, 1)
+
+    opened = await consumer.session.fetch(first, second, epoch=OPEN, max_wait_ms=10000)
+    judge.equal("SES-28", ErrorCode.NONE, opened.error, "error of the whole fetch")
+    missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    judge.equal("SES-28", missing, error_in(opened, second), "error of the missing partition")
+    judge.equal("SES-28", [0, 1], offsets_in(opened, first), "offsets of the partition there is")
+
+    # New partitions get their leader from the cluster, so only one on this broker can heal here.
+    larger = await share.admin.create_partitions(queue.topic, 2, assignments=[[node]])
+    await consumer.member.join(larger)
+    await share.admin.produce(larger, 1, 1)
+    healed = await acquired(consumer.session, second, count=1)
+    judge.equal("SES-28", {second: [0]}, healed, "records once the partition exists")
+
+
+@pytest.mark.requirement("SES-29")
+async def test_topic_created_again(share: Share, judge: Judge) -> None:
+    """SES-29: A topic of the same name is another topic to the session."""
+    node = share.rng.choice(sorted(share.cluster.brokers))
+    queue = await share.queue(1, assignments=[[node]])
+    consumer = await queue.consumer()
+    await consumer.acquire(1)
+
+    await share.admin.delete_topics(queue.topic.name)
+    error = None
+    async for _ in attempts(WITHIN):
+        error = error_in(await consumer.session.fetch(max_wait_ms=100), consumer.where)
+        if error:
+            break
+    gone = (ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    judge.one_of("SES-29", gone, error, "error of the deleted topic")
+
+    again = await share.admin.create_topic(name=queue.topic.name, assignments=[[node]])
+    await consumer.member.join(again)
+    await share.admin.produce(again, 1)
+    served = await acquired(consumer.session, (again, 0), count=1)
+    judge.equal("SES-29", {(again, 0): [0]}, served, "records of the topic created again")
+    later = error_in(await consumer.session.fetch(max_wait_ms=100), consumer.where)
+    judge.one_of("SES-29", gone, later, "error of the old topic id next to the new one")
