@@ -170,6 +170,18 @@ class Queue:
                 break
         return seen
 
+    async def lag(self, expected: int, partition: int = 0, within: float = WITHIN) -> int:
+        """Return the admin's lag: ``expected``, or what it still is after ``within`` seconds.
+
+        Like the SPSO it is that of the last state write.
+        """
+        seen = -1
+        async for _ in attempts(within):
+            seen = (await self.offsets(partition)).lag
+            if seen == expected:
+                break
+        return seen
+
 
 class Share:
     """Makes queues, members and names for one check."""

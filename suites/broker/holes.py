@@ -1,0 +1,137 @@
+"""Logs with holes: what is really in a log, compaction that happens when a check wants it, markers.
+
+The truth about a log is read with a plain Fetch, so that no share group is asked about itself.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from fixtures.clients.admin import EARLIEST
+from fixtures.clients.cluster import Topic, attempts
+from fixtures.clients.member import Ack, Answer, accept, gap, release
+from fixtures.wire.records import Record, RecordBatch, decode_batches, encode_batch
+from spec.verdict import Undecided
+from suites.broker.share import Catch, Consumer, Queue, Share
+
+COMMITTED = {"share.isolation.level": "read_committed"}
+UNCOMMITTED = {"share.isolation.level": "read_uncommitted"}
+
+CLEANED_WITHIN = 45.0
+"""Seconds: a cleaner with default settings looks for work every 15 s."""
+
+COMPACTED = {
+    "cleanup.policy": "compact",
+    "min.cleanable.dirty.ratio": "0.0",
+    "segment.ms": "100",
+    "delete.retention.ms": "0",
+}
+
+
+async def read_log(share: Share, topic: Topic, partition: int = 0) -> list[RecordBatch]:
+    """Return every batch of a log, markers too; segment by segment, as a Fetch gives them."""
+    connection = await share.cluster.to(topic.leaders[partition])
+    offset = await share.admin.log_offset(topic, EARLIEST, partition)
+    end = await share.admin.log_offset(topic, partition=partition)
+    batches: list[RecordBatch] = []
+    while offset < end:
+        wanted = {"partition": partition, "fetch_offset": offset, "partition_max_bytes": 1 << 20}
+        answer = await connection.call(
+            "Fetch",
+            max_wait_ms=100,
+            min_bytes=1,
+            session_epoch=-1,
+            topics=[{"topic_id": topic.id, "partitions": [wanted]}],
+        )
+        found = answer.responses[0].partitions[0]
+        read = decode_batches(found.records)
+        if found.error_code or not read:
+            raise Undecided(f"{topic.name}-{partition} cannot be read at {offset} of {end}")
+        batches += read
+        offset = read[-1].last_offset + 1
+    return batches
+
+
+def data_offsets(batches: Iterable[RecordBatch]) -> set[int]:
+    """Return the offsets that hold records for applications."""
+    return {r.offset for batch in batches if not batch.control for r in batch.records}
+
+
+def marker_offsets(batches: Iterable[RecordBatch]) -> set[int]:
+    """Return the offsets that hold commit and abort markers."""
+    return {r.offset for batch in batches if batch.control for r in batch.records}
+
+
+@dataclass(slots=True)
+class Compacted:
+    """A queue on a compacted topic, written as if a second passed from batch to batch.
+
+    Segments roll by the timestamps of records, and those are in the past: every batch begins a
+    segment of its own without anybody waiting. The active segment is never cleaned, so that what
+    has to vanish needs a batch behind the one that supersedes it.
+    """
+
+    queue: Queue
+    clock: int = field(default_factory=lambda: int(time.time() * 1000) - 86_400_000)
+
+    async def write(self, *batches: Sequence[bytes]) -> int:
+        """Append batches of records with these keys; return the first offset."""
+        offsets = []
+        for keys in batches:
+            self.clock += 1000
+            records = [Record(timestamp=self.clock, key=key, value=key) for key in keys]
+            topic = self.queue.topic
+            offsets.append(await self.queue.share.admin.append(topic, encode_batch(records)))
+        return offsets[0]
+
+    async def until_gone(self, offsets: Collection[int], within: float = CLEANED_WITHIN) -> None:
+        """Wait until the log has no record at any of the offsets.
+
+        Raises:
+            Undecided: the cleaner did not do it.
+        """
+        left: set[int] = set()
+        async for _ in attempts(within):
+            left = data_offsets(await read_log(self.queue.share, self.queue.topic)) & set(offsets)
+            if not left:
+                return
+        raise Undecided(f"the cleaner left offsets {sorted(left)} for {within:g} s")
+
+
+async def compacted(share: Share, **options: object) -> Compacted:
+    """Return an empty compacted queue."""
+    return Compacted(await share.queue(topic_config=COMPACTED, **options))  # type: ignore[arg-type]
+
+
+def keys(*names: object) -> list[bytes]:
+    """Return keys for records."""
+    return [str(name).encode() for name in names]
+
+
+def offered(answers: Iterable[Answer]) -> set[int]:
+    """Return the acquired offsets for which a data record came along."""
+    return {
+        record.offset
+        for answer in answers
+        for part in answer.parts
+        for batch in decode_batches(part.records)
+        if not batch.control
+        for record in batch.records
+        if record.offset in part.counts
+    }
+
+
+def settle(catch: Catch, records: Collection[int]) -> list[Ack]:
+    """Return what a client acknowledges: records as accepted, acquired holes as gaps."""
+    return [accept(offset) if offset in records else gap(offset) for offset in catch.offsets]
+
+
+async def rewritten(consumer: Consumer, extra: int) -> None:
+    """Cause one more state write, so that the admin's view is that of now.
+
+    The record at ``extra``, the last one produced, is acquired and released.
+    """
+    await consumer.drain(until=extra)
+    await consumer.acked(release(extra))

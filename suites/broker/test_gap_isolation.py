@@ -1,0 +1,141 @@
+"""share.isolation.level: who sees what of transactions, however they end, if they end."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from fixtures.clients.cluster import attempts
+from fixtures.clients.member import accept
+from fixtures.clients.transactions import TransactionalProducer
+from suites.broker.holes import COMMITTED, UNCOMMITTED, offered, rewritten, settle
+from suites.broker.outcomes import aborted, jumble
+from suites.broker.share import NOT_FOR, Consumer, Share
+from suites.judge import Judge
+
+pytestmark = pytest.mark.feature("isolation-level")
+
+
+@pytest.mark.requirement("GAP-06")
+@pytest.mark.fast
+@pytest.mark.parametrize("config", [{}, UNCOMMITTED], ids=["default", "explicit"])
+async def test_uncommitted_sees_all(share: Share, judge: Judge, config: dict[str, str]) -> None:
+    """GAP-06: Without committed isolation aborted and unfinished transactions are delivered."""
+    queue = await share.queue(group_config=config)
+    outcomes = await jumble(queue)
+    async with TransactionalProducer.open(share.cluster) as producer:
+        unfinished = await producer.append(queue.topic, 2)
+        last = await queue.produce(1)
+        catch = await (await queue.consumer()).drain(until=last)
+
+    expected = outcomes.data | {unfinished, unfinished + 1, last}
+    judge.equal("GAP-06", sorted(expected), sorted(offered(catch.answers)), "records delivered")
+
+
+@pytest.mark.requirement("GAP-07", "GAP-08", "GAP-09", "GAP-15", "GAP-20")
+@pytest.mark.fast
+async def test_each_by_its_own_outcome(share: Share, judge: Judge) -> None:
+    """GAP-07 GAP-08 GAP-09 GAP-15 GAP-20: Each transaction counts for itself, per group."""
+    queue = await share.queue(group_config=COMMITTED)
+    other = await share.sibling(queue)
+    outcomes = await jumble(queue)
+    last = max(outcomes.plain)
+    strict, lax = await queue.consumer(), await other.consumer()
+    caught, seen_by_all = await asyncio.gather(strict.drain(until=last), lax.drain(until=last))
+
+    wrong = outcomes.aborted & set(caught.offsets)
+    judge.equal("GAP-07", set(), wrong, "records of aborted transactions that were acquired")
+    judge.saw("GAP-07", aborted=len(outcomes.aborted))
+    seen = offered(caught.answers)
+    judge.equal("GAP-08", set(), outcomes.committed - seen, "committed records never delivered")
+    judge.equal("GAP-09", set(), outcomes.plain - seen, "plain records never delivered")
+    judge.equal("GAP-15", sorted(outcomes.visible), sorted(seen), "records of interleaved batches")
+    everything = sorted(offered(seen_by_all.answers))
+    judge.equal("GAP-20", sorted(outcomes.data), everything, "records the other group was given")
+    judge.equal("GAP-20", sorted(outcomes.visible), sorted(seen), "records this group was given")
+
+
+@pytest.mark.requirement("GAP-10", "GAP-11")
+@pytest.mark.parametrize("commit", [True, False], ids=["commit", "abort"])
+async def test_open_transaction(share: Share, judge: Judge, commit: bool) -> None:
+    """GAP-10 GAP-11: An open transaction holds back what is behind it, and its end lets it go."""
+    queue = await share.queue(records=3, group_config=COMMITTED)
+    async with TransactionalProducer.open(share.cluster) as producer:
+        begun = await producer.append(queue.topic, 2)
+        behind = await queue.produce(3) + 2
+        consumer = await queue.consumer()
+        held_back = await consumer.acquire(3)
+        empty = consumer.sound(await consumer.fetch(max_wait_ms=int(NOT_FOR * 1000)))
+        early = [o for o in (*held_back.offsets, *empty.offsets) if o >= begun]
+        judge.equal("GAP-10", [], early, "offsets acquired beyond the last stable one")
+
+        waiting = asyncio.ensure_future(consumer.drain(until=behind, max_wait_ms=5000))
+        await (producer.commit() if commit else producer.abort())
+    caught = await waiting
+    expected = list(range(begun if commit else begun + 2, behind + 1))
+    judge.equal("GAP-11", expected, sorted(offered(caught.answers)), "delivered after its end")
+
+
+@pytest.mark.requirement("GAP-12")
+async def test_hanging_transaction(share: Share, judge: Judge) -> None:
+    """GAP-12: A transaction that never ends stops its own partition only."""
+    leader = share.rng.choice(sorted(share.cluster.brokers))
+    queue = await share.queue(assignments=[[leader]] * 2, group_config=COMMITTED)
+    stopped, busy = (queue.topic, 0), (queue.topic, 1)
+    async with TransactionalProducer.open(share.cluster) as producer:
+        await producer.append(queue.topic, 1)
+        await queue.produce(5)
+        session = await (await queue.consumer()).member.session(leader)
+        seen: dict[int, set[int]] = {0: set(), 1: set()}
+        for round_ in range(3):
+            last = await queue.produce(share.rng.randint(1, 4), 1)
+            async for _ in attempts():
+                named = () if session.epoch else (stopped, busy)
+                answer = Consumer.sound(await session.fetch(*named))
+                for part in answer.parts:
+                    seen[part.partition] |= set(part.offsets)
+                if last in seen[1]:
+                    break
+            judge.holds("GAP-12", last in seen[1], f"the other partition stopped in round {round_}")
+        judge.equal("GAP-12", set(), seen[0], "acquired behind the open transaction")
+
+
+@pytest.mark.requirement("GAP-13")
+@pytest.mark.parametrize("place", ["start", "middle", "end"])
+async def test_aborted_settle_themselves(share: Share, judge: Judge, place: str) -> None:
+    """GAP-13: Aborted records are finished without anybody acknowledging them."""
+    queue = await share.queue(group_config=COMMITTED)
+    size = share.rng.randint(1, 5)
+    if place != "start":
+        await queue.produce(3)
+    dead = await aborted(queue, size)
+    if place != "end":
+        await queue.produce(3)
+    extra = await queue.produce(1) if place == "end" else dead.stop + 3
+    consumer = await queue.consumer()
+    catch = await consumer.drain(until=extra)
+    judge.equal("GAP-13", set(), set(dead) & set(catch.offsets), "aborted offsets acquired")
+    await consumer.acked(*settle(catch, offered(catch.answers)))
+
+    await rewritten(consumer, await queue.produce(1))
+    judge.equal("GAP-13", extra + 1, await queue.spso(extra + 1), "start offset")
+    judge.saw("GAP-13", aborted=size)
+
+
+@pytest.mark.requirement("GAP-14")
+@pytest.mark.feature("lag")
+async def test_aborted_are_no_lag(share: Share, judge: Judge) -> None:
+    """GAP-14: Aborted records behind an unfinished one are not part of the lag."""
+    queue = await share.queue(records=1, group_config=COMMITTED)
+    dead = await aborted(queue, share.rng.randint(2, 6))
+    last = await queue.produce(1)
+    consumer = await queue.consumer()
+    catch = await consumer.drain(until=last)
+    del catch.counts[0]
+    await consumer.acked(*settle(catch, offered(catch.answers)))
+
+    judge.equal("GAP-14", 1, await queue.lag(1), "lag with the first record unfinished")
+    judge.saw("GAP-14", aborted=len(dead))
+    await consumer.acked(accept(0))
+    judge.equal("GAP-14", 0, await queue.lag(0), "lag with all finished")

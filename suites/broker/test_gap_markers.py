@@ -1,0 +1,118 @@
+"""Commit and abort markers: offsets of the log that hold nothing for an application."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.cluster import attempts
+from fixtures.clients.member import each, gap
+from fixtures.clients.transactions import TransactionalProducer
+from spec.verdict import Undecided
+from suites.broker.acking import judge_final, result
+from suites.broker.holes import COMMITTED, UNCOMMITTED, offered, rewritten, settle
+from suites.broker.outcomes import committed, jumble
+from suites.broker.share import NOT_FOR, Queue, Share
+from suites.judge import Judge
+
+LEVELS = pytest.mark.parametrize(
+    "level", [UNCOMMITTED, COMMITTED], ids=["uncommitted", "committed"]
+)
+
+
+@pytest.mark.requirement("GAP-01", "GAP-05")
+@pytest.mark.feature("isolation-level")
+@pytest.mark.fast
+@LEVELS
+async def test_markers_are_no_records(share: Share, judge: Judge, level: dict[str, str]) -> None:
+    """GAP-01 GAP-05: Markers never come as records, though their offsets may be acquired."""
+    queue = await share.queue(group_config=level)
+    outcomes = await jumble(queue)
+    catch = await (await queue.consumer()).drain(until=max(outcomes.plain))
+
+    markers = outcomes.markers & offered(catch.answers)
+    judge.equal("GAP-01", set(), markers, "markers that came as data records")
+    judge.saw("GAP-01", markers=len(outcomes.markers))
+    # Which holes are acquired is the broker's choice; that all of them are offsets of the log
+    # and hold nothing is not.
+    holes = set(catch.offsets) - outcomes.data
+    judge.holds(
+        "GAP-05", holes <= outcomes.markers, f"{sorted(holes - outcomes.markers)} do not exist"
+    )
+    judge.saw("GAP-05", acquired_markers=len(holes))
+
+
+@pytest.mark.requirement("GAP-02")
+@pytest.mark.fast
+async def test_marker_acknowledged_as_gap(share: Share, judge: Judge) -> None:
+    """GAP-02: A gap acknowledgement of an acquired marker is accepted and final."""
+    queue = await share.queue(records=1)
+    done = await committed(queue, share.rng.randint(1, 3))
+    last = await queue.produce(2) + 1
+    consumer = await queue.consumer()
+    catch = await consumer.drain(until=last)
+    marker = done.stop
+    if marker not in catch.counts:
+        raise Undecided("the broker does not hand out markers, so that none can be acknowledged")
+
+    # Offset 0 stays open: below the start offset an answer would prove nothing.
+    if share.rng.random() < 0.5:
+        part = await consumer.ack(gap(marker))
+    else:
+        part = await consumer.ack(each(1, [1] * len(done) + [0, 1, 1]))
+    judge.equal("GAP-02", "NONE", result(part), "acknowledging the marker as a gap")
+    again = await consumer.ack(gap(marker))
+    judge.equal("GAP-02", "INVALID_RECORD_STATE", result(again), "acknowledging it once more")
+    await judge_final(judge, "GAP-02", queue, consumer, [marker])
+
+
+async def _only_markers(queue: Queue, count: int) -> None:
+    """End transactions that named the partition and wrote nothing to it."""
+    async with TransactionalProducer.open(queue.share.cluster) as producer:
+        for _ in range(count):
+            await producer.enlist(queue.topic)
+            await (producer.commit if queue.share.rng.random() < 0.5 else producer.abort)()
+
+
+@pytest.mark.requirement("GAP-03")
+@pytest.mark.feature("isolation-level")
+@LEVELS
+async def test_nothing_but_markers(share: Share, judge: Judge, level: dict[str, str]) -> None:
+    """GAP-03: A range of markers only can be finished, and the start offset lies behind it."""
+    queue = await share.queue(group_config=level)
+    count = share.rng.randint(1, 3)
+    await _only_markers(queue, count)
+    consumer = await queue.consumer()
+    async for _ in attempts(NOT_FOR):
+        empty = consumer.sound(await consumer.fetch())
+        if empty.offsets:
+            break
+    judge.equal("GAP-03", set(), offered([empty]), "records in a log of markers")
+    if empty.offsets:
+        first, last = min(empty.offsets), max(empty.offsets)
+        part = await consumer.ack(each(first, [0] * (last - first + 1)))
+        judge.equal("GAP-03", "NONE", result(part), "acknowledging markers as gaps")
+
+    extra = await queue.produce(1)
+    judge.equal("GAP-03", count, extra, "offset of the first record")
+    rest = await consumer.drain(until=extra)
+    await consumer.acked(*settle(rest, {extra}))
+    await rewritten(consumer, await queue.produce(1))
+    judge.equal("GAP-03", extra + 1, await queue.spso(extra + 1), "start offset")
+
+
+@pytest.mark.requirement("GAP-04")
+@pytest.mark.feature("isolation-level")
+@LEVELS
+async def test_start_reaches_the_end(share: Share, judge: Judge, level: dict[str, str]) -> None:
+    """GAP-04: With records settled and markers acknowledged the start offset is the log's end."""
+    queue = await share.queue(group_config=level)
+    outcomes = await jumble(queue)
+    await committed(queue)
+    last = await queue.produce(1)
+    consumer = await queue.consumer()
+    catch = await consumer.drain(until=last)
+    await consumer.acked(*settle(catch, offered(catch.answers)))
+
+    await rewritten(consumer, await queue.produce(1))
+    judge.equal("GAP-04", last + 1, await queue.spso(last + 1), "start offset")
+    judge.saw("GAP-04", markers=len(outcomes.markers) + 1)
