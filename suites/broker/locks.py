@@ -116,9 +116,3 @@ async def reconfigure(
         if answer.lock_ms == lock_ms:
             return
     raise Undecided(f"the leader did not go by a lock duration of {lock_ms} ms")
-
-
-async def delivery_limit(share: Share) -> int:
-    """Return the cluster's delivery limit; 5 where a broker does not tell (KIP-932)."""
-    configs = await share.admin.broker_configs()
-    return int(configs.get("group.share.delivery.count.limit") or 5)

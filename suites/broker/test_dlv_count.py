@@ -1,0 +1,160 @@
+"""What counts as a delivery, and what the count belongs to."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.member import accept, release
+from fixtures.wire.errors import error_name
+from spec.verdict import Undecided
+from suites.broker.deliveries import delivery_limit, hold_at, releases
+from suites.broker.locks import SLACK, watch
+from suites.broker.share import Consumer, Share
+from suites.judge import Judge
+
+
+@pytest.mark.requirement("DLV-01")
+@pytest.mark.fast
+async def test_first_delivery_counts_one(share: Share, judge: Judge) -> None:
+    """DLV-01: A record that was never acquired before comes with the delivery count 1."""
+    total = share.rng.randint(3, 40)
+    queue = await share.queue(total, batches=share.rng.randint(1, 3))
+    caught = await (await queue.consumer()).acquire(total)
+
+    judge.equal("DLV-01", dict.fromkeys(range(total), 1), caught.counts, "counts at first")
+
+
+@pytest.mark.requirement("DLV-02")
+@pytest.mark.fast
+async def test_releases_count_over_all_members(share: Share, judge: Judge) -> None:
+    """DLV-02: After each RELEASE the next delivery counts one more, to whomever it goes."""
+    limit = await delivery_limit(share)
+    queue = await share.queue(1)
+    members = [await queue.consumer(), await queue.consumer(join=False)]
+
+    counts = []
+    for _ in range(limit):
+        member = share.rng.choice(members)
+        counts.append((await member.acquire(1)).counts[0])
+        await member.acked(release(0))
+
+    judge.equal("DLV-02", list(range(1, limit + 1)), counts, "counts of delivery after delivery")
+    judge.saw("DLV-02", redeliveries=limit - 1)
+
+
+@pytest.mark.requirement("DLV-03")
+@pytest.mark.fast
+async def test_expired_delivery_counts(share: Share, judge: Judge) -> None:
+    """DLV-03: A delivery whose lock ran out is counted."""
+    queue = await share.queue(3, lock_ms=1000)
+    members = [await queue.consumer(), await queue.consumer(join=False)]
+    await members[0].acquire(3)
+
+    for count, member in ((2, members[1]), (3, members[0])):
+        seen = await watch(member, range(3), 1.0 + SLACK)
+        counts = {offset: sighting.count for offset, sighting in seen.items()}
+        judge.equal("DLV-03", dict.fromkeys(range(3), count), counts, "counts after an expiry")
+    judge.saw("DLV-03", expiries=6)
+
+
+async def _counts_of(share: Share, judge: Judge, rule: str, *, drop: bool) -> None:
+    """Judge the counts of three deliveries, each to a member that vanishes with its records."""
+    queue = await share.queue(4)
+    members = [await queue.consumer(join=number == 0) for number in range(4)]
+    for count, member in enumerate(members, start=1):
+        caught = {o: s.count for o, s in (await watch(member, range(4), SLACK)).items()}
+        judge.equal(rule, dict.fromkeys(range(4), count), caught, f"counts of delivery {count}")
+        if drop:
+            member.session.connection.abort()
+        else:
+            await member.close()
+    judge.saw(rule, vanished=3)
+
+
+@pytest.mark.requirement("DLV-04")
+async def test_delivery_ended_by_close_counts(share: Share, judge: Judge) -> None:
+    """DLV-04: A delivery that ended because its member closed the session is counted."""
+    await _counts_of(share, judge, "DLV-04", drop=False)
+
+
+@pytest.mark.requirement("DLV-05")
+async def test_delivery_ended_by_disconnect_counts(share: Share, judge: Judge) -> None:
+    """DLV-05: A delivery that ended because its member's connection dropped is counted."""
+    await _counts_of(share, judge, "DLV-05", drop=True)
+
+
+async def _release_some(
+    share: Share, consumer: Consumer, counts: dict[int, int], held: set[int]
+) -> None:
+    """Release a random part of what is held, acquire it again, and count."""
+    part = sorted(share.rng.sample(sorted(held), share.rng.randint(1, len(held))))
+    await consumer.acked(*(release(offset) for offset in part))
+    await consumer.acquire(len(part))
+    counts.update({offset: counts[offset] + 1 for offset in part})
+
+
+@pytest.mark.requirement("DLV-06", "DLV-07")
+@pytest.mark.fast
+async def test_records_of_a_batch_count_apart(share: Share, judge: Judge) -> None:
+    """DLV-06: Records of a batch have counts of their own, DLV-07: in ranges by count."""
+    total = share.rng.randint(8, 30)
+    queue = await share.queue(total)
+    first, second = await queue.consumer(), await queue.consumer(join=False)
+    await first.acquire(total)
+    counts = dict.fromkeys(range(total), 1)
+    # At most two deliveries each, so that no broker throttles the third one.
+    await _release_some(share, first, counts, set(range(total)))
+    await first.acked(*(release(offset) for offset in range(total)))
+
+    caught = await second.acquire(total)
+
+    expected = {offset: count + 1 for offset, count in counts.items()}
+    judge.equal("DLV-06", expected, caught.counts, "counts after partial releases")
+    for answer in caught.answers:
+        ranges = answer.only.ranges
+        borders = [border for r in ranges for border in (r.first, r.last + 1)]
+        judge.equal("DLV-07", sorted(borders), borders, f"borders of the ranges {ranges}")
+        mixed = [r for r in ranges if {expected[o] for o in r.offsets} != {r.count}]
+        judge.equal("DLV-07", [], mixed, "ranges with records of another count")
+    judge.saw("DLV-07", ranges=sum(len(answer.only.ranges) for answer in caught.answers))
+
+
+@pytest.mark.requirement("DLV-08")
+async def test_counts_belong_to_a_group(share: Share, judge: Judge) -> None:
+    """DLV-08: Deliveries in one group do not count in another."""
+    queue = await share.queue(3)
+    sibling = await share.sibling(queue)
+    busy, calm = await queue.consumer(), await sibling.consumer()
+    await hold_at(busy, 3, delivery=3)
+
+    caught = await calm.acquire(3)
+
+    judge.equal("DLV-08", dict.fromkeys(range(3), 1), caught.counts, "counts in the other group")
+    await calm.acked(*releases(caught.answers[-1].only.ranges))
+    await busy.acked(release(0, 2))
+    judge.equal("DLV-08", 4, (await busy.acquire(1)).counts[0], "count in the first group")
+
+
+@pytest.mark.requirement("DLV-09")
+async def test_altered_offsets_start_the_counts_again(share: Share, judge: Judge) -> None:
+    """DLV-09: After AlterShareGroupOffsets records are delivered with the count 1."""
+    queue = await share.queue(4)
+    former = await queue.consumer()
+    await hold_at(former, 4, delivery=3)
+    await former.acked(accept(0), release(1, 3))
+    await former.close()
+    await former.member.leave()
+    answer = await share.admin.alter_offset(queue.group, queue.topic, 0)
+    altered = [p.error_code for topic in answer.responses for p in topic.partitions]
+    if answer.error_code or altered != [0]:
+        raise Undecided(f"altering offsets: {error_name(answer.error_code)}, {altered}")
+
+    scout = await queue.consumer()
+    caught = await scout.acquire(1)
+    if (await scout.ack(*releases(caught.answers[-1].only.ranges))).ack_error:
+        # The leader still went by the state from before, and was fenced just now. That it should
+        # not have delivered from it is a matter of ADM.
+        caught = await (await queue.consumer(join=False)).acquire(1)
+
+    first = {offset: caught.counts.get(offset) for offset in {0, *caught.counts}}
+    judge.equal("DLV-09", dict.fromkeys(first, 1), first, "counts after the alteration to 0")

@@ -1,0 +1,228 @@
+"""What becomes of a record on its last permitted delivery."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.cluster import attempts
+from fixtures.clients.member import accept, reject, release, renew
+from suites.broker.deliveries import delivery_limit, hold_at, sentinel_only
+from suites.broker.locks import SLACK, outlast, reconfigure, two_partitions, watch
+from suites.broker.share import Consumer, Queue, Share
+from suites.judge import Judge
+
+
+@pytest.mark.requirement("DLV-10")
+@pytest.mark.fast
+async def test_released_at_the_limit_is_archived(share: Share, judge: Judge) -> None:
+    """DLV-10: A record released on its last permitted delivery never comes again."""
+    limit = await delivery_limit(share)
+    total = share.rng.randint(1, 6)
+    queue = await share.queue(total)
+    consumer = await queue.consumer()
+    await hold_at(consumer, total, limit)
+
+    part = await consumer.ack(release(0, total - 1))
+    alone, came = await sentinel_only(queue, await queue.consumer(join=False))
+
+    judge.equal("DLV-10", 0, part.ack_error, "error of the last RELEASE")
+    judge.equal("DLV-10", alone, came.offsets, f"offsets delivered after {limit} releases")
+    judge.saw("DLV-10", archived=total)
+
+
+async def _hold_with_short_lock(share: Share, limit: int) -> tuple[Queue, Consumer]:
+    """Return a queue and who holds its only record, on its last delivery, under a short lock."""
+    queue = await two_partitions(share, 1, lock_ms=30_000)
+    consumer = await queue.consumer()
+    await hold_at(consumer, 1, limit - 1)
+    # The change counts from the next acquisition on.
+    await reconfigure(queue, consumer, lock_ms=1000)
+    await consumer.acked(release(0))
+    await hold_at(consumer, 1, limit)
+    return queue, consumer
+
+
+@pytest.mark.requirement("DLV-11")
+async def test_expired_at_the_limit_is_archived(share: Share, judge: Judge) -> None:
+    """DLV-11: A record whose lock runs out on its last permitted delivery never comes again."""
+    queue, _ = await _hold_with_short_lock(share, await delivery_limit(share))
+    await outlast(queue, lock_ms=1000)
+
+    alone, came = await sentinel_only(queue, await queue.consumer(join=False))
+
+    judge.equal("DLV-11", alone, came.offsets, "offsets delivered after the last lock")
+
+
+@pytest.mark.requirement("LCK-39")
+@pytest.mark.feature("renew")
+async def test_last_delivery_can_be_renewed(share: Share, judge: Judge) -> None:
+    """LCK-39: A record on its last delivery can be renewed, and is archived when that lock ends."""
+    limit = await delivery_limit(share)
+    queue = await two_partitions(share, 1, lock_ms=30_000)
+    consumer = await queue.consumer()
+    await hold_at(consumer, 1, limit)
+    await reconfigure(queue, consumer, lock_ms=1000)
+
+    part = await consumer.ack(renew(0), is_renew_ack=True)
+    await outlast(queue, lock_ms=1000)
+    alone, came = await sentinel_only(queue, await queue.consumer(join=False))
+
+    judge.equal("LCK-39", 0, part.ack_error, "error of RENEW on the last delivery")
+    judge.equal("LCK-39", alone, came.offsets, "offsets delivered after the renewed lock")
+
+
+@pytest.mark.requirement("DLV-12")
+async def test_closed_at_the_limit_is_archived(share: Share, judge: Judge) -> None:
+    """DLV-12: A record let go of on its last delivery by closing the session never comes again."""
+    total = share.rng.randint(1, 4)
+    queue = await share.queue(total)
+    consumer = await queue.consumer()
+    await hold_at(consumer, total, await delivery_limit(share))
+    await consumer.close()
+
+    alone, came = await sentinel_only(queue, await queue.consumer(join=False))
+
+    judge.equal("DLV-12", alone, came.offsets, "offsets delivered after the last close")
+    judge.saw("DLV-12", archived=total)
+
+
+@pytest.mark.requirement("DLV-13")
+async def test_crashing_member_cannot_keep_a_record_alive(share: Share, judge: Judge) -> None:
+    """DLV-13: A record whose member loses its connection each time is archived at the limit."""
+    limit = await delivery_limit(share)
+    queue = await share.queue(1)
+    for crash in range(1, limit + 1):
+        member = await queue.consumer(join=crash == 1)
+        seen = await watch(member, [0], SLACK)
+        count = seen[0].count if 0 in seen else None
+        judge.equal("DLV-13", crash, count, "count of a delivery after as many crashes less one")
+        if crash == limit:
+            # When this one is back, the last crash has been noticed.
+            await queue.produce(1)
+            await member.acquire(1)
+        member.session.connection.abort()
+
+    other = await queue.consumer(join=False)
+    after = await watch(other, [1], SLACK)
+    alone, came = await sentinel_only(queue, other)
+
+    judge.equal("DLV-13", [1, *alone], sorted({*after, *came.offsets}), "offsets after the crashes")
+    judge.saw("DLV-13", crashes=limit)
+
+
+async def _beyond(queue: Queue, consumer: Consumer, offset: int) -> int:
+    """Return the SPSO once it is not below ``offset``, or what it is after a while.
+
+    The admin's view is written with the next state write, so records are accepted meanwhile.
+    """
+    start = -1
+    async for _ in attempts(SLACK, pause=0.2):
+        new = await queue.produce(1)
+        await consumer.drain(until=new)
+        await consumer.acked(accept(new))
+        start = (await queue.offsets()).start
+        if start >= offset:
+            break
+    return start
+
+
+@pytest.mark.requirement("DLV-14")
+async def test_archived_records_let_the_start_move(share: Share, judge: Judge) -> None:
+    """DLV-14: Records released on their last delivery do not hold back the start offset."""
+    total = share.rng.randint(1, 5)
+    queue = await share.queue(total)
+    consumer = await queue.consumer()
+    await hold_at(consumer, total, await delivery_limit(share))
+    await consumer.acked(release(0, total - 1))
+
+    start = await _beyond(queue, consumer, total)
+
+    judge.holds("DLV-14", start >= total, f"start offset {start} with 0..{total - 1} archived")
+
+
+@pytest.mark.requirement("DLV-14")
+async def test_expired_records_let_the_start_move(share: Share, judge: Judge) -> None:
+    """DLV-14: A record that expired on its last delivery does not hold back the start offset."""
+    queue, consumer = await _hold_with_short_lock(share, await delivery_limit(share))
+    await outlast(queue, lock_ms=1000)
+    await reconfigure(queue, consumer, lock_ms=30_000)
+
+    start = await _beyond(queue, consumer, 1)
+
+    judge.holds("DLV-14", start >= 1, f"start offset {start} with offset 0 expired at the limit")
+
+
+@pytest.mark.requirement("DLV-15")
+@pytest.mark.fast
+async def test_last_delivery_can_be_accepted(share: Share, judge: Judge) -> None:
+    """DLV-15: A record is accepted on its last permitted delivery like on any other."""
+    total = share.rng.randint(1, 4)
+    queue = await share.queue(total)
+    consumer = await queue.consumer()
+    await hold_at(consumer, total, await delivery_limit(share))
+
+    part = await consumer.ack(accept(0, total - 1))
+    alone, came = await sentinel_only(queue, consumer)
+
+    judge.equal("DLV-15", 0, part.ack_error, "error of an ACCEPT on the last delivery")
+    judge.equal("DLV-15", alone, came.offsets, "offsets delivered after it")
+
+
+@pytest.mark.requirement("DLV-16")
+@pytest.mark.fast
+async def test_limit_applies_to_each_record(share: Share, judge: Judge) -> None:
+    """DLV-16: Records that have not reached the limit outlive their batch's unlucky ones."""
+    total = share.rng.randint(4, 12)
+    unlucky = sorted(share.rng.sample(range(total), share.rng.randint(1, 3)))
+    queue = await share.queue(total)
+    patient, hasty = await queue.consumer(), await queue.consumer(join=False)
+    await patient.acquire(total)
+    await patient.acked(*(release(offset) for offset in unlucky))
+    await hold_at(hasty, len(unlucky), await delivery_limit(share))
+    await hasty.acked(*(release(offset) for offset in unlucky))
+
+    others = [offset for offset in range(total) if offset not in unlucky]
+    await patient.acked(*(release(offset) for offset in others))
+    alone, came = await sentinel_only(queue, await queue.consumer(join=False))
+
+    expected = dict.fromkeys(others, 2) | dict.fromkeys(alone, 1)
+    judge.equal("DLV-16", expected, came.counts, f"what comes after {unlucky} were archived")
+
+
+@pytest.mark.requirement("DLV-17")
+@pytest.mark.fast
+async def test_reject_archives_at_any_count(share: Share, judge: Judge) -> None:
+    """DLV-17: A rejected record never comes again, on whichever delivery it is rejected."""
+    delivery = share.rng.randint(1, await delivery_limit(share))
+    queue = await share.queue(3)
+    consumer = await queue.consumer()
+    await hold_at(consumer, 3, delivery)
+
+    part = await consumer.ack(reject(0, 2))
+    alone, came = await sentinel_only(queue, consumer)
+
+    judge.equal("DLV-17", 0, part.ack_error, f"error of a REJECT on delivery {delivery}")
+    judge.equal("DLV-17", alone, came.offsets, "offsets delivered after it")
+
+
+@pytest.mark.requirement("DLV-18")
+@pytest.mark.feature("lag")
+@pytest.mark.fast
+async def test_archived_records_are_no_lag(share: Share, judge: Judge) -> None:
+    """DLV-18: Records archived at the limit are no part of the lag."""
+    total = share.rng.randint(2, 6)
+    queue = await share.queue(total)
+    consumer, patient = await queue.consumer(), await queue.consumer(join=False)
+    await patient.acquire(total)
+    # One record at the front stays locked, so that the start offset cannot hide the others.
+    await patient.acked(*(release(offset) for offset in range(1, total)))
+    await hold_at(consumer, total - 1, await delivery_limit(share))
+    await consumer.acked(release(1, total - 1))
+    await queue.produce(2)
+
+    lag = -1
+    async for _ in attempts(SLACK):
+        lag = (await queue.offsets()).lag
+        if lag == 3:
+            break
+    judge.equal("DLV-18", 3, lag, f"lag with 1 locked, {total - 1} archived and 2 new records")

@@ -1,0 +1,139 @@
+"""Throttled delivery: ever smaller pieces as records near the limit (KAFKA-17541, since 4.2).
+
+A consumer that dies of one record takes with it whatever came along. Handing out less and less, and
+the last time one record alone, is what saves the neighbours.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.member import accept, release
+from spec.verdict import Undecided
+from suites.broker.deliveries import (
+    delivery_limit,
+    descend,
+    hold_at,
+    ladder,
+    releases,
+    sentinel_only,
+)
+from suites.broker.share import Queue, Share
+from suites.judge import Judge
+
+LIMIT = "share.delivery.count.limit"
+
+MANY_FETCHES = 1000
+"""More than any ladder needs for the records of these checks, even one at a time."""
+
+
+@pytest.mark.requirement("DLV-21")
+@pytest.mark.fast
+async def test_ladder_of_the_default_limit(share: Share, judge: Judge) -> None:
+    """DLV-21: With limit 5, 100 records released each time come as 100, 100, 100, 50, 1."""
+    limit = await delivery_limit(share)
+    queue = await share.queue(100)
+    sizes = await descend(await queue.consumer(), limit)
+
+    expected = [100, 100, 100, 50, 1] if limit == 5 else ladder(limit, 100)
+    judge.equal("DLV-21", expected, sizes, f"records per delivery under a limit of {limit}")
+
+
+@pytest.mark.requirement("DLV-22")
+@pytest.mark.feature("group-delivery-limit")
+async def test_ladder_of_any_limit(share: Share, judge: Judge) -> None:
+    """DLV-22: The pieces get smaller from max(2, ceil(limit / 2)) earlier deliveries on."""
+    limit = share.rng.randint(3, 10)
+    total = share.rng.choice((16, 64, 100))
+    queue = await share.queue(total, group_config={LIMIT: str(limit)})
+    sizes = await descend(await queue.consumer(), limit)
+
+    expected = ladder(limit, total)
+    judge.equal("DLV-22", expected, sizes, f"records per delivery under a limit of {limit}")
+
+
+@pytest.mark.requirement("DLV-22")
+@pytest.mark.feature("group-delivery-limit")
+async def test_ladder_of_limit_ten(share: Share, judge: Judge) -> None:
+    """DLV-22: With limit 10, 512 records come five times whole, then halved down to 32, then 1."""
+    queue = await share.queue(512, group_config={LIMIT: "10"})
+    sizes = await descend(await queue.consumer(), 10)
+
+    expected = [512, 512, 512, 512, 512, 256, 128, 64, 32, 1]
+    judge.equal("DLV-22", expected, sizes, "records per delivery under a limit of 10")
+
+
+@pytest.mark.requirement("DLV-24")
+@pytest.mark.feature("group-delivery-limit")
+@pytest.mark.fast
+async def test_limit_of_two_is_not_throttled(share: Share, judge: Judge) -> None:
+    """DLV-24: With limit 2 a batch comes whole both times."""
+    total = share.rng.randint(20, 60)
+    queue = await share.queue(total, group_config={LIMIT: "2"})
+    sizes = await descend(await queue.consumer(), 2)
+
+    judge.equal("DLV-24", [total, total], sizes, "records per delivery under a limit of 2")
+
+
+@pytest.mark.requirement("DLV-23")
+async def test_last_delivery_comes_alone(share: Share, judge: Judge) -> None:
+    """DLV-23: On its last delivery a record is handed out with nothing else."""
+    limit = await delivery_limit(share)
+    total = share.rng.randint(3, 6)
+    queue = await share.queue(total)
+    consumer = await queue.consumer()
+    await hold_at(consumer, total, limit - 1)
+    await consumer.acked(release(0, total - 1))
+
+    for offset in range(total):
+        caught = await consumer.acquire(1)
+        judge.equal("DLV-23", {offset: limit}, caught.counts, "what one fetch brought")
+    judge.saw("DLV-23", last_deliveries=total)
+
+
+async def _work_off(queue: Queue, poison: int, limit: int, *, crash: bool) -> dict[int, int]:
+    """Accept whatever comes without the poison until that was delivered ``limit`` times.
+
+    Returns:
+        The delivery on which each accepted offset was accepted.
+    """
+    consumer = await queue.consumer()
+    accepted: dict[int, int] = {}
+    failures = 0
+    for _ in range(MANY_FETCHES):
+        ranges = consumer.sound(await consumer.fetch()).only.ranges
+        counts = {offset: r.count for r in ranges for offset in r.offsets}
+        if poison not in counts:
+            if ranges:
+                await consumer.acked(*(accept(r.first, r.last) for r in ranges))
+            accepted |= counts
+            continue
+        failures += 1
+        if crash:
+            await consumer.close()
+            consumer = await queue.consumer(join=False)
+        else:
+            await consumer.acked(*releases(ranges))
+        if failures == limit:
+            return accepted
+    raise Undecided(
+        f"the poison came {failures} times in {MANY_FETCHES} fetches, not {limit} times"
+    )
+
+
+@pytest.mark.requirement("DLV-25")
+@pytest.mark.parametrize("crash", [False, True], ids=["release", "close"])
+async def test_poison_takes_no_neighbours_along(share: Share, judge: Judge, crash: bool) -> None:
+    """DLV-25: Of a batch with one record that always fails, all the others can be accepted."""
+    limit = await delivery_limit(share)
+    total = share.rng.randint(30, 80)
+    poison = share.rng.randrange(total)
+    queue = await share.queue(total)
+
+    accepted = await _work_off(queue, poison, limit, crash=crash)
+    _, rest = await sentinel_only(queue, await queue.consumer(join=False))
+
+    came = sorted({*accepted, *rest.offsets})
+    expected = [offset for offset in range(total + 1) if offset != poison]
+    judge.equal("DLV-25", expected, came, f"offsets that came without the poison {poison}")
+    judge.saw("DLV-25", accepted=len(accepted), deliveries_of_the_poison=limit)
