@@ -18,10 +18,14 @@ from fixtures.clients.admin import Admin, ShareOffset
 from fixtures.clients.cluster import WITHIN, Cluster, Topic, attempts, eventually
 from fixtures.clients.member import CLOSE, Ack, Answer, Member, Part, Session, Where
 from fixtures.wire.connection import CallFailed
+from fixtures.wire.errors import ErrorCode
 from spec.verdict import Undecided
 
 NOT_FOR = 1.0
 """Seconds for which something that must not happen is watched."""
+
+_LAST = 2**31 - 1
+"""A session epoch that no session here ever reaches."""
 
 
 @dataclass(slots=True)
@@ -121,6 +125,24 @@ class Consumer:
     async def close(self, *acks: Ack) -> Answer:
         """Close the share session, acknowledging on the way."""
         return await self.session.acknowledge({self.where: acks} if acks else {}, epoch=CLOSE)
+
+    async def depart(self) -> None:
+        """Leave the group and close the connection, until the broker has forgotten the session.
+
+        A broker may keep the share-partition in memory as long as a connection of the group is
+        there. What is to be read back from the stored state needs the connection gone, too.
+        """
+        await self.member.leave()
+        await self.session.connection.close()
+        cluster, (topic, partition) = self.member.cluster, self.where
+        connection = await cluster.dial(topic.leaders[partition])
+        probe = Session(connection, self.session.group, self.member_id)
+
+        async def ask() -> bool | None:
+            answer = await probe.acknowledge({}, epoch=_LAST)
+            return True if answer.error == ErrorCode.SHARE_SESSION_NOT_FOUND else None
+
+        await eventually(f"forgetting the session of {self.member_id}", ask)
 
     async def reconnect(self) -> None:
         """Take a new connection and a session not yet opened; the old connection is left alone."""

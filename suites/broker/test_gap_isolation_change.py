@@ -1,0 +1,107 @@
+"""share.isolation.level changed while a group is at work.
+
+``reconfigure`` waits until the partition's leader goes by the new configs, not only describes them.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.member import Ack, accept, reject, release
+from suites.broker.acking import next_catch, result
+from suites.broker.holes import COMMITTED, UNCOMMITTED
+from suites.broker.locks import reconfigure
+from suites.broker.outcomes import aborted, committed
+from suites.broker.share import Consumer, Queue, Share
+from suites.judge import Judge
+
+pytestmark = pytest.mark.feature("isolation-level")
+
+LOCK_MS = 40_000
+"""Tells the changed configs from those before; long, for locks are not what this is about."""
+
+
+async def _change(queue: Queue, consumer: Consumer, to: dict[str, str]) -> None:
+    await reconfigure(queue, consumer, LOCK_MS, **to)
+
+
+@pytest.mark.requirement("GAP-16")
+@pytest.mark.fast
+async def test_to_committed(share: Share, judge: Judge) -> None:
+    """GAP-16: From the change to read_committed on aborted records are not delivered."""
+    queue = await share.queue(records=1, lock_ms=30_000)
+    before = await aborted(queue, 2)
+    consumer = await queue.consumer()
+    seen = await consumer.acquire(before.stop - 1)
+    judge.holds("GAP-16", set(before) <= set(seen.offsets), f"only {seen.offsets} came before it")
+    await _change(queue, consumer, COMMITTED)
+
+    after = await aborted(queue, share.rng.randint(1, 4))
+    caught = await next_catch(queue, consumer)
+    judge.equal("GAP-16", set(), set(after) & set(caught.offsets), "aborted offsets acquired")
+    judge.saw("GAP-16", aborted=len(after))
+
+
+@pytest.mark.requirement("GAP-17")
+@pytest.mark.parametrize("finish", [accept, release, reject], ids=["accept", "release", "reject"])
+async def test_held_across_the_change(share: Share, judge: Judge, finish: type[Ack]) -> None:
+    """GAP-17: An aborted record held from before the change can still be settled."""
+    queue = await share.queue(records=1, lock_ms=30_000)
+    dead = await aborted(queue, 3)
+    consumer = await queue.consumer()
+    await consumer.acquire(dead.stop)
+    await _change(queue, consumer, COMMITTED)
+
+    # Offset 0 stays held, so that the answer is about these records.
+    part = await consumer.ack(finish(dead.start, dead.stop - 1))
+    judge.equal("GAP-17", "NONE", result(part), f"result of {finish.__name__}")
+    if finish is not release:
+        again = set(dead) & (await next_catch(queue, consumer)).counts.keys()
+        judge.equal("GAP-17", set(), again, "settled records that came again")
+
+
+@pytest.mark.requirement("GAP-18")
+async def test_aborted_do_not_come_back(share: Share, judge: Judge) -> None:
+    """GAP-18: What was passed over as aborted stays so when the group turns to read_uncommitted."""
+    queue = await share.queue(records=1, lock_ms=30_000, group_config=COMMITTED)
+    dead = await aborted(queue, share.rng.randint(2, 5))
+    last = await queue.produce(1)
+    consumer = await queue.consumer()
+    await consumer.drain(until=last)
+    await _change(queue, consumer, UNCOMMITTED)
+
+    later = await aborted(queue, 1)
+    caught = await next_catch(queue, consumer)
+    back = set(dead) & set(caught.offsets)
+    judge.equal("GAP-18", set(), back, "aborted records that came back")
+    # That the change is in force shows in an aborted record that was not passed over before it.
+    judge.holds("GAP-18", later.start in caught.counts, f"{later.start} did not come either")
+    await consumer.close()
+    stranger = await queue.consumer(join=False)
+    back = set(dead) & (await next_catch(queue, stranger)).counts.keys()
+    judge.equal("GAP-18", set(), back, "aborted records that came back to another member")
+
+
+@pytest.mark.requirement("GAP-19")
+@pytest.mark.parametrize("to", [COMMITTED, UNCOMMITTED], ids=["to-committed", "to-uncommitted"])
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_released_around_the_change(
+    share: Share, judge: Judge, to: dict[str, str], when: str
+) -> None:
+    """GAP-19: A committed record released around the change comes again with a higher count."""
+    begin = UNCOMMITTED if to == COMMITTED else COMMITTED
+    queue = await share.queue(records=1, lock_ms=30_000, group_config=begin)
+    good = await committed(queue, share.rng.randint(1, 4))
+    consumer = await queue.consumer()
+    await consumer.acquire(good.stop)
+    freed = release(good.start, good.stop - 1)
+    if when == "before":
+        await consumer.acked(freed)
+        await _change(queue, consumer, to)
+    else:
+        await _change(queue, consumer, to)
+        await consumer.acked(freed)
+
+    caught = await next_catch(queue, consumer)
+    counts = {offset: caught.counts.get(offset) for offset in good}
+    judge.equal("GAP-19", dict.fromkeys(good, 2), counts, "delivery counts of what was released")
