@@ -138,6 +138,7 @@ def test_raw_bytes_take_the_place_of_any_value() -> None:
         (0, "0001 0000 00000000 00", "leaves 1 bytes unread"),
         (0, "0001 0001 ff 00000000", "not UTF-8"),
         (1, "0001 01 ffffffffff01", "does not fit 32 bits"),
+        (1, "0001 01 ffffffff1f", "does not fit 32 bits"),
         (1, "0001 01 01 02 09 00 09 00", "out of order"),
         (1, "0001 01 01 01 00 06 000000000000", "extra leaves 1 bytes"),
     ],
