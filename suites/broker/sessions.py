@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import Ack, Answer, Session, Where
+from fixtures.clients.member import Answer, Session, Where
 from suites.broker.share import Catch, Consumer, Queue
 
 LONG_LOCK_MS = 60000
@@ -34,6 +32,8 @@ async def acquired(
 ) -> dict[Where, list[int]]:
     """Fetch from several partitions until ``count`` records are acquired; return them by place.
 
+    The error of a whole fetch ends it, with what was acquired by then.
+
     Partitions are named in the first of the fetches only.
     """
     found: dict[Where, list[int]] = {where: [] for where in partitions}
@@ -43,7 +43,7 @@ async def acquired(
         for where in partitions:
             found[where] += offsets_in(answer, where)
         named = ()
-        if sum(map(len, found.values())) >= count:
+        if answer.error or sum(map(len, found.values())) >= count:
             break
     return found
 
@@ -58,8 +58,3 @@ def error_in(answer: Answer, where: Where) -> int | None:
     """Return the fetch error of one partition, ``None`` when the answer leaves it out."""
     part = answer.part(where[0].id, where[1])
     return None if part is None else part.error
-
-
-async def acked(session: Session, acks: Mapping[Where, tuple[Ack, ...]]) -> list[int]:
-    """Acknowledge in a session; return the errors, none of them zero."""
-    return list((await session.acknowledge(acks)).errors)
