@@ -1,0 +1,74 @@
+"""What a new leader knows of delivery counts: those that were stored."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.member import release
+from suites.broker.deliveries import delivery_limit, hold_at, sentinel_only
+from suites.broker.leaders import moved, replicated
+from suites.broker.locks import SLACK, watch
+from suites.broker.share import Share
+from suites.judge import Judge
+
+
+@pytest.mark.requirement("DLV-31")
+@pytest.mark.fast
+async def test_counts_of_released_records_survive(share: Share, judge: Judge) -> None:
+    """DLV-31: A new leader counts on from the deliveries that ended in a RELEASE."""
+    total = share.rng.randint(2, 6)
+    queue = await replicated(share, total)
+    consumer = await queue.consumer()
+    delivered = share.rng.randint(1, await delivery_limit(share) - 1)
+    await hold_at(consumer, total, delivered)
+    await consumer.acked(release(0, total - 1))
+
+    other = await (await moved(queue)).consumer(join=False)
+    seen = await watch(other, range(total), SLACK)
+
+    counts = {offset: sighting.count for offset, sighting in seen.items()}
+    expected = dict.fromkeys(range(total), delivered + 1)
+    judge.equal("DLV-31", expected, counts, f"counts under a new leader after {delivered}")
+    judge.saw("DLV-31", leader_moves=1, redeliveries=total)
+
+
+@pytest.mark.requirement("DLV-32")
+async def test_counts_of_acquired_records_may_fall_back(share: Share, judge: Judge) -> None:
+    """DLV-32: A new leader may not know of deliveries under way, but of all that were stored."""
+    queue = await replicated(share, 4)
+    consumer = await queue.consumer()
+    stored = share.rng.randint(0, 2)
+    if stored:
+        await hold_at(consumer, 4, stored)
+        await consumer.acked(release(0, 3))
+    await hold_at(consumer, 4, stored + 1)
+
+    other = await (await moved(queue)).consumer(join=False)
+    seen = await watch(other, range(4), SLACK)
+
+    for offset in range(4):
+        count = seen[offset].count if offset in seen else None
+        # KIP-932 §Managing durable share-partition state: the Acquired state is not persisted.
+        allowed = (stored + 1, stored + 2)
+        what = f"count of offset {offset} with {stored} deliveries stored and one under way"
+        judge.one_of("DLV-32", allowed, count, what)
+
+
+@pytest.mark.requirement("DLV-33")
+async def test_archived_records_stay_archived(share: Share, judge: Judge) -> None:
+    """DLV-33: A record archived at the limit is not delivered by a new leader either."""
+    total = share.rng.randint(1, 5)
+    queue = await replicated(share, total)
+    consumer = await queue.consumer()
+    await hold_at(consumer, total, await delivery_limit(share))
+    await consumer.acked(release(0, total - 1))
+
+    after = await moved(queue)
+    other = await after.consumer(join=False)
+    # The new leader may answer NOT_LEADER_OR_FOLLOWER for a moment, which a watch sits out.
+    sentinel = await after.produce(1)
+    seen = await watch(other, [sentinel], SLACK)
+
+    judge.equal("DLV-33", [sentinel], sorted(seen), "offsets delivered by the new leader")
+    _, later = await sentinel_only(after, other)
+    judge.equal("DLV-33", [sentinel + 1], later.offsets, "offsets delivered after that")

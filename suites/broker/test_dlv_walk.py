@@ -1,0 +1,91 @@
+"""A random walk of two members over one partition, beside a small model of delivery counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from fixtures.clients.member import Ack, accept, reject, release
+from suites.broker.deliveries import delivery_limit, sentinel_only
+from suites.broker.share import Consumer, Share
+from suites.judge import Judge
+
+STEPS = 80
+
+
+@dataclass(slots=True)
+class Ledger:
+    """How often each record was delivered, who holds it, and which are finished."""
+
+    limit: int
+    deliveries: dict[int, int] = field(default_factory=dict)
+    holders: dict[int, int] = field(default_factory=dict)
+    finished: set[int] = field(default_factory=set)
+
+    def deliver(self, offset: int, member: int) -> int:
+        """Note a delivery and return the count that it has to carry."""
+        self.deliveries[offset] = self.deliveries.get(offset, 0) + 1
+        self.holders[offset] = member
+        return self.deliveries[offset]
+
+    def held_by(self, member: int) -> list[int]:
+        """Return the offsets that a member holds."""
+        return sorted(offset for offset, holder in self.holders.items() if holder == member)
+
+    def settle(self, offset: int, *, final: bool) -> None:
+        """Note that a record was let go of, for good or for another delivery."""
+        del self.holders[offset]
+        if final:
+            self.finished.add(offset)
+
+
+async def _fetch(consumer: Consumer, member: int, ledger: Ledger, judge: Judge, size: int) -> None:
+    """Fetch once and judge every delivery by the ledger."""
+    answer = consumer.sound(await consumer.fetch(max_records=size, max_wait_ms=20))
+    for offset, count in sorted(answer.only.counts.items()):
+        locked = offset in ledger.holders or offset in ledger.finished
+        judge.holds("DLV-20", not locked, f"offset {offset} was delivered while locked or finished")
+        expected = ledger.deliver(offset, member)
+        judge.equal("DLV-20", expected, count, f"delivery count of offset {offset}")
+        within = count <= ledger.limit
+        judge.holds("DLV-19", within, f"offset {offset} has count {count}, limit {ledger.limit}")
+
+
+async def _acknowledge(consumer: Consumer, member: int, ledger: Ledger, share: Share) -> None:
+    """Settle a random part of what a member holds, mostly by RELEASE."""
+    held = ledger.held_by(member)
+    acks: list[Ack] = []
+    for offset in sorted(share.rng.sample(held, share.rng.randint(1, len(held)))):
+        how = share.rng.choices((release, accept, reject), weights=(10, 1, 1))[0]
+        acks.append(how(offset))
+        last = ledger.deliveries[offset] >= ledger.limit
+        ledger.settle(offset, final=how is not release or last)
+    await consumer.acked(*acks)
+
+
+@pytest.mark.requirement("DLV-19", "DLV-20")
+async def test_counts_over_a_random_walk(share: Share, judge: Judge) -> None:
+    """DLV-19: No count exceeds the limit, DLV-20: and every count follows the one before."""
+    limit = await delivery_limit(share)
+    total = share.rng.randint(6, 16)
+    queue = await share.queue(total, batches=share.rng.randint(1, 3))
+    members = [await queue.consumer(), await queue.consumer(join=False)]
+    ledger = Ledger(limit)
+
+    for _ in range(STEPS):
+        number = share.rng.randrange(2)
+        if ledger.held_by(number) and share.rng.random() < 0.6:
+            await _acknowledge(members[number], number, ledger, share)
+        else:
+            await _fetch(members[number], number, ledger, judge, share.rng.randint(1, total))
+
+    for number, member in enumerate(members):
+        if held := ledger.held_by(number):
+            await member.acked(*(accept(offset) for offset in held))
+            ledger.finished.update(held)
+    _, rest = await sentinel_only(queue, members[0])
+    again = sorted(ledger.finished & rest.counts.keys())
+    judge.equal("DLV-19", [], again, f"finished offsets that came again under a limit of {limit}")
+    judge.saw("DLV-20", deliveries=sum(ledger.deliveries.values()))
+    judge.saw("DLV-19", at_the_limit=sum(n == limit for n in ledger.deliveries.values()))
