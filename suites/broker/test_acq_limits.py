@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -235,7 +236,7 @@ async def test_no_partition_starves(share: Share, judge: Judge) -> None:
     """ACQ-42: With more everywhere than fits an answer, each partition gets its turn."""
     partitions, size = 4, 500
     queue = await _spread(share, partitions, size, records=40)
-    by = share.rng.choice([{"max_records": 1}, {"max_bytes": size}])
+    by: dict[str, Any] = share.rng.choice([{"max_records": 1}, {"max_bytes": size}])
     consumer = await queue.consumer()
     named = [(queue.topic, index) for index in queue.topic.partitions]
     turns: Counter[int] = Counter()

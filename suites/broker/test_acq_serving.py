@@ -38,7 +38,9 @@ async def test_only_the_leader_serves(share: Share, judge: Judge) -> None:
     refused = ErrorCode.NOT_LEADER_OR_FOLLOWER
     judge.equal("ACQ-01", (0, refused), (answer.error, part.error), "errors of the other broker")
     judge.equal("ACQ-01", [], part.offsets, "offsets acquired from the other broker")
-    judge.equal("ACQ-01", {n: 1 for n in range(5)}, held.counts, "counts at the leader afterwards")
+    judge.equal(
+        "ACQ-01", dict.fromkeys(range(5), 1), held.counts, "counts at the leader afterwards"
+    )
     judge.equal("ACQ-02", leader, part.leader[0], "CurrentLeader")
     judge.holds("ACQ-02", part.leader[1] >= 0, f"the leader's epoch is {part.leader[1]}")
     named = answer.endpoints.get(leader)
@@ -106,4 +108,4 @@ async def test_fetch_before_anyone_joined(share: Share, judge: Judge) -> None:
     while len(counts) < 4 and time.monotonic() < deadline:
         for part in (await early.fetch()).parts:
             counts |= part.counts
-    judge.equal("ACQ-15", {n: 1 for n in range(4)}, counts, "counts after a member subscribed")
+    judge.equal("ACQ-15", dict.fromkeys(range(4), 1), counts, "counts after a member subscribed")

@@ -243,8 +243,8 @@ async def test_empty_partitions_hold_nobody_up(share: Share, judge: Judge) -> No
     filled = share.rng.randrange(4)
     await queue.produce(3, filled)
 
-    wait = {"max_wait_ms": LONG, "timeout": LONG / 1000 + 20}
-    answer, took = await _timed(consumer.session.fetch(**wait))
+    fetch = consumer.session.fetch(max_wait_ms=LONG, timeout=LONG / 1000 + 20)
+    answer, took = await _timed(fetch)
 
     judge.equal("ACQ-70", [0, 1, 2], answer.offsets, f"acquired from partition {filled}")
     judge.holds("ACQ-70", took < WITHIN, f"the answer took {took:.1f} s")

@@ -64,7 +64,7 @@ async def test_earliest(share: Share, judge: Judge, deleted: int) -> None:
 
 @pytest.mark.requirement("OFF-03")
 async def test_by_duration(share: Share, judge: Judge) -> None:
-    """OFF-03: With by_duration a share-partition begins at the first record that is young enough."""
+    """OFF-03: With by_duration a share-partition begins at the first young enough record."""
     hours = share.rng.randint(1, 5)
     queue = await share.queue(reset=f"by_duration:PT{hours}H30M")
     now = int(time.time() * 1000)
@@ -106,11 +106,6 @@ async def test_each_group_by_its_own(share: Share, judge: Judge) -> None:
     judge.holds("OFF-05", min(newest) >= 6, f"with latest {newest} were delivered")
 
 
-async def _leave(consumer: Consumer) -> None:
-    await consumer.close()
-    await consumer.member.leave()
-
-
 @pytest.mark.requirement("OFF-06")
 @pytest.mark.parametrize("later", ["latest", "earliest", "by_duration:PT1S"])
 async def test_stored_offset_wins(share: Share, judge: Judge, later: str) -> None:
@@ -120,7 +115,7 @@ async def test_stored_offset_wins(share: Share, judge: Judge, later: str) -> Non
     held = await consumer.acquire(10)
     done = share.rng.randint(1, 8)
     await consumer.acked(accept(0, done - 1))
-    await _leave(consumer)
+    await consumer.depart()
 
     await share.admin.group_config(queue.group, {RESET: later})
     back = await (await queue.consumer()).acquire(10 - done)

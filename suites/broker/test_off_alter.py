@@ -1,0 +1,162 @@
+"""An administrator sets the start offset: AlterShareGroupOffsets (KIP-932 §Managing the SPSO)."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.member import accept, release
+from fixtures.wire.codec import Struct
+from fixtures.wire.errors import ErrorCode
+from suites.broker.share import Queue, Share
+from suites.judge import Judge
+
+
+def _codes(answer: Struct) -> dict[int, int]:
+    """Return the error of each partition of an answer about one topic."""
+    named = [p for topic in answer.responses for p in topic.partitions]
+    return {partition.partition_index: partition.error_code for partition in named}
+
+
+async def _alter(judge: Judge, rule: str, queue: Queue, offset: int) -> None:
+    """Alter the start offset of partition 0 and demand that the answer says it was done."""
+    answer = await queue.share.admin.alter_offset(queue.group, queue.topic, offset)
+    done = (answer.error_code, _codes(answer))
+    judge.equal(rule, (0, {0: 0}), done, f"error and partitions altered to {offset}")
+
+
+async def _all(queue: Queue, partition: int = 0) -> dict[int, int]:
+    """Return what a new member is given, with its counts, up to a record produced last."""
+    consumer = await queue.consumer(partition)
+    sentinel = await queue.produce(1, partition)
+    return (await consumer.drain(until=sentinel)).counts
+
+
+async def _used(share: Share) -> Queue:
+    """Return a queue of ten records, 0 to 4 accepted, the others released, nobody in the group."""
+    queue = await share.queue(records=10, batches=share.rng.choice([1, 5, 10]))
+    consumer = await queue.consumer()
+    await consumer.acquire(10)
+    await consumer.acked(accept(0, 4), release(5, 9))
+    await consumer.depart()
+    return queue
+
+
+@pytest.mark.requirement("OFF-30", "OFF-34", "OFF-35")
+@pytest.mark.fast
+async def test_alter_discards_state(share: Share, judge: Judge) -> None:
+    """OFF-30 OFF-34 OFF-35: An altered start offset is shown, and used with nothing remembered."""
+    queue = await _used(share)
+    to = share.rng.choice([0, share.rng.randint(1, 4), share.rng.randint(5, 9)])
+    await _alter(judge, "OFF-30", queue, to)
+
+    seen = await queue.spso(to, within=5)
+    counts = await _all(queue)
+
+    judge.equal("OFF-35", to, seen, "start offset that the admin sees")
+    judge.equal("OFF-30", list(range(to, 11)), sorted(counts), f"delivered from {to} on")
+    judge.equal("OFF-34", dict.fromkeys(range(to, 11), 1), counts, "delivery counts")
+
+
+@pytest.mark.requirement("OFF-31")
+async def test_alter_to_the_end(share: Share, judge: Judge) -> None:
+    """OFF-31: With the start offset at the log's end only later records are delivered."""
+    queue = await _used(share)
+    await _alter(judge, "OFF-31", queue, 10)
+
+    judge.equal("OFF-31", {10: 1}, await _all(queue), "delivered")
+
+
+@pytest.mark.requirement("OFF-32")
+async def test_alter_to_uninitialised(share: Share, judge: Judge) -> None:
+    """OFF-32: After an alteration to -1 the reset policy decides again."""
+    queue = await _used(share)
+    await _alter(judge, "OFF-32", queue, -1)
+
+    judge.equal("OFF-32", dict.fromkeys(range(11), 1), await _all(queue), "delivered by earliest")
+
+
+@pytest.mark.requirement("OFF-33")
+@pytest.mark.fast
+async def test_alter_needs_an_empty_group(share: Share, judge: Judge) -> None:
+    """OFF-33: A group with members refuses the alteration, and nothing changes."""
+    queue = await share.queue(records=10, batches=10)
+    consumer = await queue.consumer()
+    await consumer.acquire(10)
+    await consumer.acked(accept(0, 2))
+    before = await queue.offsets()
+
+    answer = await share.admin.alter_offset(queue.group, queue.topic, share.rng.randint(0, 9))
+
+    code = answer.error_code or _codes(answer).get(0, 0)
+    judge.equal("OFF-33", ErrorCode.NON_EMPTY_GROUP, code, "error of the alteration")
+    judge.equal("OFF-33", before, await queue.offsets(), "what the admin sees afterwards")
+    settled = await consumer.ack(accept(3, 9))
+    judge.equal("OFF-33", 0, settled.ack_error, "error of settling what was held all the time")
+    sentinel = await queue.produce(1)
+    rest = await consumer.drain(until=sentinel)
+    judge.equal("OFF-33", [sentinel], rest.offsets, "delivered afterwards")
+
+
+@pytest.mark.requirement("OFF-36")
+async def test_alter_one_partition(share: Share, judge: Judge) -> None:
+    """OFF-36: Altering one partition leaves the group's other one as it was."""
+    queue = await share.queue(records=6, partitions=2)
+    await queue.produce(6, 1)
+    for index in (0, 1):
+        consumer = await queue.consumer(index)
+        await consumer.acquire(6)
+        await consumer.acked(accept(0, 3), release(4, 5))
+        await consumer.depart()
+    await _alter(judge, "OFF-36", queue, 0)
+
+    altered, other = await _all(queue, 0), await _all(queue, 1)
+
+    judge.equal("OFF-36", dict.fromkeys(range(7), 1), altered, "the altered partition")
+    judge.equal("OFF-36", {4: 2, 5: 2, 6: 1}, other, "the other partition")
+
+
+@pytest.mark.requirement("OFF-37")
+@pytest.mark.fast
+async def test_alter_before_the_group_exists(share: Share, judge: Judge) -> None:
+    """OFF-37: A start offset set before the group exists is where its first member begins."""
+    queue = await share.queue(records=10, batches=10, reset=None)
+    to = share.rng.randint(0, 9)
+    await _alter(judge, "OFF-37", queue, to)
+
+    counts = await _all(queue)
+
+    judge.equal("OFF-37", dict.fromkeys(range(to, 11), 1), counts, f"delivered from {to} on")
+
+
+@pytest.mark.requirement("OFF-38")
+@pytest.mark.parametrize("closed", [False, True], ids=["session open", "connection open"])
+async def test_alter_holds_at_once(share: Share, judge: Judge, closed: bool) -> None:
+    """OFF-38: An alteration holds although a former member is still connected."""
+    queue = await share.queue(records=10, batches=10)
+    former = await queue.consumer()
+    await former.acquire(10)
+    await former.acked(accept(0, 4), release(5, 9))
+    # For the group this member is gone, as one that was paused too long; its connection is not.
+    await former.member.leave()
+    if closed:
+        await former.close()
+    to = share.rng.randint(0, 4)
+    await _alter(judge, "OFF-38", queue, to)
+
+    counts = await _all(queue)
+
+    expected = dict.fromkeys(range(to, 11), 1)
+    judge.equal("OFF-38", expected, counts, f"delivered to a new member, altered to {to}")
+
+
+@pytest.mark.requirement("OFF-39")
+async def test_alter_below_the_log(share: Share, judge: Judge) -> None:
+    """OFF-39: A start offset below the log's start means the first record that exists."""
+    queue = await _used(share)
+    start = share.rng.randint(3, 8)
+    await share.admin.delete_records(queue.topic, start)
+    await _alter(judge, "OFF-39", queue, share.rng.randint(0, start - 1))
+
+    counts = await _all(queue)
+
+    judge.equal("OFF-39", dict.fromkeys(range(start, 11), 1), counts, f"delivered from {start} on")

@@ -1,0 +1,184 @@
+"""The examples of KIP-932 itself, step by step: its table of operations and its figure.
+
+The table begins at offset 100, so that a hundred records lie before it. It shows the start offset
+that the leader has; the admin's view is at most one state write behind, which is why a step here
+allows the value of the step before it as well, and never any other.
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from fixtures.clients.cluster import SHARE, attempts, share_key
+from fixtures.clients.member import accept, reject, release
+from fixtures.wire.codec import Struct
+from fixtures.wire.errors import ErrorCode, error_name
+from spec.verdict import Undecided
+from suites.broker.share import Consumer, Queue, Share
+from suites.judge import Judge
+
+SHORT, LONG = 5000, 60_000
+"""Lock durations in milliseconds of the records that expire in the table, and of all others."""
+
+LOCK = "share.record.lock.duration.ms"
+
+
+async def _lock(queue: Queue, milliseconds: int) -> None:
+    await queue.share.admin.group_config(queue.group, {LOCK: str(milliseconds)})
+
+
+async def _at_hundred(share: Share) -> tuple[Queue, Consumer]:
+    """Return a group whose share-partition begins at 100, the log's end, as the table does."""
+    queue = await share.queue(records=100, lock_ms=LONG)
+    answer = await share.admin.alter_offset(queue.group, queue.topic, 100)
+    if answer.error_code or not answer.responses:
+        # 4.1 takes no alteration: the hundred records are consumed instead.
+        consumer = await queue.consumer()
+        await consumer.acquire(100)
+        await consumer.acked(accept(0, 99))
+        return queue, consumer
+    return queue, await queue.consumer()
+
+
+@pytest.mark.requirement("OFF-40")
+async def test_operations_table(share: Share, judge: Judge) -> None:
+    """OFF-40: The KIP's table of operations holds from the first line to the last."""
+    queue, one = await _at_hundred(share)
+    two = await queue.consumer(join=False)
+
+    # Fetch records 100-109, acknowledge 100-109.
+    await _fetch(judge, queue, one, dict.fromkeys(range(100, 110), 1), produce=10)
+    await one.acked(accept(100, 109))
+
+    # Fetch records 110-119: 110 to 112 with a lock that runs out in the course of the table.
+    await _lock(queue, SHORT)
+    sent = time.monotonic()
+    await _fetch(judge, queue, one, dict.fromkeys(range(110, 113), 1), produce=3)
+    expires = time.monotonic() + SHORT / 1000
+    await _lock(queue, LONG)
+    await _fetch(judge, queue, one, dict.fromkeys(range(113, 120), 1), produce=7)
+
+    # Release 110, acknowledge 119, fetch records 110 and 120.
+    await one.acked(release(110))
+    await _view(judge, queue, 110, 110)
+    await one.acked(accept(119))
+    await _view(judge, queue, 110, 110)
+    if time.monotonic() - sent > SHORT / 1000:
+        raise Undecided("the harness was too slow: a lock ran out before its line of the table")
+    await _fetch(judge, queue, two, {110: 2, 120: 1}, produce=1)
+
+    # Lock timeout elapsed 111, 112; nothing moves meanwhile.
+    async for _ in attempts():
+        await _view(judge, queue, 110, 110)
+        if time.monotonic() > expires:
+            break
+
+    # Acknowledge 113-118, fetch records 111, 112.
+    await one.acked(accept(113, 118))
+    await _view(judge, queue, 110, 110)
+    await _fetch(judge, queue, two, {111: 2, 112: 2})
+
+    # Acknowledge 110, then 111 and 112: the start offset is 111, then 120. 120 is still held.
+    await two.acked(accept(110))
+    await _view(judge, queue, 110, 111)
+    await two.acked(accept(111, 112))
+    await _view(judge, queue, 111, 120)
+    await two.acked(release(120))
+    judge.equal("OFF-40", 120, await queue.spso(120, within=5), "start offset in the end")
+    await _fetch(judge, queue, two, {120: 2})
+
+
+async def _view(judge: Judge, queue: Queue, *allowed: int) -> None:
+    """Judge the admin's start offset: what the table says, or what it said one write before."""
+    judge.one_of("OFF-40", allowed, (await queue.offsets()).start, "start offset that is shown")
+
+
+async def _fetch(
+    judge: Judge, queue: Queue, consumer: Consumer, expected: dict[int, int], produce: int = 0
+) -> None:
+    """Judge that a fetch brings exactly these offsets with these counts."""
+    if produce:
+        await queue.produce(produce)
+    seen: dict[int, int] = {}
+    async for _ in attempts():
+        seen |= consumer.sound(await consumer.fetch()).only.counts
+        if len(seen) >= len(expected):
+            break
+    judge.equal("OFF-40", expected, seen, "delivery counts of the records fetched")
+
+
+async def _figure(share: Share) -> tuple[Queue, Consumer]:
+    """Bring about the states of the figure: offsets 0 to 8, with 2 and 4 held by one member."""
+    queue = await share.queue(records=9, batches=share.rng.choice([1, 3, 9]), lock_ms=LONG)
+    consumer = await queue.consumer()
+    await consumer.acquire(9)
+    await consumer.acked(accept(0), reject(1))
+    await consumer.acked(release(3))
+    again = await consumer.acquire(1)
+    if again.counts != {3: 2}:
+        raise Undecided(f"record 3 should have come a second time, {again.counts} came")
+    await consumer.acked(accept(5), reject(6))
+    await consumer.acked(release(3), release(7, 8))
+    return queue, consumer
+
+
+@pytest.mark.requirement("OFF-41")
+@pytest.mark.fast
+async def test_in_flight_example(share: Share, judge: Judge) -> None:
+    """OFF-41: The states of the KIP's figure are what fetches and the admin then see."""
+    queue, holder = await _figure(share)
+    judge.equal("OFF-41", 2, await queue.spso(2, within=5), "start offset")
+
+    sentinel = await queue.produce(1)
+    other = await queue.consumer(join=False)
+    catch = await other.drain(until=sentinel)
+
+    # 3 was acquired twice, 7 and 8 once, 9 never: the next delivery is one more. The others are
+    # archived (0, 1, 6), acknowledged (5) or held (2, 4).
+    expected = {3: 3, 7: 2, 8: 2, 9: 1}
+    judge.equal("OFF-41", expected, catch.counts, "what another member is given, with its counts")
+    held = await holder.ack(accept(2), accept(4))
+    judge.equal("OFF-41", 0, held.ack_error, "error of settling 2 and 4, which are held")
+
+
+@pytest.mark.requirement("OFF-42")
+async def test_in_flight_example_is_durable(share: Share, judge: Judge) -> None:
+    """OFF-42: The durable state has the start offset, the count of 3, the states of 5 and 6."""
+    queue, _ = await _figure(share)
+    judge.equal("OFF-42", 2, await queue.spso(2, within=5), "start offset that the admin sees")
+
+    stored = await _stored(queue)
+
+    states = {
+        offset: (batch.delivery_state, batch.delivery_count)
+        for batch in stored.state_batches
+        for offset in range(batch.first_offset, batch.last_offset + 1)
+    }
+    judge.equal("OFF-42", 2, stored.start_offset, "start offset in the durable state")
+    judge.equal("OFF-42", (0, 2), states.get(3), "record 3: available, delivered twice")
+    judge.equal("OFF-42", 2, states.get(5, (None,))[0], "record 5: acknowledged")
+    judge.equal("OFF-42", 4, states.get(6, (None,))[0], "record 6: archived")
+    # Acquired is not a durable state (KIP-932 §Durable state).
+    judge.equal("OFF-42", set(), {2, 4} & states.keys(), "held records with a durable state")
+
+
+async def _stored(queue: Queue) -> Struct:
+    """Read the share-partition's state from its share coordinator, at the leader's own epoch."""
+    cluster = queue.share.cluster
+    found = (
+        await (await cluster.any()).call("Metadata", topics=[{"name": queue.topic.name}])
+    ).topics
+    epoch = found[0].partitions[0].leader_epoch
+    node = await cluster.coordinator(share_key(queue.group, queue.topic.id, 0), SHARE)
+    wanted = {"topic_id": queue.topic.id, "partitions": [{"partition": 0, "leader_epoch": epoch}]}
+    answer = await (await cluster.to(node)).call(
+        "ReadShareGroupState", group_id=queue.group, topics=[wanted]
+    )
+    result: Struct = answer.results[0].partitions[0]
+    if result.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+        raise Undecided("reading the durable state takes CLUSTER_ACTION, which we lack")
+    if result.error_code:
+        raise Undecided(f"ReadShareGroupState: {error_name(result.error_code)}")
+    return result

@@ -1,0 +1,151 @@
+"""The log's start moves into or past the in-flight records: DeleteRecords under a share group."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.member import accept, release
+from suites.broker.share import Consumer, Queue, Share
+from suites.judge import Judge
+
+STATES = ["acquired", "released", "accepted"]
+
+
+async def _ten_of_twenty(share: Share, batches: int = 20) -> tuple[Queue, Consumer]:
+    """Return a queue of records 0 to 19 of which 0 to 9 are held by one member."""
+    queue = await share.queue(records=20, batches=batches)
+    consumer = await queue.consumer()
+    await consumer.acquire(10, max_records=10)
+    return queue, consumer
+
+
+async def _settle(holder: Consumer, state: str) -> None:
+    """Bring records 0 to 9 from acquired into a state."""
+    if state != "acquired":
+        await holder.acked((release if state == "released" else accept)(0, 9))
+
+
+async def _after_deletion(queue: Queue, start: int) -> dict[int, int]:
+    """Delete below ``start``; return what another member is given up to a new last record."""
+    await queue.share.admin.delete_records(queue.topic, start)
+    sentinel = await queue.produce(1)
+    return (await (await queue.consumer(join=False)).drain(until=sentinel)).counts
+
+
+@pytest.mark.requirement("OFF-20")
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.fast
+async def test_deleted_past_the_window(share: Share, judge: Judge, state: str) -> None:
+    """OFF-20: Records deleted beyond all in flight never come; the rest from the log's start do."""
+    queue, holder = await _ten_of_twenty(share)
+    await _settle(holder, state)
+    start = share.rng.randint(11, 20)
+
+    counts = await _after_deletion(queue, start)
+
+    expected = dict.fromkeys(range(start, 21), 1)
+    judge.equal("OFF-20", expected, counts, f"delivered after deletion below {start}")
+
+
+@pytest.mark.requirement("OFF-26")
+@pytest.mark.parametrize("state", STATES)
+async def test_deleted_inside_a_batch(share: Share, judge: Judge, state: str) -> None:
+    """OFF-26: Records below a log start that cuts a batch are not delivered."""
+    queue, holder = await _ten_of_twenty(share, batches=2)
+    await _settle(holder, state)
+    start = share.rng.randint(11, 19)
+
+    counts = await _after_deletion(queue, start)
+
+    below = sorted(offset for offset in counts if offset < start)
+    judge.equal("OFF-26", [], below, f"deleted records delivered after deletion below {start}")
+    beyond = {offset: count for offset, count in counts.items() if offset >= start}
+    judge.equal("OFF-26", dict.fromkeys(range(start, 21), 1), beyond, "what is left in the log")
+
+
+@pytest.mark.requirement("OFF-21")
+async def test_deleted_inside_available(share: Share, judge: Judge) -> None:
+    """OFF-21: Available records below the log's start are gone, those beyond keep their count."""
+    queue, consumer = await _ten_of_twenty(share, share.rng.choice([2, 20]))
+    await consumer.acked(release(0, 9))
+    start = share.rng.randint(1, 9)
+    await share.admin.delete_records(queue.topic, start)
+    sentinel = await queue.produce(1)
+
+    catch = await consumer.drain(until=sentinel)
+
+    expected = dict.fromkeys(range(start, 10), 2) | dict.fromkeys(range(10, sentinel + 1), 1)
+    judge.equal("OFF-21", expected, catch.counts, f"delivered after deletion below {start}")
+
+
+@pytest.mark.requirement("OFF-22")
+async def test_deleted_inside_acquired(share: Share, judge: Judge) -> None:
+    """OFF-22: Acquired records beyond the log's start stay held, those below never come back."""
+    queue, holder = await _ten_of_twenty(share, share.rng.choice([2, 20]))
+    other = await queue.consumer(join=False)
+    start = share.rng.randint(2, 7)
+    await share.admin.delete_records(queue.topic, start)
+    first = await queue.produce(1)
+
+    fresh = await other.drain(until=first)
+    judge.equal("OFF-22", list(range(10, first + 1)), fresh.offsets, "given to another member")
+
+    settled = await holder.ack(accept(start, 8))
+    judge.equal("OFF-22", 0, settled.ack_error, f"error of accepting {start} to 8")
+    back = await holder.ack(release(9))
+    judge.equal("OFF-22", 0, back.ack_error, "error of releasing 9")
+    await holder.close()
+
+    second = await queue.produce(1)
+    rest = await other.drain(until=second)
+    judge.equal("OFF-22", {9: 2, second: 1}, rest.counts, "delivered after the holder is gone")
+
+
+@pytest.mark.requirement("OFF-23")
+async def test_deleted_inside_finished(share: Share, judge: Judge) -> None:
+    """OFF-23: Records finished beyond the log's new start stay finished."""
+    queue, consumer = await _ten_of_twenty(share, share.rng.choice([2, 20]))
+    await consumer.acked(release(0, 4), accept(5, 9))
+    start = share.rng.randint(1, 8)
+    await share.admin.delete_records(queue.topic, start)
+    sentinel = await queue.produce(1)
+
+    catch = await consumer.drain(until=sentinel)
+
+    expected = dict.fromkeys(range(start, 5), 2) | dict.fromkeys(range(10, sentinel + 1), 1)
+    judge.equal("OFF-23", expected, catch.counts, f"delivered after deletion below {start}")
+
+
+@pytest.mark.requirement("OFF-24")
+async def test_deleted_below_the_start(share: Share, judge: Judge) -> None:
+    """OFF-24: Deleting what is already finished changes nothing for the group."""
+    queue, holder = await _ten_of_twenty(share, share.rng.choice([2, 20]))
+    await holder.acked(accept(0, 5))
+    await share.admin.delete_records(queue.topic, share.rng.randint(1, 6))
+    sentinel = await queue.produce(1)
+
+    other = await queue.consumer(join=False)
+    catch = await other.drain(until=sentinel)
+    kept = await holder.ack(accept(6, 9))
+
+    judge.equal("OFF-24", list(range(10, sentinel + 1)), catch.offsets, "given to another member")
+    judge.equal("OFF-24", 0, kept.ack_error, "error of accepting what the first member still held")
+
+
+@pytest.mark.requirement("OFF-25")
+async def test_start_offset_follows_the_log(share: Share, judge: Judge) -> None:
+    """OFF-25: The start offset is at or beyond the log's start once the group went on."""
+    queue, consumer = await _ten_of_twenty(share, share.rng.choice([2, 20]))
+    await consumer.acked(release(0, 9))
+    start = share.rng.randint(5, 20)
+    await share.admin.delete_records(queue.topic, start)
+    last = await queue.produce(1)
+
+    # Two rounds: the first writes what the second one's write then carries as the start offset.
+    for _ in range(2):
+        catch = await consumer.drain(until=last)
+        await consumer.acked(*(accept(offset) for offset in catch.offsets))
+        settled, last = last, await queue.produce(1)
+
+    seen = await queue.spso(settled, within=5)
+    judge.holds("OFF-25", seen >= start, f"the start offset is {seen}, the log begins at {start}")

@@ -1,0 +1,184 @@
+"""What moves the start offset (SPSO), what holds it, and how the admin's view follows.
+
+The leader writes the start offset along with the next change of state (KIP-932 §Durable state), so
+that the admin's view may be one write behind. Every check here therefore holds a few records
+beyond those it is about, and releases one of them to cause a write that moves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from fixtures.clients.cluster import attempts
+from fixtures.clients.member import Ack, accept, gap, reject, release
+from suites.broker.share import Consumer, Queue, Share
+from suites.judge import Judge
+
+RECORDS = 10
+"""Records that a check is about: offsets 0 to 9. Those it writes with come after them."""
+
+
+class Window:
+    """A queue whose first records are all held, with spare ones behind them to write with."""
+
+    def __init__(self, queue: Queue, consumer: Consumer) -> None:
+        self.queue = queue
+        self.consumer = consumer
+        self._spare = RECORDS
+
+    @classmethod
+    async def held(cls, share: Share, spare: int = 3) -> Window:
+        """Return a window whose records and spares are all held by one member."""
+        queue = await share.queue(RECORDS, batches=share.rng.choice([1, 2, RECORDS]))
+        await queue.produce(spare, batches=spare)
+        consumer = await queue.consumer()
+        await consumer.acquire(RECORDS + spare)
+        return cls(queue, consumer)
+
+    async def write(self) -> None:
+        """Cause a state write that moves no offset: release a spare record."""
+        await self.consumer.acked(release(self._spare))
+        self._spare += 1
+
+    async def shown(self, expected: int) -> int:
+        """Return the admin's start offset after one more write, waiting for the expected one."""
+        await self.write()
+        return await self.queue.spso(expected, within=5)
+
+
+async def _finished(share: Share, judge: Judge, rule: str, finish: Callable[..., Ack]) -> None:
+    window = await Window.held(share)
+    done = share.rng.randint(1, RECORDS)
+
+    await window.consumer.acked(finish(0, done - 1))
+
+    judge.equal(rule, done, await window.shown(done), f"start offset with {done} finished")
+
+
+@pytest.mark.requirement("OFF-10")
+@pytest.mark.fast
+async def test_moves_past_accepted(share: Share, judge: Judge) -> None:
+    """OFF-10: The start offset moves past a prefix of accepted records."""
+    await _finished(share, judge, "OFF-10", accept)
+
+
+@pytest.mark.requirement("OFF-11")
+@pytest.mark.fast
+async def test_moves_past_rejected(share: Share, judge: Judge) -> None:
+    """OFF-11: The start offset moves past a prefix of rejected records."""
+    await _finished(share, judge, "OFF-11", reject)
+
+
+@pytest.mark.requirement("OFF-12")
+async def test_moves_past_gaps(share: Share, judge: Judge) -> None:
+    """OFF-12: The start offset moves past a prefix acknowledged as gaps."""
+    await _finished(share, judge, "OFF-12", gap)
+
+
+@pytest.mark.requirement("OFF-13")
+async def test_moves_past_exhausted(share: Share, judge: Judge) -> None:
+    """OFF-13: The start offset moves past a record whose deliveries ran out."""
+    limit = int((await share.admin.broker_configs())["group.share.delivery.count.limit"])
+    window = await Window.held(share)
+    for _ in range(limit - 1):
+        await window.consumer.acked(release(0))
+        await window.consumer.acquire(1)
+    await window.consumer.acked(release(0))
+
+    judge.equal("OFF-13", 1, await window.shown(1), f"start offset after {limit} deliveries of 0")
+    judge.saw("OFF-13", deliveries=limit)
+
+
+async def _with_hole(share: Share) -> tuple[Window, int]:
+    """Return a window in which all records are accepted but one, which is still held."""
+    window = await Window.held(share, spare=4)
+    hole = share.rng.randrange(RECORDS)
+    parts = [(0, hole - 1), (hole + 1, RECORDS - 1)]
+    acks = [accept(first, last) for first, last in parts if first <= last]
+    await window.consumer.acked(*acks)
+    return window, hole
+
+
+@pytest.mark.requirement("OFF-14")
+@pytest.mark.fast
+async def test_released_record_holds(share: Share, judge: Judge) -> None:
+    """OFF-14: The start offset does not move past a released record."""
+    window, hole = await _with_hole(share)
+    await window.consumer.acked(release(hole))
+    await window.write()
+
+    judge.equal("OFF-14", hole, await window.shown(hole), "start offset with a released record")
+
+
+@pytest.mark.requirement("OFF-15", "OFF-16")
+@pytest.mark.fast
+async def test_acquired_record_holds(share: Share, judge: Judge) -> None:
+    """OFF-15 OFF-16: An acquired record holds the start offset; finished, it lets it jump."""
+    window, hole = await _with_hole(share)
+    await window.write()
+    judge.equal("OFF-15", hole, await window.shown(hole), "start offset with an acquired record")
+
+    await window.consumer.acked(accept(hole))
+    seen = await window.shown(RECORDS)
+    judge.equal("OFF-16", RECORDS, seen, "start offset after the last record was accepted")
+
+
+@pytest.mark.requirement("OFF-17")
+async def test_view_never_runs_ahead(share: Share, judge: Judge) -> None:
+    """OFF-17: The admin's start offset never passes an unfinished record, and catches up."""
+    window = await Window.held(share)
+    finished: set[int] = set()
+    for offset in share.rng.sample(range(RECORDS), k=RECORDS):
+        await window.consumer.acked(accept(offset))
+        finished.add(offset)
+        first = next(n for n in range(RECORDS + 1) if n not in finished)
+        # -1 until the first write of a share-partition that began by its reset policy.
+        shown = (await window.queue.offsets()).start
+        judge.holds("OFF-17", shown <= first, f"the admin sees {shown}, {first} is unfinished")
+
+    judge.equal("OFF-17", RECORDS, await window.shown(RECORDS), "start offset in the end")
+
+
+@pytest.mark.requirement("OFF-18")
+async def test_view_never_goes_back(share: Share, judge: Judge) -> None:
+    """OFF-18: While members acquire, release, finish, come and go, the view only moves forward."""
+    total = 60
+    queue = await share.queue(total, batches=share.rng.choice([1, 6, 20]))
+    views: list[int] = [-1]
+    finished: set[int] = set()
+    async for _ in attempts(within=60):
+        consumer = await queue.consumer()
+        for _ in range(share.rng.randint(1, 3)):
+            await _settle_some(share, consumer, finished)
+            views.append((await queue.offsets()).start)
+            back = views[-1] < views[-2]
+            judge.holds("OFF-18", not back, f"the start offset went back: {views[-3:]}")
+        await consumer.close()
+        await consumer.member.leave()
+        if len(finished) == total:
+            break
+    judge.saw("OFF-18", views=len(views), moves=len(set(views)))
+
+
+async def _settle_some(share: Share, consumer: Consumer, finished: set[int]) -> None:
+    answer = consumer.sound(await consumer.fetch(max_records=15))
+    counts = answer.only.counts
+    # A third delivery is accepted, so that no record runs out of deliveries.
+    kept = {o for o, count in counts.items() if count > 2 or share.rng.random() < 0.5}
+    if counts:
+        await consumer.acked(*(accept(o) if o in kept else release(o) for o in sorted(counts)))
+    finished |= kept
+
+
+@pytest.mark.requirement("OFF-19")
+@pytest.mark.fast
+async def test_unfetched_partition_shows_none(share: Share, judge: Judge) -> None:
+    """OFF-19: Before the first fetch the view shows start offset -1 and no error."""
+    queue = await share.queue(records=3)
+    await queue.consumer()
+
+    seen = await queue.offsets()
+
+    judge.equal("OFF-19", (-1, 0), (seen.start, seen.error), "start offset and error")
