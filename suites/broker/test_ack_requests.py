@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fixtures.clients.cluster import Topic, attempts
-from fixtures.clients.member import Answer, Member, Session, accept, reject, release
+from fixtures.clients.member import Answer, Session, accept, reject, release
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
 from suites.broker.acking import (
@@ -142,8 +142,7 @@ async def one_topic_gone(share: Share) -> tuple[Session, Topic, Topic]:
     leader = min(share.cluster.brokers)
     queue = await share.queue(assignments=[[leader]])
     doomed = await share.admin.create_topic(assignments=[[leader]])
-    member = Member(share.cluster, queue.group, share.member_id())
-    await member.join(queue.topic, doomed)
+    member = await share.member(queue.group, queue.topic, doomed)
     await queue.produce(4)
     await share.admin.produce(doomed, 4)
     session = await member.session(leader)
