@@ -86,6 +86,17 @@ class Compacted:
             offsets.append(await self.queue.share.admin.append(topic, encode_batch(records)))
         return offsets[0]
 
+    async def fresh(self) -> int:
+        """Append one record with a key that nothing else has; return its offset."""
+        return await self.write(keys(f"at {self.clock}"))
+
+    async def next_catch(self, consumer: Consumer) -> Catch:
+        """Return all that the consumer acquires up to a fresh record, without that."""
+        sentinel = await self.fresh()
+        catch = await consumer.drain(until=sentinel)
+        del catch.counts[sentinel]
+        return catch
+
     async def until_gone(self, offsets: Collection[int], within: float = CLEANED_WITHIN) -> None:
         """Wait until the log has no record at any of the offsets.
 

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from fixtures.clients.member import Ack, accept, reject, release
@@ -44,7 +46,9 @@ async def test_to_committed(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("GAP-17")
 @pytest.mark.parametrize("finish", [accept, release, reject], ids=["accept", "release", "reject"])
-async def test_held_across_the_change(share: Share, judge: Judge, finish: type[Ack]) -> None:
+async def test_held_across_the_change(
+    share: Share, judge: Judge, finish: Callable[[int, int], Ack]
+) -> None:
     """GAP-17: An aborted record held from before the change can still be settled."""
     queue = await share.queue(records=1, lock_ms=30_000)
     dead = await aborted(queue, 3)

@@ -1,0 +1,192 @@
+"""Compaction before, between and under the fetches of a share group.
+
+Compaction keeps the last record of each key. A batch keeps its range of offsets for as long as one
+of its records is left, and goes as a whole otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from fixtures.clients.member import Ack, accept, each, release
+from suites.broker.acking import result
+from suites.broker.holes import (
+    CLEANED_WITHIN,
+    Compacted,
+    compacted,
+    keys,
+    offered,
+    rewritten,
+    settle,
+)
+from suites.broker.share import NOT_FOR, Consumer, Share
+from suites.judge import Judge
+
+pytestmark = pytest.mark.timeout(CLEANED_WITHIN + 60)
+
+SIZE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Holed:
+    """A compacted log: offsets 0 to 9 with holes, then what superseded them, then ``end``."""
+
+    world: Compacted
+    holes: tuple[int, ...]
+    end: int
+
+    @property
+    def left(self) -> list[int]:
+        """The offsets that hold a record."""
+        return [offset for offset in range(self.end) if offset not in self.holes]
+
+
+def _some(share: Share) -> tuple[int, ...]:
+    """Return offsets of a batch that are to vanish, its first one never among them."""
+    return tuple(sorted(share.rng.sample(range(1, SIZE), k=share.rng.randint(2, 5))))
+
+
+async def _holed(share: Share, holes: tuple[int, ...], *, batches: int) -> Holed:
+    """Write ten records as one batch or as ten, and have some of them compacted away."""
+    world = await compacted(share)
+    names = keys(*range(SIZE))
+    await world.write(*([names] if batches == 1 else [[name] for name in names]))
+    await world.write(keys(*holes))
+    roll = await world.write(keys("roll"))
+    await world.until_gone(holes)
+    return Holed(world, holes, roll + 1)
+
+
+@pytest.mark.requirement("GAP-21", "GAP-22")
+async def test_batch_with_holes(share: Share, judge: Judge) -> None:
+    """GAP-21 GAP-22: Of a thinned-out batch all that is left comes, and nothing else."""
+    log = await _holed(share, _some(share), batches=1)
+    queue = log.world.queue
+    consumer = await queue.consumer()
+    catch = await consumer.drain(until=log.end - 1)
+
+    seen = offered(catch.answers)
+    judge.equal("GAP-21", set(), seen & set(log.holes), "removed offsets that came as records")
+    missing = [offset for offset in log.left if offset not in seen or offset not in catch.counts]
+    judge.equal("GAP-22", [], missing, "records of the thinned-out log that were not delivered")
+
+    # Offset 0 stays open: below the start offset an answer would prove nothing.
+    del catch.counts[0]
+    for ack in settle(catch, seen):
+        part = await consumer.ack(ack)
+        judge.equal("GAP-21", "NONE", result(part), f"result of {ack}")
+    judge.saw("GAP-21", acquired_holes=len(set(catch.offsets) & set(log.holes)))
+    await consumer.close()
+    again = await log.world.next_catch(await queue.consumer(join=False))
+    judge.equal("GAP-21", [0], again.offsets, "offsets that another member can acquire")
+
+
+@pytest.mark.requirement("GAP-23", "GAP-27")
+@pytest.mark.feature("lag")
+async def test_batches_gone_between_fetches(share: Share, judge: Judge) -> None:
+    """GAP-23 GAP-27: Behind batches that vanished between two fetches a live group goes on."""
+    world = await compacted(share)
+    await world.write(*([name] for name in keys(*range(SIZE))))
+    consumer = await world.queue.consumer()
+    # One batch of one record each: the first two are in flight when what follows them vanishes.
+    first = await consumer.acquire(1, max_records=1)
+    begin = share.rng.randint(max(first.offsets) + 1, 6)
+    holes = range(begin, share.rng.randint(begin + 1, SIZE))
+    await world.write(keys(*holes), keys("roll"))
+    await world.until_gone(holes)
+
+    extra = await world.write(keys("extra"))
+    rest = await consumer.drain(until=extra)
+    seen = offered([*first.answers, *rest.answers])
+    expected = [offset for offset in range(extra + 1) if offset not in holes]
+    judge.equal("GAP-23", expected, sorted(seen), "records delivered")
+
+    await consumer.acked(*settle(first, seen), *settle(rest, seen))
+    # The next state write is the one that tells of the start offset behind the hole.
+    await rewritten(consumer, await world.fresh())
+    judge.equal("GAP-27", 1, await world.queue.lag(1), "lag with one record left")
+    judge.saw("GAP-27", removed=len(holes))
+
+
+async def _vanish(world: Compacted, consumer: Consumer) -> range:
+    """Acquire and release a log's first batches, and have them compacted away."""
+    held = await consumer.acquire(SIZE)
+    await consumer.acked(*(release(offset) for offset in held.offsets))
+    await world.write(keys(*range(SIZE)), keys("roll"))
+    await world.until_gone(range(SIZE))
+    return range(SIZE)
+
+
+@pytest.mark.requirement("GAP-24")
+@pytest.mark.parametrize("batches", [1, SIZE], ids=["one-batch", "many"])
+async def test_released_records_gone(share: Share, judge: Judge, batches: int) -> None:
+    """GAP-24: Released records that compaction removed do not hold the start offset."""
+    world = await compacted(share)
+    names = keys(*range(SIZE))
+    await world.write(*([names] if batches == 1 else [[name] for name in names]))
+    consumer = await world.queue.consumer()
+    gone = await _vanish(world, consumer)
+
+    last = await world.write(keys("new"))
+    rest = await consumer.drain(until=last)
+    seen = offered(rest.answers)
+    judge.equal("GAP-24", set(), seen & set(gone), "removed records that came")
+    await consumer.acked(*settle(rest, seen))
+    await rewritten(consumer, await world.write(keys("another")))
+    judge.equal("GAP-24", last + 1, await world.queue.spso(last + 1), "start offset")
+    judge.saw("GAP-24", removed=len(gone))
+
+
+async def _idle(consumer: Consumer, fetches: int) -> None:
+    """Fetch a few times, to give the leader its chance to notice."""
+    for _ in range(fetches):
+        consumer.sound(await consumer.fetch(max_wait_ms=200))
+
+
+@pytest.mark.requirement("GAP-25")
+@pytest.mark.feature("lag")
+async def test_tail_gone(share: Share, judge: Judge) -> None:
+    """GAP-25: Vanished records stop counting though nothing new is produced."""
+    world = await compacted(share)
+    await world.write(keys(*range(SIZE)))
+    consumer = await world.queue.consumer()
+    await consumer.acquire(SIZE)
+    # Only now may the cleaner have work: before the fetch it would leave nothing in flight.
+    await world.write(keys(*range(SIZE)))
+    roll = await world.fresh()
+    await consumer.drain(until=roll)
+    await consumer.acked(accept(SIZE, roll))
+    await consumer.acked(release(0, SIZE - 1))
+    await world.until_gone(range(SIZE))
+    await _idle(consumer, fetches=5)
+
+    lag = await world.queue.lag(0, within=NOT_FOR)
+    judge.equal("GAP-25", 0, lag, "lag of a log whose records are all accepted")
+
+
+@pytest.mark.requirement("GAP-26")
+@pytest.mark.parametrize("finish", [accept, release], ids=["accept", "release"])
+async def test_held_records_gone(
+    share: Share, judge: Judge, finish: Callable[[int, int], Ack]
+) -> None:
+    """GAP-26: A held record that compaction removed can be acknowledged as if it were there."""
+    world = await compacted(share, lock_ms=60_000)
+    await world.write(keys("pin"), *([name] for name in keys(*range(1, SIZE))))
+    consumer = await world.queue.consumer()
+    await consumer.acquire(SIZE)
+    gone = range(1, SIZE)
+    await world.write(keys(*gone), keys("roll"))
+    await world.until_gone(gone)
+
+    part = await consumer.ack(finish(gone.start, gone.stop - 1))
+    judge.equal("GAP-26", "NONE", result(part), f"result of {finish}")
+    extra = await world.write(keys("extra"))
+    rest = await consumer.drain(until=extra)
+    again = set(gone) & offered(rest.answers)
+    judge.equal("GAP-26", set(), again, "removed records that came")
+    # The pin is still held: settled records did not take it along.
+    part = await consumer.ack(each(0, [1]))
+    judge.equal("GAP-26", "NONE", result(part), "accepting the record before them")

@@ -1,0 +1,77 @@
+"""A topic deleted and created again under the same name: another topic, as far as groups go."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fixtures.clients.cluster import attempts
+from fixtures.clients.member import accept, release
+from fixtures.wire.errors import error_name
+from suites.broker.share import Consumer, Queue, Share
+from suites.judge import Judge
+
+
+async def _recreated(queue: Queue) -> Queue:
+    """Delete a queue's topic and create another of its name; return the new queue."""
+    share = queue.share
+    await share.admin.delete_topics(queue.topic.name)
+    async for _ in attempts():
+        topic = await share.admin.create_topic(name=queue.topic.name)
+        if topic.id != queue.topic.id:
+            return replace(queue, topic=topic)
+    return queue
+
+
+async def _used(share: Share) -> tuple[Queue, Consumer]:
+    """Return a queue with records held, released and finished, so that there is state to forget."""
+    queue = await share.queue(records=10)
+    consumer = await queue.consumer()
+    await consumer.acquire(10)
+    await consumer.acked(accept(0, 2), release(3, 5), accept(8, 9))
+    return queue, consumer
+
+
+@pytest.mark.requirement("GAP-38")
+@pytest.mark.parametrize("fresh", [True, False], ids=["new-member", "same-member"])
+async def test_starts_afresh(share: Share, judge: Judge, fresh: bool) -> None:
+    """GAP-38: A topic created again under its name begins without any state of the old one."""
+    old, consumer = await _used(share)
+    queue = await _recreated(old)
+    count = share.rng.randint(3, 12)
+    await queue.produce(count)
+    if fresh:
+        await consumer.close()
+        await consumer.member.leave()
+        consumer = await queue.consumer()
+    else:
+        await consumer.member.join(queue.topic)
+        consumer = Consumer(consumer.member, consumer.session, (queue.topic, 0))
+        await consumer.reconnect()
+    catch = await consumer.acquire(count)
+    judge.equal("GAP-38", dict.fromkeys(range(count), 1), catch.counts, "delivery counts")
+
+
+@pytest.mark.requirement("GAP-39")
+async def test_old_topic_is_refused(share: Share, judge: Judge) -> None:
+    """GAP-39: The deleted topic's id is refused as unknown, to fetches and acknowledgements."""
+    old, consumer = await _used(share)
+    queue = await _recreated(old)
+    await queue.produce(10)
+    where = (old.topic, 0)
+    await consumer.reconnect()
+    seen = "NONE"
+    async for _ in attempts():
+        answer = await consumer.session.fetch(where, max_wait_ms=0)
+        part = answer.part(old.topic.id)
+        judge.equal("GAP-39", [], answer.offsets, "acquired from a topic that is gone")
+        seen = error_name(answer.error or (part.error if part else 0))
+        if seen != "NONE":
+            break
+    unknown = ["UNKNOWN_TOPIC_ID", "UNKNOWN_TOPIC_OR_PARTITION"]
+    judge.one_of("GAP-39", unknown, seen, "result of a fetch")
+    ack = await consumer.session.acknowledge({where: [accept(6, 7)]})
+    part = ack.part(old.topic.id)
+    seen = error_name(ack.error or (part.ack_error if part else 0))
+    judge.one_of("GAP-39", unknown, seen, "result of an acknowledgement")
