@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from fixtures.clients.cluster import Topic, attempts
-from fixtures.clients.member import Answer, Part, accept, release
+from fixtures.clients.member import Answer, Part, Where, accept, release
 from fixtures.wire.compression import Compression
 from fixtures.wire.errors import ErrorCode
 from fixtures.wire.records import Record, decode_batches, encode_batch
@@ -82,8 +82,7 @@ async def test_records_never_null(share: Share, judge: Judge) -> None:
     """ACQ-08: A partition without acquired records has zero bytes of records, not null."""
     queue = await share.queue(partitions=2, records=3, assignments=_one_broker(share, 2))
     consumer = await queue.consumer()
-    ghost = Topic(name="ghost", id=uuid.uuid4(), leaders=(0,))
-    named = [(queue.topic, 0), (queue.topic, 1), (ghost, 0)]
+    named = [(queue.topic, 0), (queue.topic, 1), (queue.topic, 5)]
 
     answers = [await consumer.session.fetch(*named, max_wait_ms=0)]
     answers += [await consumer.session.fetch(max_wait_ms=100) for _ in range(3)]
@@ -165,30 +164,42 @@ def _sent(catch: Catch) -> set[int]:
     return {record.offset for batch in batches for record in batch.records}
 
 
-@pytest.mark.requirement("ACQ-12", "ACQ-13")
-@pytest.mark.fast
-async def test_unknown_partitions_fail_alone(share: Share, judge: Judge) -> None:
-    """ACQ-12 ACQ-13: Unknown topic ids and partitions are refused without hurting others."""
+async def _beside(share: Share, judge: Judge, rule: str, unknown: Where, error: int) -> None:
+    """Judge a fetch that names a good partition and an unknown one."""
     queue = await share.queue(records=5)
     consumer = await queue.consumer()
-    ghost = Topic(name="ghost", id=uuid.uuid4(), leaders=(0,))
-    beyond = (queue.topic, 7)
+    other = unknown if unknown[0].id != _SELF.id else (queue.topic, unknown[1])
 
-    answers = [await consumer.session.fetch(consumer.where, (ghost, 0), beyond)]
+    answers = [await consumer.session.fetch(consumer.where, other)]
+    judge.equal(rule, 0, answers[0].error, "top-level error")
+    part = answers[0].part(other[0].id, other[1])
+    judge.equal(rule, error, part and part.error, "error of the unknown partition")
     async for _ in attempts():
         if any(answer.offsets for answer in answers):
             break
         answers.append(await consumer.session.fetch())
-
     served = [offset for answer in answers for offset in answer.offsets]
-    for rule, topic_id, index, error in (
-        ("ACQ-12", ghost.id, 0, ErrorCode.UNKNOWN_TOPIC_ID),
-        ("ACQ-13", queue.topic.id, 7, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-    ):
-        part = answers[0].part(topic_id, index)
-        judge.equal(rule, 0, answers[0].error, "top-level error")
-        judge.equal(rule, error, part and part.error, "error of the unknown partition")
-        judge.equal(rule, [0, 1, 2, 3, 4], served, "offsets of the partition that exists")
+    judge.equal(rule, [0, 1, 2, 3, 4], served, "offsets of the partition that exists")
+
+
+_SELF = Topic(name="the queue's own", id=uuid.UUID(int=1), leaders=())
+"""Stands for the topic that the check makes for itself."""
+
+
+@pytest.mark.requirement("ACQ-12")
+@pytest.mark.fast
+async def test_unknown_topic_fails_alone(share: Share, judge: Judge) -> None:
+    """ACQ-12: An unknown topic id is refused for itself and hurts no other partition."""
+    ghost = Topic(name="ghost", id=uuid.UUID(bytes=share.rng.randbytes(16)), leaders=())
+    await _beside(share, judge, "ACQ-12", (ghost, 0), ErrorCode.UNKNOWN_TOPIC_ID)
+
+
+@pytest.mark.requirement("ACQ-13")
+@pytest.mark.fast
+async def test_unknown_partition_fails_alone(share: Share, judge: Judge) -> None:
+    """ACQ-13: A partition that the topic does not have is refused and hurts no other one."""
+    index = share.rng.randint(1, 999)
+    await _beside(share, judge, "ACQ-13", (_SELF, index), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
 def _gone(answer: Answer, doomed: Queue) -> bool:
@@ -210,7 +221,7 @@ async def test_deleted_topic_fails_alone(share: Share, judge: Judge) -> None:
         group=doomed.group,
     )
     consumer = await doomed.consumer()
-    await consumer.member.join(doomed.topic, other.topic)
+    await consumer.member.subscribe(doomed.topic, other.topic)
     await consumer.session.fetch(consumer.where, (other.topic, 0))
 
     await share.admin.delete_topics(doomed.topic.name)

@@ -133,7 +133,7 @@ async def test_added_partition_begins_at_zero(share: Share, judge: Judge) -> Non
 
     grown = await share.admin.create_partitions(queue.topic, 2)
     await share.admin.produce(grown, 5, 1)
-    await consumer.member.join(grown)
+    await consumer.member.subscribe(grown)
     session = await consumer.member.session(grown.leaders[1])
     seen: set[int] = set()
     named = [(grown, 1)]

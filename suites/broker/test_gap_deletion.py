@@ -1,0 +1,147 @@
+"""Records that leave the log at its start: DeleteRecords and retention, under a group at work."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from fixtures.clients.admin import EARLIEST, TOPIC_RESOURCE
+from fixtures.clients.cluster import Topic, attempts
+from fixtures.clients.member import Ack, accept, reject, release
+from fixtures.wire.records import Record, encode_batch
+from spec.verdict import Undecided
+from suites.broker.acking import next_catch, result, spread
+from suites.broker.holes import offered, rewritten
+from suites.broker.share import Queue, Share
+from suites.judge import Judge
+
+Deleting = Callable[[Queue, int], Awaitable[None]]
+"""Makes the records below an offset leave the log."""
+
+EXPIRED_WITHIN = 30.0
+"""Seconds; a broker with default settings looks for old segments every five minutes only."""
+
+
+async def _by_request(queue: Queue, before: int) -> None:
+    await queue.share.admin.delete_records(queue.topic, before)
+
+
+async def _by_retention(queue: Queue, before: int) -> None:
+    """Let the records below an offset grow too old, of a log that :func:`_dated` wrote."""
+    age = (10 - before) * 3600 + 1800
+    value = str(age * 1000)
+    await _set_topic(queue.share, queue.topic, "retention.ms", value)
+    async for _ in attempts(EXPIRED_WITHIN):
+        if await queue.share.admin.log_offset(queue.topic, EARLIEST) == before:
+            return
+    raise Undecided(f"the broker did not delete old segments within {EXPIRED_WITHIN:g} s")
+
+
+async def _set_topic(share: Share, topic: Topic, name: str, value: str) -> None:
+    change = [{"name": name, "config_operation": 0, "value": value}]
+    resource = {"resource_type": TOPIC_RESOURCE, "resource_name": topic.name, "configs": change}
+    answer = await (await share.cluster.any()).call("IncrementalAlterConfigs", resources=[resource])
+    if answer.responses[0].error_code:
+        raise Undecided(f"{name} cannot be set: {answer.responses[0].error_message}")
+
+
+async def _dated(share: Share) -> Queue:
+    """Return a queue of ten records, hours apart and each in a segment of its own.
+
+    Segments roll by the records' timestamps; record n is 10 - n hours old.
+    """
+    queue = await share.queue(topic_config={"segment.ms": "1000", "retention.ms": "-1"})
+    now = int(time.time() * 1000)
+    for hours in range(10, 0, -1):
+        record = Record(timestamp=now - hours * 3_600_000, value=b"%d hours old" % hours)
+        await share.admin.append(queue.topic, encode_batch([record]))
+    return queue
+
+
+@pytest.mark.requirement("GAP-28")
+@pytest.mark.parametrize("delete", [_by_request, _by_retention], ids=["request", "retention"])
+@pytest.mark.parametrize("held", [True, False], ids=["in-flight", "not-yet-fetched"])
+async def test_goes_on_at_what_is_left(
+    share: Share, judge: Judge, delete: Deleting, held: bool
+) -> None:
+    """GAP-28: Behind deleted records, fetched or not, a group goes on at the first one left."""
+    queue = await _dated(share)
+    consumer = await queue.consumer()
+    first = await consumer.acquire(10 if held else 1, max_records=500 if held else 1)
+    before = share.rng.randint(3, 8)
+    await delete(queue, before)
+    await consumer.ack(*(release(offset) for offset in first.offsets if offset >= before))
+
+    last = await queue.produce(1)
+    rest = await consumer.drain(until=last)
+    expected = list(range(before, last + 1))
+    judge.equal("GAP-28", expected, rest.offsets, "acquired after the deletion")
+    judge.equal("GAP-28", set(expected), offered(rest.answers), "records delivered after it")
+
+
+@pytest.mark.requirement("GAP-29")
+@pytest.mark.parametrize("finish", [accept, release, reject], ids=["accept", "release", "reject"])
+@pytest.mark.parametrize("all_gone", [True, False], ids=["all", "some"])
+async def test_late_acknowledgement(
+    share: Share, judge: Judge, finish: Callable[[int, int], Ack], all_gone: bool
+) -> None:
+    """GAP-29: Acknowledging deleted records is no server error and harms no other partition."""
+    world = await spread(share, partitions=2, records=10)
+    await share.admin.delete_records(world.queue.topic, 10 if all_gone else share.rng.randint(2, 9))
+    first, second = await world.acknowledge([finish(0, 9)], [accept(1, 9)])
+
+    judge.one_of("GAP-29", ["NONE", "INVALID_RECORD_STATE"], first, "result for deleted records")
+    judge.equal("GAP-29", "NONE", second, "result for the other partition")
+    # The pin of the other partition is still held, so that its answers were about its records.
+    again = (await world.session.acknowledge({world.where[1]: [accept(1)]})).parts
+    judge.equal("GAP-29", "INVALID_RECORD_STATE", result(again[0]), "accepting one more time")
+
+
+@pytest.mark.requirement("GAP-30")
+@pytest.mark.fast
+async def test_cut_through_a_held_batch(share: Share, judge: Judge) -> None:
+    """GAP-30: What is left of a held batch stays with its holder, who can settle it."""
+    queue = await share.queue(records=10, lock_ms=60_000)
+    holder = await queue.consumer()
+    await holder.acquire(10)
+    cut = share.rng.randint(1, 7)
+    await share.admin.delete_records(queue.topic, cut)
+
+    stranger = await queue.consumer(join=False)
+    stolen = await next_catch(queue, stranger)
+    judge.equal("GAP-30", [], stolen.offsets, "held records that another member acquired")
+    # The first record left stays open: below the start offset an answer would prove nothing.
+    part = await holder.ack(accept(cut + 1, 9))
+    judge.equal("GAP-30", "NONE", result(part), "accepting what is left")
+    part = await holder.ack(accept(9))
+    judge.equal("GAP-30", "INVALID_RECORD_STATE", result(part), "accepting one more time")
+    part = await holder.ack(release(cut))
+    judge.equal("GAP-30", "NONE", result(part), "releasing the first record left")
+    back = await next_catch(queue, stranger)
+    judge.equal("GAP-30", {cut: 2}, back.counts, "delivery counts of what came back")
+
+
+@pytest.mark.requirement("GAP-31")
+@pytest.mark.fast
+async def test_all_deleted(share: Share, judge: Judge) -> None:
+    """GAP-31: With all records deleted, whatever their state, the next one is delivered."""
+    queue = await share.queue(records=12, batches=share.rng.choice([1, 3, 12]))
+    consumer = await queue.consumer()
+    await consumer.acquire(12)
+    # Held 0 to 2, finished 3 to 5, available 6 to 8, finished 9 to 11, and never fetched 12, 13.
+    await consumer.acked(accept(3, 5), release(6, 8), reject(9, 11))
+    await queue.produce(2)
+    await share.admin.delete_records(queue.topic, 14)
+
+    stranger = await queue.consumer(join=False)
+    news = await queue.produce(share.rng.randint(1, 3))
+    last = await queue.produce(1)
+    catch = await stranger.drain(until=last)
+    expected = list(range(news, last + 1))
+    judge.equal("GAP-31", expected, catch.offsets, "acquired after everything was deleted")
+    judge.equal("GAP-31", set(expected), offered(catch.answers), "records delivered after it")
+    await stranger.acked(accept(news, last))
+    await rewritten(stranger, await queue.produce(1))
+    judge.equal("GAP-31", last + 1, await queue.spso(last + 1), "start offset afterwards")
