@@ -1,0 +1,212 @@
+"""Histories for the judge: what was done, when, and what came of it, in any order.
+
+:func:`judge` feeds them to a :class:`~spec.model.partition.SharePartition` as an
+observer lives them: every request once when it was sent and once when it was answered.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+from spec.model.durable import StateBatch
+from spec.model.judgement import FINE, Judgement, Span
+from spec.model.operations import Acknowledge, Batch, Fetch, Mode, Operation, Range
+from spec.model.partition import SharePartition
+from spec.model.settings import Settings
+
+Ender = Callable[[Operation], Judgement]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """Something that happened between ``sent`` and ``received``, in milliseconds."""
+
+    sent: float
+    received: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Produced(Step):
+    """A record batch was produced."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched(Step):
+    """A fetch; ``ranges`` None: no answer came."""
+
+    member: str
+    ranges: tuple[Range, ...] | None
+    mode: Mode = Mode.BATCH_OPTIMIZED
+    max_records: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acknowledged(Step):
+    """Acknowledgements; ``error`` None: no answer came."""
+
+    member: str
+    batches: tuple[Batch, ...]
+    error: int | None = 0
+    renew: bool = False
+    version: int = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closed(Step):
+    """A share session ended."""
+
+    member: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reloaded(Step):
+    """The share-partition was loaded anew."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogStarted(Step):
+    """The log's start moved."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configured(Step):
+    """The group's configuration changed."""
+
+    settings: Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartSeen(Step):
+    """A start offset was shown."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateSeen(Step):
+    """The durable state was read."""
+
+    start: int
+    batches: tuple[StateBatch, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter(Step):
+    """A dead letter was found."""
+
+    offset: int
+    count: int
+
+
+def judge(partition: SharePartition, steps: Iterable[Step]) -> Iterator[tuple[Step, Judgement]]:
+    """Yield every step with its judgement, in the order in which the steps ended.
+
+    A step without an answer is judged as it ends, and never refused.
+    """
+    pending: list[tuple[float, int, Step, Operation | None]] = []
+    for number, one in enumerate(sorted(steps, key=lambda one: (one.sent, one.received))):
+        while pending and pending[0][0] < one.sent:
+            yield _ended(partition, heappop(pending))
+        operation = _begin(partition, one)
+        heappush(pending, (one.received, number, one, operation))
+    while pending:
+        yield _ended(partition, heappop(pending))
+
+
+def refusals(partition: SharePartition, steps: Iterable[Step]) -> list[str]:
+    """Return every refusal of a history as text."""
+    return [str(found) for _one, verdict in judge(partition, steps) for found in verdict.refusals]
+
+
+def _begin(partition: SharePartition, one: Step) -> Operation | None:
+    match one:
+        case Produced():
+            partition.produced(one.first, one.last)
+        case Configured():
+            partition.configured(Span(one.sent, one.received), one.settings)
+        case _:
+            return _asked(partition, one)
+    return None
+
+
+def _asked(partition: SharePartition, one: Step) -> Operation | None:
+    match one:
+        case Fetched():
+            fetch = Fetch(member=one.member, mode=one.mode, max_records=one.max_records)
+            return partition.begin_fetch(one.sent, fetch)
+        case Acknowledged():
+            ack = Acknowledge(
+                member=one.member, batches=one.batches, renew=one.renew, version=one.version
+            )
+            return partition.begin_acknowledge(one.sent, ack)
+        case Closed():
+            return partition.begin_close(one.sent, one.member)
+        case _:
+            return _looked_for(partition, one)
+
+
+def _looked_for(partition: SharePartition, one: Step) -> Operation | None:
+    match one:
+        case Reloaded():
+            return partition.begin_reload(one.sent)
+        case LogStarted():
+            return partition.begin_log_start(one.sent, one.offset)
+        case StartSeen() | StateSeen():
+            return partition.begin_look(one.sent)
+        case _:
+            return None
+
+
+def _ended(
+    partition: SharePartition, entry: tuple[float, int, Step, Operation | None]
+) -> tuple[Step, Judgement]:
+    _when, _number, one, operation = entry
+    if operation is None:
+        return one, _seen(partition, one)
+    return one, _answered(partition, one, operation)
+
+
+def _answered(partition: SharePartition, one: Step, operation: Operation) -> Judgement:
+    match one:
+        case Fetched(ranges=None) | Acknowledged(error=None):
+            return partition.lost(operation, one.received)
+        case Fetched():
+            return partition.fetched(operation, one.received, one.ranges or ())
+        case Acknowledged():
+            return partition.answered(operation, one.received, one.error or 0)
+        case _:
+            return _came_about(partition, one, operation)
+
+
+def _came_about(partition: SharePartition, one: Step, operation: Operation) -> Judgement:
+    match one:
+        case Closed():
+            return partition.closed(operation, one.received)
+        case Reloaded():
+            return partition.reload_done(operation, one.received)
+        case LogStarted():
+            return partition.log_started(operation, one.received)
+        case StartSeen():
+            return partition.start_shown(operation, one.received, one.offset)
+        case StateSeen():
+            return partition.state_shown(operation, one.received, one.start, one.batches)
+        case _:
+            return FINE
+
+
+def _seen(partition: SharePartition, one: Step) -> Judgement:
+    if isinstance(one, DeadLetter):
+        return partition.dead_lettered(Span(one.sent, one.received), one.offset, one.count)
+    return FINE
+
+
+FOREVER = math.inf
+"""``received`` of a step that never ended."""

@@ -1,0 +1,351 @@
+"""A judge of one share-partition: tell it what was asked and what came back, in time order.
+
+The judge does not predict. A broker is free in which available records it hands out, how it cuts
+ranges, and when within a request's time it acts; the judge keeps every state that the observations
+allow and refuses an observation only if no interleaving explains it.
+
+Time
+    Milliseconds on one monotonic clock. A request acts at one moment between being sent and being
+    answered. Tell the judge of a request when it is sent (``begin_…``) and again when it is
+    answered (the method that takes the operation), each in the order of its time, so that requests
+    may overlap. An observer that does one thing at a time uses the short forms, which do both.
+
+No answer
+    An operation that got no answer, or one after which the broker may have acted all the same, is
+    told as lost. Its effects stay possible until evidence decides, or until ``linger_ms`` is over.
+
+After a refusal
+    The judge believes what it saw and goes on, so that one defect is reported once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from spec.model import evidence
+from spec.model.acknowledging import judge_accepted, judge_refused, take_refusal
+from spec.model.acquiring import judge_acquired
+from spec.model.cells import Cell, Cells, aged, deleted
+from spec.model.durable import StateBatch
+from spec.model.judgement import FINE, Judgement, Moment, Refusal, span
+from spec.model.log import Log
+from spec.model.operations import (
+    CERTAIN_REFUSALS,
+    Acknowledge,
+    Batch,
+    Error,
+    Fetch,
+    Kind,
+    Mode,
+    Operation,
+    Range,
+    malformed,
+    pieces_of,
+)
+from spec.model.possible import Possible, untagged
+from spec.model.release import V4_4, Release
+from spec.model.runs import END
+from spec.model.settings import Knobs, Settings, Slack
+
+
+class SharePartition:
+    """What one share-partition may be, judged by everything that was seen of it."""
+
+    def __init__(
+        self,
+        start: int = 0,
+        *,
+        settings: Settings | None = None,
+        release: Release = V4_4,
+        slack: Slack | None = None,
+    ) -> None:
+        knobs = Knobs(settings or Settings())
+        self._possible = Possible(start, release, knobs, slack or Slack())
+        self._log = Log()
+        self._start_seen = start
+        self._start_seen_at = float("-inf")
+
+    # ------------------------------------------------------------------ the surroundings
+
+    def produced(self, first: int, last: int) -> None:
+        """Tell of a record batch before it is sent; told of one, the judge must be told of all."""
+        self._log.append(first, last)
+
+    def configured(self, moment: Moment, settings: Settings) -> None:
+        """Tell of a change of the group's configuration that is everywhere by its end."""
+        when = span(moment)
+        self._possible.knobs.change(when.sent, when.received, settings)
+
+    # ------------------------------------------------------------------ acquiring
+
+    def begin_fetch(self, sent: float, fetch: Fetch) -> Operation:
+        """Tell of a fetch that was sent."""
+        return self._possible.begin(Kind.FETCH, sent, member=fetch.member, fetch=fetch)
+
+    def fetched(
+        self, operation: Operation, received: float, ranges: Iterable[tuple[int, int, int]]
+    ) -> Judgement:
+        """Judge the acquired ranges ``(first, last, delivery count)`` of a fetch's answer."""
+        operation.received = received
+        fetch = operation.fetch
+        if fetch is None:
+            raise ValueError("this operation is no fetch")
+        taken = [Range(*one) for one in ranges]
+        refusals = judge_acquired(self._possible, operation, fetch, taken, self._log)
+        self._possible.finish(operation)
+        return self._judged(operation, refusals)
+
+    def acquired(
+        self,
+        moment: Moment,
+        member: str,
+        ranges: Iterable[tuple[int, int, int]],
+        mode: Mode = Mode.BATCH_OPTIMIZED,
+        max_records: int | None = None,
+    ) -> Judgement:
+        """Judge a whole fetch at once; see :meth:`begin_fetch` for requests that overlap."""
+        when = span(moment)
+        fetch = Fetch(member=member, mode=mode, max_records=max_records)
+        return self.fetched(self.begin_fetch(when.sent, fetch), when.received, ranges)
+
+    # ------------------------------------------------------------------ acknowledging
+
+    def begin_acknowledge(self, sent: float, ack: Acknowledge) -> Operation:
+        """Tell of acknowledgements that were sent, with a fetch or without."""
+        pieces = () if malformed(ack, self._possible.release) else pieces_of(ack.batches)
+        return self._possible.begin(Kind.ACK, sent, member=ack.member, ack=ack, pieces=pieces)
+
+    def answered(self, operation: Operation, received: float, error: int) -> Judgement:
+        """Judge the answer to acknowledgements: the partition's error code.
+
+        Errors that leave open whether something was applied are taken as :meth:`lost`.
+        """
+        ack = operation.ack
+        if ack is None:
+            raise ValueError("this operation is no acknowledgement")
+        operation.received = received
+        if error == Error.NONE:
+            refusals = judge_accepted(self._possible, operation, ack)
+            self._possible.finish(operation)
+            self._possible.forget_tag(operation, keep=True)
+            self._possible.advance()
+        elif error in CERTAIN_REFUSALS:
+            refusals = self._refused(operation, ack, Error(error))
+        else:
+            return self.lost(operation, received)
+        return self._judged(operation, refusals)
+
+    def _refused(self, operation: Operation, ack: Acknowledge, error: Error) -> list[Refusal]:
+        refusals: list[Refusal] = []
+        if error in {Error.INVALID_RECORD_STATE, Error.INVALID_REQUEST}:
+            seen = self._start_seen if self._start_seen_at < operation.sent else 0
+            refusals = judge_refused(self._possible, operation, ack, error, seen)
+        self._possible.finish(operation)
+        if refusals or error is not Error.INVALID_RECORD_STATE:
+            self._possible.forget_tag(operation, keep=False)
+        else:
+            take_refusal(self._possible, operation)
+        return refusals
+
+    def acknowledged(
+        self,
+        moment: Moment,
+        member: str,
+        batches: Sequence[tuple[int, int, Sequence[int]]],
+        error: int | None = Error.NONE,
+        *,
+        renew: bool = False,
+        version: int = 2,
+    ) -> Judgement:
+        """Judge a whole acknowledgement at once; ``error`` None: no answer came."""
+        when = span(moment)
+        cut = tuple(Batch(first, last, tuple(types)) for first, last, types in batches)
+        ack = Acknowledge(member=member, batches=cut, renew=renew, version=version)
+        operation = self.begin_acknowledge(when.sent, ack)
+        if error is None:
+            return self.lost(operation, when.received)
+        return self.answered(operation, when.received, error)
+
+    def lost(self, operation: Operation, received: float) -> Judgement:
+        """Tell that an operation's outcome is not known; ``received``: when that was clear."""
+        del received
+        operation.answered = True
+        return FINE
+
+    # ------------------------------------------------------------------ what frees records
+
+    def expired(self, moment: Moment, member: str, first: int, last: int) -> Judgement:
+        """Judge a sign, such as a broker's own log, that a member's locks have ended."""
+        operation = self._look_at(moment)
+        return self._looked(
+            operation, evidence.expired(self._possible, operation, member, first, last)
+        )
+
+    def begin_close(self, sent: float, member: str) -> Operation:
+        """Tell that a member's share session is ending: it closed it, or the connection dropped."""
+        return self._possible.begin(Kind.CLOSE, sent, member=member)
+
+    def closed(self, operation: Operation, received: float) -> Judgement:
+        """Tell that the session has ended for certain, and all that the member held with it."""
+        operation.received = received
+        self._possible.finish(operation)
+        self._sweep(operation)
+        return self._judged(operation, [])
+
+    def released_session(self, moment: Moment, member: str) -> Judgement:
+        """Tell of the end of a share session that was answered."""
+        when = span(moment)
+        return self.closed(self.begin_close(when.sent, member), when.received)
+
+    def begin_reload(self, sent: float) -> Operation:
+        """Tell that the share-partition may be reloaded from now on: its leader may be moving."""
+        return self._possible.begin(Kind.RELOAD, sent)
+
+    def reload_done(self, operation: Operation, received: float) -> Judgement:
+        """Tell that the share-partition has been reloaded for certain."""
+        operation.received = received
+        self._possible.finish(operation)
+        highest = self._possible.highest_start(operation.sent, received)
+        self._possible.peak = (received, highest)
+        self._sweep(operation)
+        self._possible.cached = self._possible.runs.first - 1
+        self._possible.reloads += 1
+        return self._judged(operation, [])
+
+    def reloaded(self, moment: Moment) -> Judgement:
+        """Tell of a reload: the leader changed, or was fenced and loaded the state anew."""
+        when = span(moment)
+        return self.reload_done(self.begin_reload(when.sent), when.received)
+
+    # ------------------------------------------------------------------ offsets
+
+    def begin_log_start(self, sent: float, offset: int) -> Operation:
+        """Tell that records below ``offset`` are being deleted from the log."""
+        return self._possible.begin(Kind.LOG_START, sent, offset=offset)
+
+    def log_started(self, operation: Operation, received: float) -> Judgement:
+        """Tell that the log now starts at the operation's offset."""
+        operation.received = received
+        self._possible.finish(operation)
+
+        def delete(_first: int, _last: int, cells: Cells) -> Cells:
+            return tuple(dict.fromkeys(deleted(cell) for cell in cells))
+
+        self._range(operation, self._possible.runs.first, operation.offset - 1, delete)
+        self._possible.highest = max(self._possible.highest, operation.offset - 1)
+        return self._looked(operation, [])
+
+    def log_start_moved(self, moment: Moment, offset: int) -> Judgement:
+        """Tell that the log's start has moved to ``offset``: DeleteRecords, or retention."""
+        when = span(moment)
+        return self.log_started(self.begin_log_start(when.sent, offset), when.received)
+
+    def begin_look(self, sent: float) -> Operation:
+        """Tell that somebody begins to read the start offset or the durable state."""
+        possible = self._possible
+        start = possible.highest_start(sent, sent)
+        return possible.begin(Kind.LOOK, sent, start=start, runs=possible.runs.copy())
+
+    def start_shown(self, operation: Operation, received: float, offset: int) -> Judgement:
+        """Judge the start offset that a look at the admin view or a state record showed."""
+        operation.received = received
+        before = self._start_seen if self._start_seen_at < operation.sent else 0
+        refusals = evidence.start_seen(self._possible, operation, offset, before)
+        if offset >= self._start_seen:
+            self._start_seen, self._start_seen_at = offset, received
+        return self._looked(operation, refusals)
+
+    def spso_seen(self, moment: Moment, offset: int) -> Judgement:
+        """Judge a start offset at once; see :meth:`begin_look` for looks that overlap requests."""
+        when = span(moment)
+        return self.start_shown(self.begin_look(when.sent), when.received, offset)
+
+    def state_shown(
+        self, operation: Operation, received: float, start: int, batches: Sequence[StateBatch]
+    ) -> Judgement:
+        """Judge the durable state that a look at ``__share_group_state`` showed."""
+        operation.received = received
+        refusals = evidence.persisted(self._possible, operation, start, batches)
+        return self._looked(operation, refusals)
+
+    def persisted(self, moment: Moment, start: int, batches: Sequence[StateBatch]) -> Judgement:
+        """Judge durable state at once; see :meth:`begin_look` for looks that overlap requests."""
+        when = span(moment)
+        return self.state_shown(self.begin_look(when.sent), when.received, start, batches)
+
+    def dead_lettered(self, moment: Moment, offset: int, count: int | None = None) -> Judgement:
+        """Judge a dead letter of an offset, with the delivery count that its header tells."""
+        operation = self._look_at(moment)
+        refusals = evidence.dead_lettered(self._possible, operation, offset, count)
+        return self._looked(operation, refusals)
+
+    def altered(self, moment: Moment, offset: int) -> Judgement:
+        """Tell that an administrator set the start offset: all state is discarded (OFF-34)."""
+        when = span(moment)
+        for operation in list(self._possible.open.values()):
+            self._possible.finish(operation)
+        self._possible.restart(offset)
+        self._start_seen, self._start_seen_at = offset, when.received
+        return FINE
+
+    # ------------------------------------------------------------------ questions
+
+    @property
+    def start(self) -> int:
+        """The lowest offset that is not finished for certain."""
+        return self._possible.runs.first
+
+    @property
+    def end(self) -> int:
+        """One past the highest offset that was ever acquired."""
+        return self._possible.highest + 1
+
+    def cells(self, now: float, offset: int) -> Cells:
+        """Return what an offset may be at a moment; nothing if it is finished for certain."""
+        if offset < self._possible.runs.first:
+            return ()
+        possible = self._possible
+        force = possible.knobs.over(now, now)
+        return aged(possible.runs[offset], now, now, possible.slack, force)
+
+    def overdue(self, now: float) -> list[tuple[int, int]]:
+        """Return ranges whose records must be available by now, as their locks have ended."""
+        return evidence.overdue(self._possible, now)
+
+    # ------------------------------------------------------------------ inside
+
+    def _sweep(self, operation: Operation) -> None:
+        """Let a reload or the end of a session pass every cell that it has not passed yet."""
+        possible = self._possible
+        force = possible.knobs.over(operation.sent, operation.received)
+
+        def sweep(_first: int, _last: int, cells: Cells) -> Cells:
+            after: list[Cell] = []
+            for cell in cells:
+                if operation.id in cell.ops or not operation.coupled:
+                    after.append(cell)
+                if operation.id not in cell.ops:
+                    after.extend(operation.sweep(cell, possible.release, force))
+            return untagged(after, operation.id)
+
+        self._range(operation, possible.runs.first, END - 1, sweep)
+
+    def _range(self, operation: Operation, first: int, last: int, change: evidence.Change) -> None:
+        if first <= last:
+            sent, received = operation.sent, operation.received
+            self._possible.spread(first, last, sent, received, but=operation.id)
+            self._possible.change(first, last, sent, received, change)
+
+    def _look_at(self, moment: Moment) -> Operation:
+        when = span(moment)
+        return Operation(id=0, kind=Kind.LOOK, sent=when.sent, received=when.received)
+
+    def _looked(self, operation: Operation, refusals: list[Refusal]) -> Judgement:
+        judgement = self._judged(operation, refusals)
+        self._possible.advance()
+        return judgement
+
+    def _judged(self, operation: Operation, refusals: list[Refusal]) -> Judgement:
+        if self._possible.open:
+            refusals.extend(self._possible.conclude(operation.sent, operation.received))
+        return Judgement(tuple(refusals)) if refusals else FINE

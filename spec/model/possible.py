@@ -1,0 +1,368 @@
+"""All that one share-partition may be, given what was seen: runs of cells, and what is under way.
+
+This is the judge's memory. It knows how possibilities spread and die, and nothing of rules: what an
+observation must be is said in :mod:`spec.model.acquiring` and its neighbours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+from spec.model.cells import (
+    FRESH,
+    NONE,
+    TOO_MANY,
+    Cell,
+    Cells,
+    aged,
+    apply,
+    may_end,
+    must_have_ended,
+    widened,
+)
+from spec.model.judgement import Refusal
+from spec.model.operations import Kind, Operation, Piece
+from spec.model.release import Release
+from spec.model.runs import END, Runs
+from spec.model.settings import Force, Knobs, Slack
+from spec.model.table import OVER, TERMINAL, Event, State
+
+Change = Callable[[int, int, Cells], Cells]
+
+
+class Possible:
+    """The possible states of every offset, and the operations that may still act."""
+
+    __slots__ = (
+        "_hint",
+        "_past",
+        "_ripe",
+        "_serial",
+        "cached",
+        "highest",
+        "knobs",
+        "open",
+        "peak",
+        "release",
+        "reloads",
+        "runs",
+        "slack",
+    )
+
+    def __init__(self, start: int, release: Release, knobs: Knobs, slack: Slack) -> None:
+        self.release = release
+        self.knobs = knobs
+        self.slack = slack
+        self.runs: Runs[Cells] = Runs(start, (FRESH,))
+        self.open: dict[int, Operation] = {}
+        self.highest = start - 1
+        self.cached = start - 1
+        self._past: Runs[str] = Runs(-END, "OFF-30")
+        self._ripe: deque[tuple[int, int]] = deque()
+        self._serial = 0
+        self.peak = (-math.inf, start)
+        self.reloads = 0
+        self._hint = start
+
+    # ------------------------------------------------------------------ operations
+
+    def begin(self, kind: Kind, sent: float, **about: object) -> Operation:
+        """Take in that something was asked for: from now on it may take effect."""
+        if self.slack.linger_ms < math.inf:
+            self._retire(sent - self.slack.linger_ms)
+        self._serial += 1
+        operation = Operation(
+            id=self._serial,
+            kind=kind,
+            sent=sent,
+            cached=self.cached,
+            reloads=self.reloads,
+            **about,  # type: ignore[arg-type]
+        )
+        if kind is not Kind.LOOK:
+            self.open[operation.id] = operation
+        return operation
+
+    def cached_since(self, operation: Operation) -> int:
+        """Return the highest offset that the leader has known of ever since an operation began."""
+        if operation.reloads != self.reloads:
+            return -1
+        return min(operation.cached, self.cached)
+
+    def finish(self, operation: Operation) -> None:
+        """Take in that an operation has done what it could."""
+        self.open.pop(operation.id, None)
+
+    def _retire(self, before: float) -> None:
+        for operation in [one for one in self.open.values() if one.sent < before]:
+            if operation.answered:
+                self.spread(self.runs.first, END - 1, operation.sent, operation.received)
+                self.finish(operation)
+
+    def others(self, mine: int, first: int, last: int) -> list[Operation]:
+        """Return the other open operations that can touch a range."""
+        return [
+            one
+            for one in self.open.values()
+            if one.id != mine and one.first <= last and one.last >= first
+        ]
+
+    # ------------------------------------------------------------------ possibilities
+
+    def spread(self, first: int, last: int, sent: float, received: float, *, but: int = 0) -> None:
+        """Let every other open operation act, or not, on a range, at any moment up to now."""
+        if len(self.open) <= (but in self.open):
+            return
+        others = self.others(but, first, last)
+        if not others:
+            return
+        force = self.knobs.over(sent, received)
+        for begin, end, acting in _sections(others, first, last):
+
+            def closed(_first: int, _last: int, cells: Cells, acting: list[_Act] = acting) -> Cells:
+                return self._closure(cells, acting, sent, received, force)
+
+            self.runs.apply(begin, end, closed)
+        for operation in others:
+            operation.spread = True
+
+    def _closure(
+        self, cells: Cells, acting: list[_Act], sent: float, received: float, force: Force
+    ) -> Cells:
+        found = dict.fromkeys(cells)
+        queue = list(cells)
+        while queue:
+            cell = queue.pop()
+            for after in self._successors(cell, acting, received, force):
+                if after not in found:
+                    found[after] = None
+                    queue.append(after)
+            if len(found) > TOO_MANY:
+                return self._widened(found)
+        return tuple(
+            cell
+            for cell in found
+            if cell.state is not State.ACQUIRED or not must_have_ended(cell, sent, self.slack)
+        )
+
+    def _widened(self, cells: dict[Cell, None]) -> Cells:
+        fewer = widened(cells)
+        for tag in set().union(*(cell.ops for cell in cells)):
+            if tag in self.open:
+                self.open[tag].coupled = False
+        return fewer
+
+    def _successors(
+        self, cell: Cell, acting: list[_Act], received: float, force: Force
+    ) -> Iterator[Cell]:
+        if cell.state is State.ACQUIRED and may_end(cell, received, self.slack):
+            begin = cell.lo - self.slack.early_ms
+            yield from apply(cell, Event.EXPIRE, begin, cell.hi + self.slack.late_ms, force)
+        for operation, event in acting:
+            yield from operation.effects(cell, event, self.release, force)
+
+    def change(self, first: int, last: int, sent: float, received: float, how: Change) -> None:
+        """Replace the possibilities of a range, locks having ended as they may and must."""
+        force = self.knobs.over(sent, received)
+        slack = self.slack
+
+        def changed(begin: int, end: int, cells: Cells) -> Cells:
+            return how(begin, end, aged(cells, sent, received, slack, force))
+
+        self.runs.apply(first, last, changed)
+        self._hint = min(self._hint, first)
+
+    def forget_tag(self, operation: Operation, keep: bool) -> list[tuple[int, int]]:
+        """Resolve an operation's tag: cells that suppose it stay (``keep``) or go.
+
+        Returns the ranges of which nothing would be left; they stay as they are, without the tag.
+        """
+        empty: list[tuple[int, int]] = []
+
+        def resolved(first: int, last: int, cells: Cells) -> Cells:
+            left = [cell for cell in cells if keep or operation.id not in cell.ops]
+            if not left:
+                empty.append((first, last))
+            return untagged(left or cells, operation.id)
+
+        if operation.spread:
+            last = END - 1 if operation.last > END else int(operation.last)
+            self.runs.apply(max(operation.first, self.runs.first), last, resolved)
+            self._hint = self.runs.first
+        return empty
+
+    # ------------------------------------------------------------------ the start offset
+
+    def advance(self) -> None:
+        """Forget the prefix that is finished for certain, keeping why it is."""
+        certain = self.runs.first
+        for _first, last, cells in self.runs.over(certain):
+            cell = cells[0]
+            if len(cells) != 1 or cell.state not in TERMINAL or not cell.firm or cell.ops:
+                break
+            certain = last + 1
+        if certain > self.runs.first:
+            self._ripe.append((self._serial, certain))
+        if self._ripe:
+            self._harvest()
+
+    def _harvest(self) -> None:
+        """Forget what was finished before every request began that is still unanswered."""
+        oldest = min((one.id for one in self.open.values() if not one.answered), default=END)
+        certain = self.runs.first
+        while self._ripe and self._ripe[0][0] < oldest:
+            certain = max(certain, self._ripe.popleft()[1])
+        if certain > self.runs.first:
+            for first, last, cells in list(self.runs.over(self.runs.first, certain - 1)):
+                self._settle(first, last, cells[0].why)
+
+    def _settle(self, first: int, last: int, why: str) -> None:
+        def reason(_first: int, _last: int, _old: str) -> str:
+            return why
+
+        self._past.apply(first, last, reason)
+        self.runs.trim(last + 1)
+        self._hint = max(self._hint, last + 1)
+
+    def restart(self, start: int) -> None:
+        """Forget everything: the share-partition begins anew at ``start``."""
+        self.runs = Runs(start, (FRESH,))
+        self._past = Runs(-END, "OFF-38")
+        self.highest = self.cached = start - 1
+        self._hint = start
+        self._ripe.clear()
+
+    def why_past(self, offset: int) -> str:
+        """Return the rule by which an offset below the first run is over."""
+        return self._past[offset]
+
+    def highest_start(self, sent: float, received: float) -> int:
+        """Return the highest offset that the start offset can have reached by a moment."""
+        force = self.knobs.over(sent, received)
+        reached = max(self._hint, self.runs.first)
+        for first, last, cells in self.runs.over(reached):
+            if not self._may_be_over(first, last, cells, received, force):
+                self._hint = first
+                return first
+            reached = last + 1
+        return reached
+
+    def _may_be_over(
+        self, first: int, last: int, cells: Cells, received: float, force: Force
+    ) -> bool:
+        for cell in cells:
+            if cell.state in OVER:
+                return True
+            if cell.state is State.AVAILABLE and force.may_vanish and first <= self.highest:
+                return True
+            spent = cell.state is State.ACQUIRED and cell.high >= force.limit_low
+            if spent and may_end(cell, received, self.slack):
+                return True
+        others = self.others(0, first, last)
+        if any(one.kind in _ENDING for one in others):
+            return True
+        unseen = sum(one.kind is Kind.FETCH for one in others)
+        return unseen > 0 and any(cell.high + unseen >= force.limit_low for cell in cells)
+
+    # ------------------------------------------------------------------ what evidence decides
+
+    def conclude(self, sent: float, received: float) -> Iterator[Refusal]:
+        """Decide unanswered acknowledgements that the evidence leaves no choice for (INV-08)."""
+        for operation in list(self.open.values()):
+            if operation.answered and operation.kind is Kind.ACK and operation.spread:
+                yield from self._conclude(operation, sent, received)
+
+    def _conclude(self, operation: Operation, sent: float, received: float) -> Iterator[Refusal]:
+        if not operation.coupled or not operation.pieces:
+            return
+        verdicts = {
+            self._fate(operation, cells, last, sent, received)
+            for piece in operation.pieces
+            for _first, last, cells in self.runs.over(max(piece.first, self.runs.first), piece.last)
+        }
+        if True in verdicts and False in verdicts:
+            first, last = operation.first, int(operation.last)
+            sentence = (
+                f"of the acknowledgement of {first}-{last} by {operation.member}, "
+                "which had no answer, some offsets took effect and others did not"
+            )
+            yield Refusal(rule="INV-08", sentence=sentence, first=first, last=last)
+        if False in verdicts:
+            self.forget_tag(operation, keep=False)
+            operation.spread = False
+        elif True in verdicts:
+            self._take_effect(operation, sent, received)
+
+    def _fate(
+        self, operation: Operation, cells: Cells, last: int, sent: float, received: float
+    ) -> bool | None:
+        """Return whether an offset proves (True), disproves (False) an effect, or neither."""
+        supposed = [operation.id in cell.ops for cell in cells]
+        if all(supposed):
+            return True
+        held = any(
+            cell.state is State.ACQUIRED and cell.holder == operation.member for cell in cells
+        )
+        coming = any(
+            one.kind is Kind.FETCH and one.member == operation.member for one in self.open.values()
+        )
+        if any(supposed) or held or coming or last < self.highest_start(sent, received):
+            return None
+        return None if any(cell.state in OVER for cell in cells) else False
+
+    def _take_effect(self, operation: Operation, sent: float, received: float) -> None:
+        force = self.knobs.over(sent, received)
+        for piece in operation.pieces:
+
+            def taken(_first: int, _last: int, cells: Cells, piece: Piece = piece) -> Cells:
+                after = [cell for cell in cells if operation.id in cell.ops]
+                for cell in cells:
+                    after.extend(operation.effects(cell, piece.event, self.release, force))
+                return untagged(after or cells, operation.id)
+
+            self.runs.apply(piece.first, piece.last, taken)
+        self._hint = self.runs.first
+        self.finish(operation)
+
+
+_ENDING = frozenset({Kind.ACK, Kind.LOG_START, Kind.CLOSE})
+_Act = tuple[Operation, Event | None]
+
+
+def untagged(cells: list[Cell] | Cells, tag: int) -> Cells:
+    """Return cells that no longer say that they suppose an operation."""
+    return tuple(
+        dict.fromkeys(
+            cell._replace(ops=(cell.ops - {tag}) or NONE) if tag in cell.ops else cell
+            for cell in cells
+        )
+    )
+
+
+def _sections(
+    operations: list[Operation], first: int, last: int
+) -> Iterator[tuple[int, int, list[_Act]]]:
+    """Cut a range where acknowledgements begin or end, with what acts on each section."""
+    cuts = {first, last + 1}
+    for operation in operations:
+        if operation.kind is Kind.LOG_START:
+            cuts.add(operation.offset)
+        for piece in operation.pieces:
+            cuts.update((piece.first, piece.last + 1))
+    edges = sorted(cut for cut in cuts if first <= cut <= last + 1)
+    for begin, after in pairwise(edges):
+        acting = [act for one in operations for act in _acting(one, begin)]
+        if acting:
+            yield begin, after - 1, acting
+
+
+def _acting(operation: Operation, offset: int) -> Iterator[_Act]:
+    if operation.kind is Kind.ACK:
+        for piece in operation.pieces:
+            if piece.first <= offset <= piece.last:
+                yield operation, piece.event
+    elif operation.kind is not Kind.LOG_START or offset < operation.offset:
+        yield operation, None

@@ -1,0 +1,114 @@
+"""What differs between releases of Kafka, as values with reasons: no code asks for versions.
+
+A judge for a broker of another make starts from the release it claims to be and replaces what it
+does otherwise: every field is a freedom or a duty of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from spec.model.table import Event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """One release's decisions where the releases differ. See ``REASONS`` for each field's why."""
+
+    name: str
+    close_uncounted: bool = False
+    throttling: bool = True
+    record_limit: bool = True
+    renewal: bool = True
+    renewal_switch: bool = True
+    group_limits: bool = True
+    dead_letters: bool = True
+    complete_count: bool = True
+    start_only_forward: bool = True
+    negative_epochs_refused: bool = True
+    read_any_epoch: bool = False
+    write_raises_epochs: bool = False
+
+    @property
+    def close_event(self) -> Event:
+        """The row of the table that the end of a share session uses."""
+        return Event.CLOSE_UNCOUNTED if self.close_uncounted else Event.CLOSE
+
+    @property
+    def highest_ack_type(self) -> int:
+        """The highest valid acknowledge type byte: 4 is RENEW."""
+        return 4 if self.renewal else 3
+
+
+REASONS: Mapping[str, str] = MappingProxyType(
+    {
+        "close_uncounted": "4.1 takes the count of a delivery back when the session ends without "
+        "an acknowledgement; 4.2 counts it, so that a crashing client cannot keep a record alive "
+        "(KAFKA-19972)",
+        "throttling": "since 4.2 a record near its limit comes in ever smaller batches and alone "
+        "on its last attempt, so that one poison record costs only itself (KAFKA-17541)",
+        "record_limit": "ShareFetch v2 (4.2) has the acquire mode record_limit (KIP-1206)",
+        "renewal": "ShareFetch and ShareAcknowledge v2 (4.2) have RENEW (KIP-1222)",
+        "renewal_switch": "share.renew.acknowledge.enable exists since 4.3 (KIP-1240)",
+        "group_limits": "delivery and in-flight limits per group exist since 4.3 (KIP-1240); "
+        "before, they are the broker's and change with a restart",
+        "dead_letters": "dead letters and the state ARCHIVING came with share.version 2 in 4.4 "
+        "(KIP-1191)",
+        "complete_count": "the durable state counts terminal records since 4.2, for the lag "
+        "(KIP-1226)",
+        "start_only_forward": "since 4.4 the share coordinator keeps the highest start offset; "
+        "before, a write that was overtaken could take it back",
+        "negative_epochs_refused": "since 4.4 a negative epoch in a state RPC is INVALID_REQUEST",
+        "read_any_epoch": "in 4.3.1 alone a Read with leader epoch -1 is served; before it is "
+        "fenced, in 4.4 it is refused as invalid",
+        "write_raises_epochs": "in 4.1 a Write could raise the stored epochs; since 4.2 only "
+        "Read and Initialize do (KAFKA-19456)",
+    }
+)
+"""Why each field of :class:`Release` exists."""
+
+V4_1 = Release(
+    name="4.1",
+    close_uncounted=True,
+    throttling=False,
+    record_limit=False,
+    renewal=False,
+    renewal_switch=False,
+    group_limits=False,
+    dead_letters=False,
+    complete_count=False,
+    start_only_forward=False,
+    negative_epochs_refused=False,
+    write_raises_epochs=True,
+)
+V4_2 = Release(
+    name="4.2",
+    renewal_switch=False,
+    group_limits=False,
+    dead_letters=False,
+    start_only_forward=False,
+    negative_epochs_refused=False,
+)
+V4_3 = Release(
+    name="4.3",
+    dead_letters=False,
+    start_only_forward=False,
+    negative_epochs_refused=False,
+    read_any_epoch=True,
+)
+V4_4 = Release(name="4.4")
+
+RELEASES: Mapping[str, Release] = MappingProxyType(
+    {release.name: release for release in (V4_1, V4_2, V4_3, V4_4)}
+)
+
+
+def release_of(version: str) -> Release:
+    """Return the release of a version such as ``4.3.1``; the newest for an unknown one.
+
+    A broker that does not say what it is owes what the newest release owes.
+    """
+    minor = ".".join(version.split(".")[:2])
+    return RELEASES.get(minor, V4_4)
