@@ -10,7 +10,11 @@ from suites.broker.share import Queue, Share
 
 
 async def replicated(
-    share: Share, records: int, *, group_config: Mapping[str, str] | None = None
+    share: Share,
+    records: int,
+    *,
+    group_config: Mapping[str, str] | None = None,
+    topic_config: Mapping[str, str] | None = None,
 ) -> Queue:
     """Return a queue whose partition has two replicas, with locks of 30 s.
 
@@ -21,7 +25,13 @@ async def replicated(
     if len(nodes) < 2:
         raise Undecided("a leader can only move where there are two brokers")
     pair = share.rng.sample(nodes, 2)
-    return await share.queue(records, assignments=[pair], lock_ms=30_000, group_config=group_config)
+    return await share.queue(
+        records,
+        assignments=[pair],
+        lock_ms=30_000,
+        group_config=group_config,
+        topic_config=topic_config,
+    )
 
 
 async def moved(queue: Queue) -> Queue:

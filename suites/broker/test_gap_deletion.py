@@ -143,5 +143,7 @@ async def test_all_deleted(share: Share, judge: Judge) -> None:
     judge.equal("GAP-31", expected, catch.offsets, "acquired after everything was deleted")
     judge.equal("GAP-31", set(expected), offered(catch.answers), "records delivered after it")
     await stranger.acked(accept(news, last))
+    # What is locked may keep the start offset back though it is gone (KIP-932 §Log retention).
+    await consumer.close()
     await rewritten(stranger, await queue.produce(1))
     judge.equal("GAP-31", last + 1, await queue.spso(last + 1), "start offset afterwards")

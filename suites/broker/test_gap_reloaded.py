@@ -1,0 +1,102 @@
+"""Holes in the state that a new leader reads: open records between settled ones, and no records."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.cluster import WITHIN, attempts
+from fixtures.clients.member import accept
+from suites.broker.holes import (
+    CLEANED_WITHIN,
+    COMPACTED,
+    Compacted,
+    keys,
+    offered,
+    rewritten,
+    settle,
+)
+from suites.broker.leaders import moved, replicated
+from suites.broker.share import Share
+from suites.judge import Judge
+
+SIZE = 12
+
+
+@pytest.mark.requirement("GAP-32")
+async def test_open_records_between_settled(share: Share, judge: Judge) -> None:
+    """GAP-32: Open records between settled ones are delivered again by the next leader."""
+    size = SIZE
+    queue = await replicated(share, records=size)
+    consumer = await queue.consumer()
+    await consumer.acquire(size)
+    settled = set(share.rng.sample(range(1, size - 1), k=share.rng.randint(1, size - 4)))
+    settled.add(size - 1)
+    await consumer.acked(*(accept(offset) for offset in sorted(settled)))
+
+    queue = await moved(queue)
+    left = [offset for offset in range(size) if offset not in settled]
+    last = await queue.produce(1)
+    catch = await (await queue.consumer(join=False)).drain(until=last)
+    judge.equal("GAP-32", [*left, last], catch.offsets, "acquired from the next leader")
+    judge.saw("GAP-32", settled=len(settled), open=len(left))
+
+
+async def _hole(share: Share) -> tuple[Compacted, range]:
+    """Return a group whose next leader read a state with a hole that is a hole of the log too."""
+    first = await replicated(share, records=0, topic_config=COMPACTED)
+    world = Compacted(first)
+    await world.write(*([name] for name in keys(*range(SIZE))))
+    consumer = await first.consumer()
+    await consumer.acquire(SIZE)
+    begin = share.rng.randint(0, 4)
+    holes = range(begin, share.rng.randint(begin + 1, SIZE - 2))
+    await consumer.acked(*(accept(offset) for offset in range(SIZE) if offset not in holes))
+    await world.write(keys(*holes))
+    await world.fresh()
+    await world.until_gone(holes)
+    world.queue = await moved(first)
+    await world.until_gone(holes)
+    return world, holes
+
+
+@pytest.mark.requirement("GAP-33")
+@pytest.mark.timeout(CLEANED_WITHIN * 2 + 60)
+async def test_hole_in_the_state(share: Share, judge: Judge) -> None:
+    """GAP-33: A hole of the state whose records left the log does not hold the start offset."""
+    world, holes = await _hole(share)
+    heir = await world.queue.consumer(join=False)
+    last = await world.fresh()
+    catch = await heir.drain(until=last)
+    seen = offered(catch.answers)
+    await heir.acked(*settle(catch, seen))
+    await rewritten(heir, await world.fresh())
+
+    start = await world.queue.spso(last + 1, within=5)
+    judge.equal("GAP-33", last + 1, start, f"start offset, {holes} being gone")
+    judge.saw("GAP-33", removed=len(holes))
+
+
+@pytest.mark.requirement("GAP-40")
+@pytest.mark.timeout(CLEANED_WITHIN * 2 + 60)
+async def test_hole_does_not_stall(share: Share, judge: Judge) -> None:
+    """GAP-40: Behind such a hole delivery goes on beyond the size of the in-flight window."""
+    broker = await share.admin.broker_configs()
+    limit = int(broker["group.share.partition.max.record.locks"])
+    world, _ = await _hole(share)
+    heir = await world.queue.consumer(join=False)
+    count = limit // 4 + 1
+    first = await world.write(*(keys(*(f"{part} {n}" for n in range(count))) for part in range(6)))
+    every = range(first, first + 6 * count)
+    accepted: set[int] = set()
+    async for _ in attempts(WITHIN / 2):
+        answer = heir.sound(await heir.fetch(max_records=limit))
+        if answer.offsets:
+            await heir.acked(*(accept(r.first, r.last) for r in answer.only.ranges))
+        accepted |= set(answer.offsets)
+        if accepted.issuperset(every):
+            break
+
+    missing = len(set(every) - accepted)
+    sentence = f"{missing} of {len(every)} records were never delivered, all before were accepted"
+    judge.holds("GAP-40", not missing, sentence)
+    judge.saw("GAP-40", records=len(every))

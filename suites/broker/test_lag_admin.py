@@ -1,0 +1,170 @@
+"""The lag before there is a start offset, and after an administrator has set or deleted one."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.cluster import SHARE, attempts, share_key
+from fixtures.clients.member import Ack, accept
+from fixtures.wire.errors import error_name
+from spec.verdict import Undecided
+from suites.broker.acking import pinned, result
+from suites.broker.holes import rewritten
+from suites.broker.outcomes import aborted
+from suites.broker.share import Consumer, Queue, Share
+from suites.judge import Judge
+
+pytestmark = pytest.mark.feature("lag")
+
+UNKNOWN = -1
+
+
+@pytest.mark.requirement("LAG-05")
+@pytest.mark.fast
+@pytest.mark.parametrize("reset", ["earliest", "latest"])
+async def test_unknown_before_first_fetch(share: Share, judge: Judge, reset: str) -> None:
+    """LAG-05: Until a share-partition has a start offset its lag is -1."""
+    queue = await share.queue(records=share.rng.randint(1, 20), partitions=2, reset=reset)
+    consumer = await queue.consumer()
+    seen = await share.admin.share_offsets(queue.group, queue.topic)
+    lags = {index: offset.lag for index, offset in seen.items()}
+    judge.equal("LAG-05", {0: UNKNOWN, 1: UNKNOWN}, lags, "lag with members, before any fetch")
+
+    # One partition in use does not make the other one known.
+    async for _ in attempts():
+        await queue.produce(1)
+        if Consumer.sound(await consumer.fetch()).offsets:
+            break
+    idle = (await queue.offsets(partition=1)).lag
+    judge.equal("LAG-05", UNKNOWN, idle, "lag of the partition that nobody fetched")
+
+
+async def _drained(share: Share, records: int) -> Queue:
+    """Return a queue whose records are all accepted, and whose group has no members."""
+    queue = await share.queue(records=records)
+    consumer = await queue.consumer()
+    await consumer.acquire(records)
+    await consumer.acked(accept(0, records - 1))
+    await consumer.depart()
+    return queue
+
+
+@pytest.mark.requirement("LAG-06")
+@pytest.mark.fast
+async def test_altered_offset(share: Share, judge: Judge) -> None:
+    """LAG-06: After the start offset was altered to x the lag is the log's end minus x."""
+    records = 105
+    queue = await _drained(share, records)
+    to = share.rng.choice([0, 40, share.rng.randint(1, records - 1), records])
+    answer = await share.admin.alter_offset(queue.group, queue.topic, to)
+    if answer.error_code:
+        raise Undecided(f"AlterShareGroupOffsets: {error_name(answer.error_code)}")
+
+    left = records - to
+    judge.equal("LAG-06", left, await queue.lag(left), f"lag after altering to {to} of {records}")
+    if left:
+        consumer = await queue.consumer()
+        await consumer.acquire(left)
+        await consumer.acked(accept(records - 1))
+        judge.equal("LAG-06", left - 1, await queue.lag(left - 1), "lag with the last one accepted")
+
+
+@pytest.mark.requirement("LAG-07")
+async def test_deleted_offsets(share: Share, judge: Judge) -> None:
+    """LAG-07: With the offsets deleted the lag is unknown until the share-partition is used."""
+    queue = await _drained(share, 20)
+    answer = await share.cluster.at_coordinator(
+        queue.group,
+        "DeleteShareGroupOffsets",
+        group_id=queue.group,
+        topics=[{"topic_name": queue.topic.name}],
+    )
+    errors = [answer.error_code, *(topic.error_code for topic in answer.responses)]
+    if any(errors):
+        raise Undecided(f"DeleteShareGroupOffsets: {list(map(error_name, errors))}")
+    judge.equal("LAG-07", UNKNOWN, (await queue.offsets()).lag, "lag with the offsets deleted")
+
+    consumer = await queue.consumer()
+    await consumer.acquire(20)
+    done = share.rng.randint(1, 19)
+    await consumer.acked(accept(20 - done, 19))
+    judge.equal("LAG-07", 20 - done, await queue.lag(20 - done), f"lag with {done} accepted anew")
+
+
+async def _fence(queue: Queue) -> None:
+    """Let the share coordinator hear of a younger leader, so that it refuses the leader's writes.
+
+    A share coordinator takes over the leader epoch of whoever reads (KIP-932 §Share coordinator).
+    """
+    cluster = queue.share.cluster
+    node = await cluster.coordinator(share_key(queue.group, queue.topic.id, 0), SHARE)
+    wanted = {"topic_id": queue.topic.id, "partitions": [{"partition": 0, "leader_epoch": 1000}]}
+    answer = await (await cluster.to(node)).call(
+        "ReadShareGroupState", group_id=queue.group, topics=[wanted]
+    )
+    if code := answer.results[0].partitions[0].error_code:
+        raise Undecided(f"ReadShareGroupState: {error_name(code)}")
+
+
+@pytest.mark.requirement("LAG-09")
+async def test_failed_write(share: Share, judge: Judge) -> None:
+    """LAG-09: An acknowledgement whose state write failed leaves the lag as it was."""
+    world = await pinned(share, 10)
+    await world.consumer.acked(accept(5, 6))
+    judge.equal("LAG-09", 8, await world.queue.lag(8), "lag before")
+    await _fence(world.queue)
+    part = await world.consumer.ack(accept(0, 4))
+    if result(part) == "NONE":
+        raise Undecided("the leader could write although it was fenced")
+    judge.equal("LAG-09", 8, await world.queue.lag(8), f"lag after {result(part)}")
+
+
+class _Bounds:
+    """Samples the lag between the steps of a history, and judges every sample."""
+
+    def __init__(self, queue: Queue, judge: Judge) -> None:
+        self.queue, self.judge = queue, judge
+        self.floor = 0
+
+    async def sample(self) -> None:
+        """Demand that the lag is unknown, or lies between 0 and the records there are."""
+        lag = (await self.queue.offsets()).lag
+        end = await self.queue.share.admin.log_offset(self.queue.topic)
+        fits = lag == UNKNOWN or 0 <= lag <= end - self.floor
+        sentence = f"the lag is {lag}, the log goes from {self.floor} to {end}"
+        self.judge.holds("LAG-10", fits, sentence)
+        self.judge.saw("LAG-10", samples=1)
+
+
+async def _delete(queue: Queue, consumer: Consumer, bounds: _Bounds) -> None:
+    """Delete a third of the log and let the group notice: by a fetch, with nothing locked."""
+    start = (await queue.offsets()).start
+    end = await queue.share.admin.log_offset(queue.topic)
+    before = max(start, 0) + (end - max(start, 0)) // 3
+    await queue.share.admin.delete_records(queue.topic, before)
+    await bounds.sample()
+    await consumer.close()
+    await rewritten(consumer, await queue.produce(1))
+    bounds.floor = before
+
+
+@pytest.mark.requirement("LAG-10")
+async def test_always_within_the_log(share: Share, judge: Judge) -> None:
+    """LAG-10: In no state is the lag negative, unless unknown, or larger than the log."""
+    queue = await share.queue(group_config={"share.isolation.level": "read_committed"})
+    consumer = await queue.consumer()
+    bounds = _Bounds(queue, judge)
+    for number in range(24):
+        await bounds.sample()
+        if number % 8 == 7:
+            await _delete(queue, consumer, bounds)
+        elif number % 5 == 4:
+            await aborted(queue, share.rng.randint(1, 4))
+        else:
+            await queue.produce(share.rng.randint(1, 9), batches=share.rng.choice([1, 2]))
+        await bounds.sample()
+        held = await consumer.fetch(max_records=share.rng.randint(1, 20), max_wait_ms=50)
+        fates = [share.rng.choice([1, 1, 2, 3, None]) for _ in held.offsets]
+        acks = [Ack(o, o, (f,)) for o, f in zip(held.offsets, fates, strict=True) if f]
+        if acks:
+            await consumer.acked(*acks)

@@ -1,0 +1,185 @@
+"""The lag of KIP-1226: the log's end minus the start offset minus what is finished above that.
+
+The admin's view is that of the last state write. So every expectation is read behind a write, and
+the record that caused it (``rewritten``: acquired, then released) is part of the lag.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from fixtures.clients.cluster import attempts
+from fixtures.clients.member import Ack, accept, reject, release
+from suites.broker.acking import pinned
+from suites.broker.deliveries import delivery_limit, hold_at
+from suites.broker.holes import compacted, keys, offered, rewritten, settle
+from suites.broker.locks import SLACK, watch
+from suites.broker.outcomes import jumble
+from suites.broker.share import Queue, Share
+from suites.judge import Judge
+
+pytestmark = pytest.mark.feature("lag")
+
+
+@pytest.mark.requirement("LAG-01")
+@pytest.mark.fast
+async def test_mixed_states(share: Share, judge: Judge) -> None:
+    """LAG-01: The lag is the end minus the start offset minus the finished records above it."""
+    world = await pinned(share, share.rng.randint(20, 60), batches=share.rng.choice([1, 4]))
+    queue, consumer = world.queue, world.consumer
+    fates = {offset: share.rng.choice([accept, reject, release, None]) for offset in world.offsets}
+    await consumer.acked(*(fate(offset) for offset, fate in fates.items() if fate))
+    end = await queue.produce(share.rng.randint(1, 9)) + 1
+    end = await share.admin.log_offset(queue.topic)
+    finished = sum(fate in (accept, reject) for fate in fates.values())
+
+    expected = end - 0 - finished
+    judge.equal("LAG-01", expected, await queue.lag(expected), f"lag with {finished} finished")
+    judge.saw("LAG-01", finished=finished)
+    await consumer.acked(accept(0))
+    last = await queue.produce(1)
+    await rewritten(consumer, last)
+    start = next(o for o in (*world.offsets, world.count) if fates.get(o) in (None, release))
+    expected = (
+        last + 1 - start - sum(fates[o] in (accept, reject) for o in range(start, world.count))
+    )
+    judge.equal("LAG-01", expected, await queue.lag(expected), f"lag from {start} to {last + 1}")
+
+
+async def _accept_all(queue: Queue, until: int) -> None:
+    """Let three members share the work until ``until`` records are accepted."""
+    members = [await queue.consumer(join=number == 0) for number in range(3)]
+    done = 0
+
+    async def work(number: int) -> None:
+        nonlocal done
+        async for _ in attempts():
+            answer = await members[number].fetch(max_records=7, max_wait_ms=100)
+            if answer.offsets:
+                await members[number].acked(*(accept(r.first, r.last) for r in answer.only.ranges))
+                done += len(answer.offsets)
+            if done >= until:
+                return
+
+    await asyncio.gather(*map(work, range(3)))
+
+
+@pytest.mark.requirement("LAG-02", "LAG-14")
+@pytest.mark.fast
+async def test_drained(share: Share, judge: Judge) -> None:
+    """LAG-02 LAG-14: With everything finished the lag is 0, wherever the view's start offset is."""
+    count = share.rng.randint(30, 80)
+    queue = await share.queue(count, batches=share.rng.choice([1, 5, count]))
+    await _accept_all(queue, until=count)
+
+    judge.equal("LAG-02", 0, await queue.lag(0), f"lag with all {count} records accepted")
+    start = (await queue.offsets()).start
+    judge.holds("LAG-14", 0 <= start <= count, f"the view's start offset is {start} of {count}")
+    judge.saw("LAG-14", behind=count - start)
+
+
+@pytest.mark.requirement("LAG-03")
+@pytest.mark.fast
+async def test_unfinished_count(share: Share, judge: Judge) -> None:
+    """LAG-03: Held, released and not yet fetched records are part of the lag."""
+    world = await pinned(share, 12)
+    queue, consumer = world.queue, world.consumer
+    await consumer.acked(release(1, 4))
+    judge.equal("LAG-03", 12, await queue.lag(12), "lag with eight held and four released")
+    more = share.rng.randint(1, 9)
+    await queue.produce(more)
+    judge.equal("LAG-03", 12 + more, await queue.lag(12 + more), "lag with records never fetched")
+
+
+@pytest.mark.requirement("LAG-04")
+@pytest.mark.parametrize("finish", [accept, reject, None], ids=["accept", "reject", "given-up"])
+async def test_finished_do_not_count(
+    share: Share, judge: Judge, finish: Callable[[int, int], Ack] | None
+) -> None:
+    """LAG-04: Finished records are no lag, even while an unfinished one is before them."""
+    queue = await share.queue(records=5, lock_ms=60_000)
+    consumer = await queue.consumer()
+    await consumer.acquire(5)
+    if finish:
+        await consumer.acked(finish(1, 4))
+    else:
+        helper = await queue.consumer(join=False)
+        await consumer.acked(release(1, 4))
+        await hold_at(helper, 4, await delivery_limit(share))
+        await helper.acked(*(release(offset) for offset in range(1, 5)))
+    judge.equal("LAG-04", 1, await queue.lag(1), "lag with the first record held, four finished")
+    judge.equal("LAG-04", 0, (await queue.offsets()).start, "start offset of the admin's view")
+
+
+@pytest.mark.requirement("LAG-09")
+async def test_expired_locks(share: Share, judge: Judge) -> None:
+    """LAG-09: Locks that expire leave the lag as it was."""
+    queue = await share.queue(records=10, lock_ms=1000)
+    consumer = await queue.consumer()
+    await consumer.acquire(10)
+    await consumer.acked(accept(5, 6))
+    judge.equal("LAG-09", 8, await queue.lag(8), "lag with eight held")
+
+    other = await queue.consumer(join=False)
+    back = await watch(other, [0], 1 + SLACK)
+    judge.holds("LAG-09", 0 in back, "the lock of offset 0 never ran out")
+    judge.equal("LAG-09", 8, await queue.lag(8), "lag after the locks ran out")
+    await rewritten(other, await queue.produce(1))
+    judge.equal("LAG-09", 9, await queue.lag(9), "lag after one more record")
+
+
+@pytest.mark.requirement("LAG-11")
+async def test_markers_passed(share: Share, judge: Judge) -> None:
+    """LAG-11: Markers that were acknowledged as gaps are no lag."""
+    queue = await share.queue()
+    outcomes = await jumble(queue)
+    consumer = await queue.consumer()
+    catch = await consumer.drain(until=max(outcomes.plain))
+    await consumer.acked(*settle(catch, offered(catch.answers)))
+
+    judge.equal("LAG-11", 0, await queue.lag(0), "lag with records and markers acknowledged")
+    judge.saw("LAG-11", markers=len(outcomes.markers))
+
+
+@pytest.mark.requirement("LAG-12")
+@pytest.mark.parametrize("noticed_by", ["released", "beyond"])
+async def test_deleted_leave_the_lag(share: Share, judge: Judge, noticed_by: str) -> None:
+    """LAG-12: Deleted records leave the lag once the group has noticed, whatever their state."""
+    queue = await share.queue(records=20, lock_ms=60_000)
+    consumer = await queue.consumer()
+    await consumer.acquire(20)
+    await consumer.acked(accept(4, 7), release(8, 11))
+    await queue.produce(10)
+    # 0 to 3 held, 4 to 7 finished, 8 to 11 available, 12 to 19 held, 20 to 29 never fetched.
+    before = share.rng.randint(9, 18) if noticed_by == "released" else share.rng.randint(22, 29)
+    await share.admin.delete_records(queue.topic, before)
+    stranger = await queue.consumer(join=False)
+    last = await queue.produce(1)
+    await stranger.drain(until=last)
+    await consumer.close()
+    await rewritten(stranger, await queue.produce(1))
+
+    left = last + 2 - before
+    judge.equal("LAG-12", left, await queue.lag(left), f"lag with {left} records left")
+
+
+@pytest.mark.requirement("LAG-23")
+async def test_holes_are_no_lag(share: Share, judge: Judge) -> None:
+    """LAG-23: A hole between accepted records is no lag, though nobody acquired it."""
+    world = await compacted(share)
+    await world.write(*([name] for name in keys(*range(10))))
+    consumer = await world.queue.consumer()
+    first = await consumer.acquire(1, max_records=1)
+    holes = range(max(first.offsets) + 1, share.rng.randint(6, 9))
+    await world.write(keys(*holes))
+    last = await world.fresh()
+    await world.until_gone(holes)
+    rest = await consumer.drain(until=last)
+    seen = offered([*first.answers, *rest.answers])
+    await consumer.acked(*settle(first, seen), *settle(rest, seen))
+
+    judge.equal("LAG-23", 0, await world.queue.lag(0, within=3), "lag with all accepted")
+    judge.saw("LAG-23", removed=len(holes))
