@@ -62,11 +62,20 @@ def ladder(limit: int, size: int) -> list[int]:
     return sizes
 
 
-async def descend(consumer: Consumer, attempts_made: int) -> list[int]:
-    """Fetch and release that many times; return how many records each fetch brought."""
-    sizes = []
-    for _ in range(attempts_made):
-        caught = await consumer.acquire(1, max_records=1000)
-        sizes.append(len(caught.offsets))
-        await consumer.acked(*releases(caught.answers[-1].only.ranges))
+async def descend(consumer: Consumer, deliveries: int) -> list[int]:
+    """Fetch and release that many times; return how many records each delivery brought.
+
+    A delivery that does not come counts as none and is the last one.
+    """
+    sizes: list[int] = []
+    for _ in range(deliveries):
+        ranges: tuple[Range, ...] = ()
+        async for _left in attempts(WITHIN):
+            ranges = consumer.sound(await consumer.fetch(max_records=1000)).only.ranges
+            if ranges:
+                break
+        sizes.append(sum(len(acquired.offsets) for acquired in ranges))
+        if not ranges:
+            break
+        await consumer.acked(*releases(ranges))
     return sizes
