@@ -28,5 +28,4 @@ def _fetched() -> Path:
     # jgo takes a quarter of a second to import, which a start from the cache need not pay.
     from fixtures.targets import registry  # noqa: PLC0415
 
-    with registry._repository() as maven, registry._faults(maven, ""):
-        return registry._fetch(maven.create_dependency(f"org.eclipse.jdt:ecj:{_VERSION}"))
+    return registry.artifact(f"org.eclipse.jdt:ecj:{_VERSION}")
