@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fixtures.clients.cluster import attempts
+from fixtures.clients.cluster import attempts, eventually
 from fixtures.clients.member import accept, release
 from fixtures.wire.errors import error_name
 from suites.broker.share import Consumer, Queue, Share
@@ -33,6 +33,16 @@ async def _used(share: Share) -> tuple[Queue, Consumer]:
     return queue, consumer
 
 
+async def _assigned(consumer: Consumer, queue: Queue) -> None:
+    """Heartbeat until the group has taken notice of the new topic."""
+
+    async def ask() -> bool | None:
+        await consumer.member.heartbeat()
+        return (queue.topic.id, 0) in consumer.member.assigned or None
+
+    await eventually("assigning the new topic", ask)
+
+
 @pytest.mark.requirement("GAP-38")
 @pytest.mark.parametrize("fresh", [True, False], ids=["new-member", "same-member"])
 async def test_starts_afresh(share: Share, judge: Judge, fresh: bool) -> None:
@@ -46,7 +56,7 @@ async def test_starts_afresh(share: Share, judge: Judge, fresh: bool) -> None:
         await consumer.member.leave()
         consumer = await queue.consumer()
     else:
-        await consumer.member.join(queue.topic)
+        await _assigned(consumer, queue)
         consumer = Consumer(consumer.member, consumer.session, (queue.topic, 0))
         await consumer.reconnect()
     catch = await consumer.acquire(count)
