@@ -109,3 +109,19 @@ async def test_fetch_before_anyone_joined(share: Share, judge: Judge) -> None:
         for part in (await early.fetch()).parts:
             counts |= part.counts
     judge.equal("ACQ-15", dict.fromkeys(range(4), 1), counts, "counts after a member subscribed")
+
+
+@pytest.mark.requirement("ACQ-16")
+async def test_first_fetches_at_once(share: Share, judge: Judge) -> None:
+    """ACQ-16: First fetches of several members at once get no error and share no record."""
+    queue = await share.queue(records=30, batches=6)
+    await share.member(queue.group, queue.topic)
+    members = [await queue.consumer(join=False) for _ in range(6)]
+
+    calls = [member.fetch(max_records=5, max_wait_ms=5000) for member in members]
+    answers = await asyncio.gather(*calls)
+
+    errors = [code for answer in answers for code in answer.errors]
+    judge.equal("ACQ-16", [], errors, "errors of the first fetches")
+    counts = [pair for answer in answers for pair in answer.only.counts.items()]
+    judge.equal("ACQ-16", [(n, 1) for n in range(30)], sorted(counts), "offsets and counts")

@@ -11,12 +11,11 @@ import time
 
 import pytest
 
-from fixtures.clients.cluster import SHARE, attempts, share_key
+from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept, reject, release
-from fixtures.wire.codec import Struct
-from fixtures.wire.errors import ErrorCode, error_name
 from spec.verdict import Undecided
 from suites.broker.share import Consumer, Queue, Share
+from suites.broker.stored import ACKNOWLEDGED, ARCHIVED, AVAILABLE, read_state
 from suites.judge import Judge
 
 SHORT, LONG = 5000, 60_000
@@ -149,7 +148,7 @@ async def test_in_flight_example_is_durable(share: Share, judge: Judge) -> None:
     queue, _ = await _figure(share)
     judge.equal("OFF-42", 2, await queue.spso(2, within=5), "start offset that the admin sees")
 
-    stored = await _stored(queue)
+    stored = await read_state(queue)
 
     states = {
         offset: (batch.delivery_state, batch.delivery_count)
@@ -157,28 +156,8 @@ async def test_in_flight_example_is_durable(share: Share, judge: Judge) -> None:
         for offset in range(batch.first_offset, batch.last_offset + 1)
     }
     judge.equal("OFF-42", 2, stored.start_offset, "start offset in the durable state")
-    judge.equal("OFF-42", (0, 2), states.get(3), "record 3: available, delivered twice")
-    judge.equal("OFF-42", 2, states.get(5, (None,))[0], "record 5: acknowledged")
-    judge.equal("OFF-42", 4, states.get(6, (None,))[0], "record 6: archived")
+    judge.equal("OFF-42", (AVAILABLE, 2), states.get(3), "record 3: available, delivered twice")
+    judge.equal("OFF-42", ACKNOWLEDGED, states.get(5, (None,))[0], "record 5: acknowledged")
+    judge.equal("OFF-42", ARCHIVED, states.get(6, (None,))[0], "record 6: archived")
     # Acquired is not a durable state (KIP-932 §Durable state).
     judge.equal("OFF-42", set(), {2, 4} & states.keys(), "held records with a durable state")
-
-
-async def _stored(queue: Queue) -> Struct:
-    """Read the share-partition's state from its share coordinator, at the leader's own epoch."""
-    cluster = queue.share.cluster
-    found = (
-        await (await cluster.any()).call("Metadata", topics=[{"name": queue.topic.name}])
-    ).topics
-    epoch = found[0].partitions[0].leader_epoch
-    node = await cluster.coordinator(share_key(queue.group, queue.topic.id, 0), SHARE)
-    wanted = {"topic_id": queue.topic.id, "partitions": [{"partition": 0, "leader_epoch": epoch}]}
-    answer = await (await cluster.to(node)).call(
-        "ReadShareGroupState", group_id=queue.group, topics=[wanted]
-    )
-    result: Struct = answer.results[0].partitions[0]
-    if result.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
-        raise Undecided("reading the durable state takes CLUSTER_ACTION, which we lack")
-    if result.error_code:
-        raise Undecided(f"ReadShareGroupState: {error_name(result.error_code)}")
-    return result

@@ -1,0 +1,56 @@
+"""A share-partition begins with its stored state: once, and only if that state can be true."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.cluster import attempts
+from suites.broker.share import Share
+from suites.broker.stored import ACKNOWLEDGED, ARCHIVED, AVAILABLE, write_state
+from suites.judge import Judge
+
+
+@pytest.mark.requirement("OFF-43")
+@pytest.mark.solo()
+@pytest.mark.parametrize("lie", ["ends before it begins", "unknown delivery state"])
+async def test_impossible_state_is_not_served(solo_share: Share, judge: Judge, lie: str) -> None:
+    """OFF-43: A stored state that cannot be true is an error until it is put right."""
+    # On a cluster of its own: such a batch has stopped a share coordinator for good.
+    queue = await solo_share.queue(records=10, batches=10)
+    consumer = await queue.consumer()
+    backwards, unknown = (5, 3, ACKNOWLEDGED, 1), (5, 5, 77, 1)
+    await write_state(queue, 0, [backwards if lie.startswith("ends") else unknown])
+
+    first = await consumer.fetch()
+    second = await consumer.fetch()
+    judge.equal("OFF-43", [], first.offsets + second.offsets, "acquired from a state with a lie")
+    judge.holds("OFF-43", first.only.error, "the fetch says nothing of the state it cannot load")
+
+    # A start offset beyond the batch takes it out of the state (KIP-932 §Share coordinator).
+    await write_state(queue, 6)
+    seen: list[int] = []
+    async for _ in attempts():
+        seen += (await consumer.fetch()).offsets
+        if seen:
+            break
+    judge.equal("OFF-43", [6, 7, 8, 9], seen, "acquired once the state was put right")
+
+
+@pytest.mark.requirement("OFF-44")
+@pytest.mark.fast
+async def test_stored_state_is_taken_over(share: Share, judge: Judge) -> None:
+    """OFF-44: What is stored decides what is delivered: start, states, counts, and the rest."""
+    queue = await share.queue(records=12, batches=share.rng.choice([1, 3, 12]))
+    consumer = await queue.consumer()
+    batches = [(3, 4, ACKNOWLEDGED, 1), (5, 5, AVAILABLE, 1), (8, 9, ARCHIVED, 2)]
+    await write_state(queue, 2, batches)
+
+    seen: dict[int, int] = {}
+    sentinel = await queue.produce(1)
+    async for _ in attempts():
+        seen |= consumer.sound(await consumer.fetch()).only.counts
+        if sentinel in seen:
+            break
+
+    expected = {2: 1, 5: 2, 6: 1, 7: 1, 10: 1, 11: 1, sentinel: 1}
+    judge.equal("OFF-44", expected, seen, "delivery counts by the stored state")
