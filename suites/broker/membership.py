@@ -56,6 +56,12 @@ async def member_ids(share: Share, group: str) -> list[str]:
     return sorted(member.member_id for member in (await share.admin.describe_group(group)).members)
 
 
+async def shown_epoch(share: Share, member: Member) -> int:
+    """Return a member's epoch as ShareGroupDescribe shows it, 0 if it is not listed."""
+    listed = (await share.admin.describe_group(member.group)).members
+    return next((int(m.member_epoch) for m in listed if m.member_id == member.member_id), 0)
+
+
 async def group_epoch(share: Share, group: str) -> int:
     """Return the group's epoch."""
     return int((await share.admin.describe_group(group)).group_epoch)

@@ -75,6 +75,8 @@ async def test_heartbeats_keep_a_member(share: Share, judge: Judge) -> None:
         judge.equal("MEM-38", ErrorCode.NONE, answer.error_code, error)
         last, beats = sent, beats + 1
 
+    listed = await member_ids(share, queue.group)
+    judge.equal("MEM-38", [member.member_id], listed, "members after several session timeouts")
     judge.saw("MEM-38", heartbeats=beats, milliseconds=int(1000 * (last - start)))
 
 
@@ -106,6 +108,9 @@ async def test_session_timeout_changes_live(share: Share, judge: Judge) -> None:
 
     still = f"still listed {WITHIN:g} s after a heartbeat under a timeout of 1 s"
     judge.holds("MEM-40", at is not None, still)
+    after = await beat(member)
+    unknown = ErrorCode.UNKNOWN_MEMBER_ID
+    judge.equal("MEM-40", unknown, after.error_code, "error of its next heartbeat")
 
 
 @pytest.mark.requirement("MEM-41")

@@ -99,7 +99,7 @@ async def test_session_ends_with_its_connection(share: Share, judge: Judge) -> N
 @pytest.mark.requirement("SES-39")
 async def test_end_of_an_old_connection(share: Share, judge: Judge) -> None:
     """SES-39: The late end of the old connection does not take the new session along."""
-    _, consumer, _ = await holding(share, 1)
+    queue, consumer, _ = await holding(share, 1)
     old = consumer.session.connection
     await consumer.reconnect()
     opened = await consumer.fetch(epoch=OPEN, max_wait_ms=0)
@@ -113,6 +113,10 @@ async def test_end_of_an_old_connection(share: Share, judge: Judge) -> None:
         error = f"error of epoch {fetches + 1} after the end of the old connection"
         judge.equal("SES-39", ErrorCode.NONE, answer.error, error)
         fetches += 1
+    fresh = await queue.produce(1)
+    await consumer.acquire(1)
+    part = await consumer.ack(accept(fresh))
+    judge.equal("SES-39", ErrorCode.NONE, part.ack_error, "error of an ack in the new session")
     judge.saw("SES-39", fetches=fetches)
 
 
