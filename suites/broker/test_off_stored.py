@@ -11,7 +11,7 @@ from suites.judge import Judge
 
 
 @pytest.mark.requirement("OFF-43")
-@pytest.mark.solo()
+@pytest.mark.solo
 @pytest.mark.parametrize("lie", ["ends before it begins", "unknown delivery state"])
 async def test_impossible_state_is_not_served(solo_share: Share, judge: Judge, lie: str) -> None:
     """OFF-43: A stored state that cannot be true is an error until it is put right."""
