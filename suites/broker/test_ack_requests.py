@@ -36,6 +36,8 @@ async def test_no_batch_at_all(share: Share, judge: Judge) -> None:
         answer = await world.session.acknowledge(dict.fromkeys(world.where[:named], ()))
         judge.equal("ACK-45", 0, answer.error, f"error for {named} partitions without batches")
         judge.equal("ACK-45", (), answer.parts, f"answer for {named} partitions without batches")
+    results = await world.acknowledge(*([accept(1)] for _ in world.where))
+    judge.equal("ACK-45", ["NONE"] * 3, results, "answer for the same partitions with batches")
 
 
 @pytest.mark.requirement("ACK-46")
