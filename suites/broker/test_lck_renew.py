@@ -154,10 +154,11 @@ async def test_renewals_have_no_bound(share: Share, judge: Judge) -> None:
     began = sent = time.monotonic()
     await holder.acquire(1)
     for number in range(8):
-        await linger(other, LOCK / 1000 * 0.4)
+        lost = sorted(await watch(other, [0], LOCK / 1000 * 0.4))
         before, sent = sent, time.monotonic()
         part = await holder.ack(renew(0), is_renew_ack=True)
         in_time(before, LOCK)
+        judge.equal("LCK-27", [], lost, f"what another member got before renewal {number + 1}")
         judge.equal("LCK-27", 0, part.ack_error, f"error of renewal {number + 1}")
 
     part = await holder.ack(accept(0))
