@@ -29,7 +29,7 @@ def judge_accepted(possible: Possible, operation: Operation, ack: Acknowledge) -
     if shares_a_border(ack.batches):
         sentence = "two batches that settle one offset both were accepted"
         first, last = ack.batches[0].first, ack.batches[-1].last
-        if last >= possible.highest_start(operation.sent, operation.received):
+        if last >= possible.highest_start(operation.sent, operation.received, operation.id):
             return [Refusal(rule="ACK-20", sentence=sentence, first=first, last=last)]
     refusals: list[Refusal] = []
     for piece in operation.pieces:
@@ -46,15 +46,17 @@ def _accept(possible: Possible, operation: Operation, piece: Piece) -> list[Refu
         return refusals
     possible.spread(low, piece.last, sent, received, but=operation.id)
     start: int | None = None
+    # An offset below the start is finished, unless a reload brought it back before the answer.
+    restless = possible.reloading_since(operation)
 
     def accepted(first: int, last: int, cells: Cells) -> Cells:
         nonlocal start
         after, foreign = _settled(cells, operation, piece.event, force)
         if foreign:
             if start is None:
-                start = possible.highest_start(sent, received)
+                start = possible.highest_start(sent, received, operation.id)
             if first < start:
-                after.extend(foreign)
+                after.extend(cell for cell in foreign if cell.state in OVER or restless)
         if not after:
             refusals.append(
                 _unowned(cells, operation, piece._replace(first=first, last=last), possible)

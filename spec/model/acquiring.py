@@ -63,8 +63,7 @@ def _take(possible: Possible, operation: Operation, taken: Range) -> list[Refusa
 
     possible.change(taken.first, taken.last, sent, received, take)
     possible.highest = max(possible.highest, taken.last)
-    reloading = any(one.kind is Kind.RELOAD for one in possible.open.values())
-    if operation.reloads == possible.reloads and not reloading:
+    if not possible.reloading_since(operation):
         possible.cached = max(possible.cached, taken.last)
     return refusals
 
@@ -120,7 +119,13 @@ def _past(possible: Possible, taken: Range, last: int) -> Refusal:
     return Refusal(rule=why, sentence=sentence, first=taken.first, last=last)
 
 
-_COUNT_RULES = {"ACK-02": "DLV-02", "LCK-01": "DLV-03", "LCK-18": "DLV-04", "LCK-19": "DLV-32"}
+_COUNT_RULES = {
+    "ACK-02": "DLV-02",
+    "LCK-01": "DLV-03",
+    "LCK-18": "DLV-04",
+    "LCK-19": "DLV-32",
+    "DLV-32": "DLV-32",
+}
 
 
 def _refuse(cells: Cells, taking: Taking, first: int, last: int) -> Refusal:
@@ -132,6 +137,8 @@ def _refuse(cells: Cells, taking: Taking, first: int, last: int) -> Refusal:
         low, high = min(c.low for c in free) + 1, max(c.high for c in free) + 1
         due = str(low) if low == high else f"{low} to {high}"
         rule = "DLV-01" if high == 1 else _COUNT_RULES.get(free[0].why, "DLV-20")
+        if rule == "DLV-32" and (count or 0) < low:
+            rule = "DLV-31"
         sentence = f"{where} came to {member} with delivery count {count}, due was {due}"
     elif held:
         holder = held[0].holder
@@ -189,10 +196,15 @@ def _window(
     sent, received = operation.sent, operation.received
     most = possible.knobs.over(sent, received).max_locks
     newest = ranges[-1]
-    if newest.last - possible.runs.first < most:
+    # A count above one says that it was acquired before, by a fetch whose answer nobody saw.
+    if newest.last - possible.runs.first < most or newest.deliveries > 1:
         return
-    start = possible.highest_start(sent, received)
-    begun = max(newest.first, possible.highest + 1)
+    start = possible.highest_start(sent, received, operation.id)
+    if any(one.kind is Kind.FETCH for one in possible.others(operation.id, 0, newest.last)):
+        # What is new to the observer may have been acquired unseen, before a reload took the
+        # start offset back.
+        start = max(start, possible.highest_ever)
+    begun = newest.first
     if log.known:
         begun = max(begun, log.batch_of(newest.last)[0])
     if begun - start >= most:

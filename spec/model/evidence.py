@@ -10,6 +10,7 @@ from spec.model.durable import StateBatch
 from spec.model.judgement import Refusal
 from spec.model.operations import Operation
 from spec.model.possible import Change, Possible
+from spec.model.runs import Runs
 from spec.model.table import OVER, TERMINAL, State
 
 __all__ = ["Change", "dead_lettered", "expired", "overdue", "persisted", "start_seen"]
@@ -72,8 +73,7 @@ def start_seen(possible: Possible, look: Operation, offset: int, before: int) ->
     if offset < before:
         sentence = f"the start offset went back from {before} to {offset}"
         refusals.append(Refusal(rule="OFF-18", sentence=sentence, first=offset))
-    highest = possible.peak[1] if possible.peak[0] >= look.sent else 0
-    highest = max(highest, look.start, possible.highest_start(look.sent, look.received))
+    highest = max(look.start, possible.highest_start(look.sent, look.received))
     if offset > highest:
         sentence = f"the start offset was {offset}, record {highest} is not finished"
         refusals.append(Refusal(rule="OFF-17", sentence=sentence, first=highest, last=offset - 1))
@@ -102,6 +102,7 @@ def persisted(
 def _absent(possible: Possible, look: Operation, first: int, last: int) -> list[Refusal]:
     """Judge offsets without an entry: nothing of them may have to be durable."""
     refusals: list[Refusal] = []
+    raw = possible.runs.copy()
     possible.spread(first, last, look.sent, look.received)
 
     def missing(low: int, high: int, cells: Cells) -> Cells:
@@ -111,20 +112,26 @@ def _absent(possible: Possible, look: Operation, first: int, last: int) -> list[
             rule = "PER-39" if cells[0].state in OVER else "PER-41"
             sentence = f"{low}-{high} are settled and answered, the durable state lacks them"
             refusals.append(Refusal(rule=rule, sentence=sentence, first=low, last=high))
-        return left if left and before == cells else cells
+        return left if left and _calm(look, raw, low, high) else cells
 
     possible.change(first, last, look.sent, look.received, missing)
     return refusals
 
 
 def _before(look: Operation, offset: int, now: Cells) -> Cells:
-    """Return what an offset was possibly when a look began.
-
-    A look shows one moment of its interval. What changed within it proves nothing.
-    """
+    """Return what an offset was possibly when a look began."""
     if look.runs is None or offset < look.runs.first:
         return now
     return look.runs[offset]
+
+
+def _calm(look: Operation, raw: Runs[Cells], first: int, last: int) -> bool:
+    """Tell whether nothing was learnt of a range while a look was under way.
+
+    A look shows one moment of its interval. Where something changed within it, nobody knows which
+    side of the change was shown, and it proves nothing.
+    """
+    return look.runs is None or list(look.runs.over(first, last)) == list(raw.over(first, last))
 
 
 def _must_be_stored(cell: Cell) -> bool:
@@ -138,11 +145,12 @@ def _stored(possible: Possible, look: Operation, first: int, batch: StateBatch) 
     if batch.state == State.ACQUIRED:
         sentence = f"{first}-{batch.last} are stored as acquired"
         return [Refusal(rule="PER-40", sentence=sentence, first=first, last=batch.last)]
+    raw = possible.runs.copy()
     possible.spread(first, batch.last, look.sent, look.received)
 
     def agrees(low: int, high: int, cells: Cells) -> Cells:
         left = tuple(kept for cell in cells if (kept := _agreeing(cell, batch)) is not None)
-        unchanged = _before(look, low, cells) == cells
+        unchanged = _calm(look, raw, low, high)
         if not left and unchanged:
             state = State(batch.state).name
             rule = "INV-21" if all(cell.state in OVER for cell in cells) else "PER-05"

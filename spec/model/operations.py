@@ -13,7 +13,7 @@ from enum import IntEnum, StrEnum
 from itertools import pairwise
 from typing import NamedTuple
 
-from spec.model.cells import Cell, Taking, acquired, apply, reloaded
+from spec.model.cells import FORGOTTEN, Cell, Taking, acquired, apply, reloaded
 from spec.model.judgement import Refusal
 from spec.model.release import Release
 from spec.model.runs import Runs
@@ -165,7 +165,7 @@ class Operation:
         if self.id in cell.ops:
             return
         if self.kind is Kind.FETCH:
-            unseen = Taking(self.member, None, self.sent, self.received, (-1, -1))
+            unseen = Taking(self.member, None, self.sent, self.received, FORGOTTEN)
             ghost = acquired(cell, unseen, force)
             if ghost is not None:
                 yield ghost._replace(ops=cell.ops | {self.id})

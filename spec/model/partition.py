@@ -207,6 +207,7 @@ class SharePartition:
         self._possible.finish(operation)
         highest = self._possible.highest_start(operation.sent, received)
         self._possible.peak = (received, highest)
+        self._possible.highest_ever = max(self._possible.highest_ever, highest)
         self._sweep(operation)
         self._possible.cached = self._possible.runs.first - 1
         self._possible.reloads += 1

@@ -43,6 +43,7 @@ class Possible:
         "_serial",
         "cached",
         "highest",
+        "highest_ever",
         "knobs",
         "open",
         "peak",
@@ -64,6 +65,7 @@ class Possible:
         self._ripe: deque[tuple[int, int]] = deque()
         self._serial = 0
         self.peak = (-math.inf, start)
+        self.highest_ever = start
         self.reloads = 0
         self._hint = start
 
@@ -85,6 +87,12 @@ class Possible:
         if kind is not Kind.LOOK:
             self.open[operation.id] = operation
         return operation
+
+    def reloading_since(self, operation: Operation) -> bool:
+        """Tell whether the share-partition may have been reloaded since an operation began."""
+        return operation.reloads != self.reloads or any(
+            one.kind is Kind.RELOAD for one in self.open.values()
+        )
 
     def cached_since(self, operation: Operation) -> int:
         """Return the highest offset that the leader has known of ever since an operation began."""
@@ -141,19 +149,32 @@ class Possible:
                     found[after] = None
                     queue.append(after)
             if len(found) > TOO_MANY:
-                return self._widened(found)
+                return self._widened(found, acting, received, force)
         return tuple(
             cell
             for cell in found
             if cell.state is not State.ACQUIRED or not must_have_ended(cell, sent, self.slack)
         )
 
-    def _widened(self, cells: dict[Cell, None]) -> Cells:
-        fewer = widened(cells)
-        for tag in set().union(*(cell.ops for cell in cells)):
+    def _widened(
+        self, found: dict[Cell, None], acting: list[_Act], received: float, force: Force
+    ) -> Cells:
+        """Finish a closure that has too many cells with fewer and vaguer ones.
+
+        Every operation acts once and a lock can end before and after it, so that many rounds do.
+        """
+        for tag in set().union(*(cell.ops for cell in found), (one.id for one, _event in acting)):
             if tag in self.open:
                 self.open[tag].coupled = False
-        return fewer
+        cells = widened(found)
+        for _round in range(2 * len(acting) + 1):
+            after = dict.fromkeys(cells)
+            for cell in cells:
+                after.update(dict.fromkeys(self._successors(cell, acting, received, force)))
+            before, cells = cells, widened(after)
+            if cells == before:
+                break
+        return cells
 
     def _successors(
         self, cell: Cell, acting: list[_Act], received: float, force: Force
@@ -239,20 +260,28 @@ class Possible:
         """Return the rule by which an offset below the first run is over."""
         return self._past[offset]
 
-    def highest_start(self, sent: float, received: float) -> int:
-        """Return the highest offset that the start offset can have reached by a moment."""
+    def highest_start(self, sent: float, received: float, but: int = 0) -> int:
+        """Return the highest offset that the start offset can have reached by a moment.
+
+        ``but`` is an operation that has no say in it, as it is being judged.
+        """
+        lately = self.peak[1] if self.peak[0] >= sent else 0
+        return max(lately, self._highest_start(sent, received, but))
+
+    def _highest_start(self, sent: float, received: float, but: int) -> int:
         force = self.knobs.over(sent, received)
         reached = max(self._hint, self.runs.first)
         for first, last, cells in self.runs.over(reached):
-            if not self._may_be_over(first, last, cells, received, force):
-                self._hint = first
-                return first
+            if not self._over_by_itself(first, cells, received, force):
+                others = self.others(but, first, last)
+                if not _may_end_by(others, cells, force):
+                    return first
+            elif reached == self._hint:
+                self._hint = last + 1
             reached = last + 1
         return reached
 
-    def _may_be_over(
-        self, first: int, last: int, cells: Cells, received: float, force: Force
-    ) -> bool:
+    def _over_by_itself(self, first: int, cells: Cells, received: float, force: Force) -> bool:
         for cell in cells:
             if cell.state in OVER:
                 return True
@@ -261,11 +290,7 @@ class Possible:
             spent = cell.state is State.ACQUIRED and cell.high >= force.limit_low
             if spent and may_end(cell, received, self.slack):
                 return True
-        others = self.others(0, first, last)
-        if any(one.kind in _ENDING for one in others):
-            return True
-        unseen = sum(one.kind is Kind.FETCH for one in others)
-        return unseen > 0 and any(cell.high + unseen >= force.limit_low for cell in cells)
+        return False
 
     # ------------------------------------------------------------------ what evidence decides
 
@@ -326,6 +351,14 @@ class Possible:
             self.runs.apply(piece.first, piece.last, taken)
         self._hint = self.runs.first
         self.finish(operation)
+
+
+def _may_end_by(others: list[Operation], cells: Cells, force: Force) -> bool:
+    """Tell whether operations under way can have finished a record: settled it, or used it up."""
+    if any(one.kind in _ENDING for one in others):
+        return True
+    unseen = sum(one.kind is Kind.FETCH for one in others)
+    return unseen > 0 and any(cell.high + unseen >= force.limit_low for cell in cells)
 
 
 _ENDING = frozenset({Kind.ACK, Kind.LOG_START, Kind.CLOSE})

@@ -61,6 +61,8 @@ class Runs(Generic[V]):
         if last < first:
             return
         low, high = self._at(first), self._at(last)
+        if low == high and self._replaced(low, first, last, change):
+            return
         new_starts: list[int] = []
         new_values: list[V] = []
         if starts[low] < first:
@@ -76,6 +78,19 @@ class Runs(Generic[V]):
             new_starts.append(last + 1)
             new_values.append(values[high])
         self._splice(low, high + 1, new_starts, new_values)
+
+    def _replaced(
+        self, index: int, first: int, last: int, change: Callable[[int, int, V], V]
+    ) -> bool:
+        """Replace one whole run in place, which is the usual case."""
+        starts, values = self._starts, self._values
+        more = index + 1 < len(starts)
+        if starts[index] != first or not more or starts[index + 1] != last + 1:
+            return False
+        value = values[index] = change(first, last, values[index])
+        if value == values[index + 1] or (index > 0 and value == values[index - 1]):
+            self._splice(index, index + 1, [first], [value])
+        return True
 
     def _splice(self, low: int, high: int, new_starts: list[int], new_values: list[V]) -> None:
         starts, values = self._starts, self._values

@@ -41,7 +41,7 @@ def test_only_an_acquisition_raises_the_count() -> None:
     """KIP-932: the delivery count goes up when a record is acquired, and by nothing else."""
     raising = [row.event for row in TABLE if Effect.COUNT_UP in row.effects]
 
-    assert [Event.ACQUIRE] == raising
+    assert raising == [Event.ACQUIRE]
 
 
 def test_members_only_move_what_they_hold() -> None:
@@ -69,7 +69,7 @@ def test_dead_letters_are_owed_for_failures_only() -> None:
 
 def test_guards_are_all_of_use() -> None:
     """Every guard is used by a row, and the limit's guards come in pairs that fill the square."""
-    assert set(Guard) == {row.guard for row in TABLE}
+    assert {row.guard for row in TABLE} == set(Guard)
 
 
 def test_model_names_only_live_rules() -> None:

@@ -1,0 +1,413 @@
+"""The judge in small: for each rule a story that is allowed and one that is refused by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spec.model.durable import StateBatch
+from spec.model.judgement import Judgement, Span
+from spec.model.operations import Acknowledge, Batch, Error, Fetch, Mode
+from spec.model.partition import SharePartition
+from spec.model.release import V4_1, V4_4, Release
+from spec.model.runs import Runs
+from spec.model.settings import Settings, Slack
+from spec.verdict import Violation
+
+ACCEPT, RELEASE, REJECT, RENEW, GAP = (1,), (2,), (3,), (4,), (0,)
+FINE, STATE, REQUEST = Error.NONE, Error.INVALID_RECORD_STATE, Error.INVALID_REQUEST
+LOCK = 1_000
+
+
+def fresh(**more: object) -> SharePartition:
+    """Return a judge of a share-partition with locks of one second, ten batches of ten told."""
+    chosen = Settings(lock_ms=LOCK, **more)  # type: ignore[arg-type]
+    judge = SharePartition(0, settings=chosen, slack=Slack(early_ms=0, late_ms=50))
+    for first in range(0, 100, 10):
+        judge.produced(first, first + 9)
+    return judge
+
+
+def held(**more: object) -> SharePartition:
+    """Return a judge who saw ann acquire 0-9 between 0 and 10."""
+    judge = fresh(**more)
+    judge.acquired(Span(0, 10), "ann", [(0, 9, 1)]).check()
+    return judge
+
+
+def after(*types: tuple[int, ...]) -> SharePartition:
+    """Return a judge who saw ann acquire 0-9, then settle 0, 1, … by these types."""
+    judge = held()
+    for offset, kind in enumerate(types, start=1):
+        judge.acknowledged(20, "ann", [(offset, offset, kind)]).check()
+    return judge
+
+
+Story = Callable[[], Judgement]
+
+# rule: (an allowed story, a story that breaks the rule)
+PAIRS: dict[str, tuple[Story, Story]] = {
+    "ACQ-05": (
+        lambda: fresh().acquired(1, "ann", [(0, 4, 1), (5, 9, 1)]),
+        lambda: fresh().acquired(1, "ann", [(5, 9, 1), (0, 4, 1)]),
+    ),
+    "ACQ-20": (
+        lambda: held().acquired(Span(999, 1_001), "bob", [(0, 9, 2)]),
+        lambda: held().acquired(Span(990, 999), "bob", [(0, 9, 2)]),
+    ),
+    "ACQ-21": (
+        lambda: held().acquired(Span(900, 1_001), "ann", [(0, 9, 2)]),
+        lambda: held().acquired(20, "ann", [(0, 9, 2)]),
+    ),
+    "ACQ-30": (
+        lambda: fresh().acquired(1, "ann", [(0, 9, 1)], max_records=3),
+        lambda: fresh().acquired(1, "ann", [(0, 19, 1)], max_records=3),
+    ),
+    "ACQ-33": (
+        lambda: fresh().acquired(1, "ann", [(0, 2, 1)], Mode.RECORD_LIMIT, 3),
+        lambda: fresh().acquired(1, "ann", [(0, 3, 1)], Mode.RECORD_LIMIT, 3),
+    ),
+    "ACQ-39": (
+        lambda: fresh().acquired(1, "ann", [], max_records=0),
+        lambda: fresh().acquired(1, "ann", [(0, 9, 1)], max_records=0),
+    ),
+    "ACQ-41": (
+        lambda: held().acquired(1_200, "bob", [(0, 9, 2), (10, 19, 1)]),
+        lambda: held().acquired(1_200, "bob", [(10, 19, 1)]),
+    ),
+    "ACQ-50": (
+        lambda: fresh(max_locks=5).acquired(1, "ann", [(0, 9, 1)]),
+        lambda: held(max_locks=10).acquired(20, "bob", [(10, 19, 1)]),
+    ),
+    "INV-04": (
+        lambda: fresh().acquired(1, "ann", [(90, 99, 1)]),
+        lambda: fresh().acquired(1, "ann", [(95, 100, 1)]),
+    ),
+    "DLV-01": (
+        lambda: fresh().acquired(1, "ann", [(0, 9, 1)]),
+        lambda: fresh().acquired(1, "ann", [(0, 9, 2)]),
+    ),
+    "DLV-02": (
+        lambda: after(RELEASE).acquired(30, "bob", [(1, 1, 2)]),
+        lambda: after(RELEASE).acquired(30, "bob", [(1, 1, 3)]),
+    ),
+    "DLV-03": (
+        lambda: held().acquired(1_200, "bob", [(0, 9, 2)]),
+        lambda: held().acquired(1_200, "bob", [(0, 9, 1)]),
+    ),
+    "ACK-01": (
+        lambda: after(RELEASE).acquired(30, "bob", [(1, 1, 2)]),
+        lambda: after(ACCEPT).acquired(30, "bob", [(1, 1, 2)]),
+    ),
+    "ACK-03": (
+        lambda: after(GAP).acquired(30, "bob", [(10, 19, 1)]),
+        lambda: after(GAP).acquired(30, "bob", [(1, 1, 2)]),
+    ),
+    "ACK-07": (
+        lambda: after(REJECT).acquired(30, "bob", [(10, 19, 1)]),
+        lambda: after(REJECT).acquired(5_000, "bob", [(1, 1, 2)]),
+    ),
+    "ACK-17": (
+        lambda: held().acknowledged(20, "ann", [(3, 2, ACCEPT)], REQUEST),
+        lambda: held().acknowledged(20, "ann", [(3, 2, ACCEPT)], FINE),
+    ),
+    "ACK-18": (
+        lambda: held().acknowledged(20, "ann", [(3, 4, ACCEPT), (1, 2, ACCEPT)], REQUEST),
+        lambda: held().acknowledged(20, "ann", [(3, 4, ACCEPT), (1, 2, ACCEPT)], FINE),
+    ),
+    "ACK-19": (
+        lambda: held().acknowledged(20, "ann", [(1, 4, ACCEPT), (3, 6, ACCEPT)], REQUEST),
+        lambda: held().acknowledged(20, "ann", [(1, 4, ACCEPT), (3, 6, ACCEPT)], STATE),
+    ),
+    "ACK-20": (
+        lambda: held().acknowledged(20, "ann", [(1, 4, ACCEPT), (4, 6, ACCEPT)], STATE),
+        lambda: held().acknowledged(20, "ann", [(1, 4, ACCEPT), (4, 6, ACCEPT)], FINE),
+    ),
+    "ACK-21": (
+        lambda: held().acknowledged(20, "ann", [(1, 4, ())], REQUEST),
+        lambda: held().acknowledged(20, "ann", [(1, 4, ())], FINE),
+    ),
+    "ACK-23": (
+        lambda: held().acknowledged(20, "ann", [(1, 3, (1, 2))], REQUEST),
+        lambda: held().acknowledged(20, "ann", [(1, 3, (1, 2))], FINE),
+    ),
+    "ACK-11": (
+        lambda: held().acknowledged(20, "ann", [(1, 3, RENEW)], REQUEST, version=1),
+        lambda: held().acknowledged(20, "ann", [(1, 3, RENEW)], FINE, version=1),
+    ),
+    "ACK-12": (
+        lambda: held().acknowledged(20, "ann", [(1, 3, (5,))], REQUEST),
+        lambda: held().acknowledged(20, "ann", [(1, 3, (5,))], FINE),
+    ),
+    "ACK-14": (
+        lambda: held().acknowledged(20, "ann", [(1, 3, RENEW)], REQUEST),
+        lambda: held().acknowledged(20, "ann", [(1, 3, RENEW)], FINE),
+    ),
+    "ACK-27": (
+        lambda: held().acknowledged(20, "ann", [(1, 3, (1, 2, 3))], FINE),
+        lambda: held().acknowledged(20, "ann", [(1, 3, (1, 2, 3))], STATE),
+    ),
+    "ACK-29": (
+        lambda: held().acknowledged(20, "bob", [(1, 3, ACCEPT)], STATE),
+        lambda: held().acknowledged(20, "bob", [(1, 3, ACCEPT)], FINE),
+    ),
+    "ACK-30": (
+        lambda: after(RELEASE).acknowledged(30, "ann", [(1, 1, ACCEPT)], STATE),
+        lambda: after(RELEASE).acknowledged(30, "ann", [(1, 1, ACCEPT)], FINE),
+    ),
+    "ACK-31": (
+        lambda: after(ACCEPT).acknowledged(30, "ann", [(1, 1, ACCEPT)], STATE),
+        lambda: after(ACCEPT).acknowledged(30, "ann", [(1, 1, REJECT)], FINE),
+    ),
+    "ACK-32": (
+        lambda: held().acknowledged(20, "ann", [(30, 31, ACCEPT)], REQUEST),
+        lambda: held().acknowledged(20, "ann", [(30, 31, ACCEPT)], STATE),
+    ),
+    "LCK-02": (
+        lambda: held().expired(1_010, "ann", 0, 9),
+        lambda: held().expired(999, "ann", 0, 9),
+    ),
+    "LCK-03": (
+        lambda: held().acknowledged(Span(1_050, 1_100), "ann", [(1, 1, ACCEPT)], FINE),
+        lambda: held().acknowledged(Span(1_061, 1_100), "ann", [(1, 1, ACCEPT)], FINE),
+    ),
+    "LCK-16": (
+        lambda: held().acknowledged(Span(990, 1_000), "ann", [(1, 1, ACCEPT)], STATE),
+        lambda: held().acknowledged(Span(990, 999), "ann", [(1, 1, ACCEPT)], STATE),
+    ),
+    "LCK-21": (
+        lambda: held().acknowledged(20, "ann", [(1, 1, RENEW)], FINE, renew=True),
+        lambda: held().acknowledged(20, "ann", [(1, 1, RENEW)], STATE, renew=True),
+    ),
+    "LCK-29": (
+        lambda: held().acknowledged(2_000, "ann", [(1, 1, RENEW)], STATE, renew=True),
+        lambda: held().acknowledged(2_000, "ann", [(1, 1, RENEW)], FINE, renew=True),
+    ),
+    "LCK-30": (
+        lambda: held().acknowledged(20, "bob", [(1, 1, RENEW)], STATE, renew=True),
+        lambda: held().acknowledged(20, "bob", [(1, 1, RENEW)], FINE, renew=True),
+    ),
+    "LCK-31": (
+        lambda: after(ACCEPT).acknowledged(30, "ann", [(1, 1, RENEW)], STATE, renew=True),
+        lambda: after(ACCEPT).acknowledged(30, "ann", [(1, 1, RENEW)], FINE, renew=True),
+    ),
+    "LCK-36": (
+        lambda: held(renewal=False).acknowledged(20, "ann", [(1, 1, RENEW)], STATE, renew=True),
+        lambda: held(renewal=False).acknowledged(20, "ann", [(1, 1, RENEW)], FINE, renew=True),
+    ),
+    "OFF-17": (
+        lambda: held().spso_seen(20, 0),
+        lambda: held().spso_seen(20, 1),
+    ),
+    "PER-05": (
+        lambda: held().persisted(20, 0, []),
+        lambda: held().persisted(20, 0, [StateBatch(1, 1, 2, 1)]),
+    ),
+    "PER-39": (
+        lambda: after(ACCEPT).persisted(30, 0, [StateBatch(1, 1, 2, 1)]),
+        lambda: after(ACCEPT).persisted(30, 0, []),
+    ),
+    "PER-40": (
+        lambda: held().persisted(20, 0, []),
+        lambda: held().persisted(20, 0, [StateBatch(0, 9, 1, 1)]),
+    ),
+    "PER-41": (
+        lambda: after(RELEASE).persisted(30, 0, [StateBatch(1, 1, 0, 1)]),
+        lambda: after(RELEASE).persisted(30, 0, []),
+    ),
+    "INV-21": (
+        lambda: after(ACCEPT).persisted(30, 0, [StateBatch(1, 1, 2, 1)]),
+        lambda: after(ACCEPT).persisted(30, 0, [StateBatch(1, 1, 0, 1)]),
+    ),
+    "DLQ-04": (
+        lambda: after(REJECT).dead_lettered(30, 1),
+        lambda: after(ACCEPT).dead_lettered(30, 1),
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", PAIRS)
+def test_both_sides(rule: str) -> None:
+    """Each rule has a story that the judge allows and one that it refuses by the rule's name."""
+    allowed, broken = PAIRS[rule]
+
+    assert allowed().rules == ()
+    assert (rule,) == broken().rules
+
+
+def test_an_unanswered_acknowledgement_keeps_both_ends() -> None:
+    """INV-09: without an answer a record may be settled or come again; either is allowed."""
+    for ranges in ([(0, 9, 2)], [(10, 19, 1)]):
+        judge = held()
+        judge.acknowledged(20, "ann", [(0, 9, ACCEPT)], None)
+
+        assert judge.acquired(1_200, "bob", ranges).ok
+
+
+@pytest.mark.parametrize("error", [Error.NOT_LEADER_OR_FOLLOWER, Error.UNKNOWN_SERVER_ERROR])
+def test_an_error_may_hide_an_effect(error: Error) -> None:
+    """A server's error leaves open whether the acknowledgement was stored: no proof either way."""
+    judge = held()
+    judge.acknowledged(20, "ann", [(0, 9, ACCEPT)], error)
+
+    assert judge.persisted(30, 10, []).ok
+
+
+def test_an_unanswered_acknowledgement_is_whole() -> None:
+    """INV-08: when one offset proves that it took effect, all of them have."""
+    judge = held()
+    judge.acknowledged(20, "ann", [(0, 1, ACCEPT)], None)
+    judge.persisted(30, 0, [StateBatch(0, 0, 2, 1)])
+
+    assert judge.acquired(1_200, "bob", [(1, 1, 2)]).rules == ("ACK-01",)
+
+
+def test_an_unseen_fetch_may_have_raised_a_count() -> None:
+    """A fetch whose answer was lost may have acquired a record once, and not twice."""
+    for count, allowed in ((1, True), (2, True), (3, False)):
+        judge = fresh()
+        judge.lost(judge.begin_fetch(0, Fetch(member="ann")), 10)
+
+        assert allowed is judge.acquired(2_000, "bob", [(0, 9, count)]).ok
+
+
+def test_requests_that_overlap_may_act_in_either_order() -> None:
+    """A fetch that was answered before a release may have acted after it."""
+    judge = held()
+    release = judge.begin_acknowledge(20, _releasing())
+    fetch = judge.begin_fetch(21, Fetch(member="bob"))
+    judge.fetched(fetch, 30, [(0, 9, 2)]).check()
+
+    assert judge.answered(release, 31, FINE).ok
+
+
+def test_an_overlapping_release_that_failed_explains_nothing() -> None:
+    """If the release is refused in the end, what rested on it is refused with it."""
+    judge = held()
+    release = judge.begin_acknowledge(20, _releasing())
+    fetch = judge.begin_fetch(21, Fetch(member="bob"))
+    judge.fetched(fetch, 30, [(0, 9, 2)]).check()
+
+    assert not judge.answered(release, 31, Error.INVALID_REQUEST).ok
+
+
+def _releasing() -> Acknowledge:
+    return Acknowledge(member="ann", batches=(Batch(0, 9, RELEASE),))
+
+
+@pytest.mark.parametrize(("count", "allowed"), [(1, True), (2, True), (3, True), (4, False)])
+def test_a_reload_takes_counts_back_to_the_durable_ones(count: int, allowed: bool) -> None:
+    """DLV-32: after a reload the count lies between the durable one and the last, plus one."""
+    judge = held()
+    judge.acquired(1_200, "bob", [(0, 9, 2)]).check()
+    judge.reloaded(1_300).check()
+
+    assert allowed is judge.acquired(1_400, "ann", [(0, 9, count)]).ok
+
+
+def test_a_durable_count_is_never_undone() -> None:
+    """DLV-31: a released record's count survives the reload."""
+    judge = after(RELEASE)
+    judge.reloaded(40).check()
+
+    assert judge.acquired(50, "bob", [(1, 1, 1)]).rules == ("DLV-31",)
+
+
+@pytest.mark.parametrize(("release", "count"), [(V4_1, 1), (V4_4, 2)])
+def test_session_close_counts_since_4_2(release: Release, count: int) -> None:
+    """DLV-04: 4.1 takes back the count of a delivery that a session's end cut short."""
+    judge = SharePartition(0, release=release)
+    judge.acquired(0, "ann", [(0, 9, 1)]).check()
+    judge.released_session(10, "ann").check()
+
+    assert judge.acquired(20, "bob", [(0, 9, count)]).ok
+    assert not judge.acquired(30, "bob", [(0, 9, count)]).ok
+
+
+def test_the_log_start_ends_records_for_good() -> None:
+    """OFF-20: a deleted record is never delivered, and its holder may be told anything."""
+    judge = held()
+    judge.log_start_moved(20, 5).check()
+
+    assert judge.acknowledged(30, "ann", [(0, 4, ACCEPT)], FINE).ok
+    assert judge.acknowledged(31, "ann", [(0, 4, ACCEPT)], STATE).ok
+    assert judge.acquired(2_000, "bob", [(0, 4, 2)]).rules == ("OFF-20",)
+
+
+def test_a_lowered_limit_permits_one_last_delivery() -> None:
+    """DLV-28: a record at or above the new limit comes once more and is archived then."""
+    judge = held(delivery_limit=5)
+    judge.acknowledged(20, "ann", [(0, 9, RELEASE)]).check()
+    judge.acquired(30, "ann", [(0, 9, 2)]).check()
+    judge.acknowledged(40, "ann", [(0, 9, RELEASE)]).check()
+    judge.configured(Span(50, 60), Settings(lock_ms=LOCK, delivery_limit=2))
+    judge.acquired(70, "ann", [(0, 9, 3)]).check()
+    judge.acknowledged(80, "ann", [(0, 9, RELEASE)]).check()
+
+    assert judge.acquired(90, "ann", [(0, 9, 4)]).rules == ("DLV-10",)
+
+
+def test_a_start_offset_below_is_done() -> None:
+    """ACK-34: acknowledgements below the start offset are answered without error to anybody."""
+    judge = held()
+    judge.acknowledged(20, "ann", [(0, 9, ACCEPT)]).check()
+    judge.spso_seen(30, 10).check()
+
+    assert judge.acknowledged(40, "eve", [(0, 9, REJECT)], FINE).ok
+    assert judge.acknowledged(50, "eve", [(0, 9, REJECT)], STATE).rules == ("ACK-34",)
+    assert judge.spso_seen(60, 9).rules == ("OFF-18",)
+
+
+def test_compaction_may_take_available_records() -> None:
+    """GAP-24: in a compacted log the start offset may pass an available record, else not."""
+    for vanish in (True, False):
+        judge = held(may_vanish=vanish)
+        judge.acknowledged(20, "ann", [(0, 9, RELEASE)]).check()
+
+        assert vanish is judge.spso_seen(30, 10).ok
+
+
+def test_overdue_ranges_are_named() -> None:
+    """LCK-01: whose lock has ended for certain must be available; before that nothing is said."""
+    judge = held()
+
+    assert judge.overdue(1_000) == []
+    assert judge.overdue(1_100) == [(0, 9)]
+
+
+def test_a_refusal_raises_with_its_rule() -> None:
+    """A refused judgement raises a Violation that carries rule, sentence and witness."""
+    with pytest.raises(Violation, match="ACQ-20: offsets 0-9 came to bob") as caught:
+        held().acquired(20, "bob", [(0, 9, 2)]).check("fetch of bob at 20")
+
+    assert (caught.value.rule, caught.value.witness) == ("ACQ-20", ("fetch of bob at 20",))
+
+
+def test_one_lie_is_told_once() -> None:
+    """After a refusal the judge believes what it saw."""
+    judge = held()
+
+    assert not judge.acquired(20, "bob", [(0, 9, 2)]).ok
+    assert judge.acknowledged(30, "bob", [(0, 9, ACCEPT)]).ok
+
+
+def _always(value: int) -> Callable[[int, int, int], int]:
+    return lambda _first, _last, _old: value
+
+
+@settings(deadline=None, derandomize=True, database=None)
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 10), st.integers(0, 3))))
+def test_runs_equal_a_plain_map(edits: list[tuple[int, int, int]]) -> None:
+    """Values by runs are values by offset, and neighbours differ."""
+    runs, plain = Runs(0, 0), dict.fromkeys(range(50), 0)
+    for first, size, value in edits:
+        runs.apply(first, first + size, _always(value))
+        plain |= dict.fromkeys(range(first, first + size + 1), value)
+    values = [value for _first, _last, value in runs.over(0)]
+
+    assert plain == {offset: runs[offset] for offset in plain}
+    assert all(one != two for one, two in pairwise(values))
