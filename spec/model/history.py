@@ -6,7 +6,6 @@ observer lives them: every request once when it was sent and once when it was an
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -206,7 +205,3 @@ def _seen(partition: SharePartition, one: Step) -> Judgement:
     if isinstance(one, DeadLetter):
         return partition.dead_lettered(Span(one.sent, one.received), one.offset, one.count)
     return FINE
-
-
-FOREVER = math.inf
-"""``received`` of a step that never ended."""

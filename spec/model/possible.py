@@ -340,6 +340,9 @@ class Possible:
 
     def _take_effect(self, operation: Operation, sent: float, received: float) -> None:
         force = self.knobs.over(sent, received)
+        # What it was applied to may itself rest on something unseen, such as a lost fetch.
+        low = max(operation.first, self.runs.first)
+        self.spread(low, int(operation.last), sent, received)
         for piece in operation.pieces:
 
             def taken(_first: int, _last: int, cells: Cells, piece: Piece = piece) -> Cells:

@@ -6,7 +6,6 @@ moment, so the intervals overlap; and some answers get lost on the way.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from random import Random
 
@@ -23,7 +22,7 @@ from spec.model.history import (
     Step,
 )
 from spec.model.leader import Leader
-from spec.model.operations import Batch, Error, Mode, Range
+from spec.model.operations import Batch, Mode, Range
 from spec.model.release import V4_4, Release
 from spec.model.settings import Settings
 from spec.model.table import State
@@ -198,11 +197,3 @@ class Story:
 def ranges_of(step: Step) -> tuple[Range, ...]:
     """Return the ranges of a fetch, nothing for another step."""
     return (step.ranges or ()) if isinstance(step, Fetched) else ()
-
-
-def succeeded(step: Step) -> bool:
-    """Tell whether a step is an acknowledgement that was answered without error."""
-    return isinstance(step, Acknowledged) and step.error == Error.NONE
-
-
-UNSEEN = math.inf
