@@ -78,7 +78,7 @@ class Meeting:
         while time.monotonic() < deadline:
             if info := self.look():
                 return info
-            time.sleep(PAUSE)
+            threading.Event().wait(PAUSE)
         raise EnvironmentFault(f"the target was not up after {within:g} s")
 
     @staticmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from spec.verdict import Undecided
+from spec.verdict import OutOfReach
 from suites.broker.share import Queue, Share
 
 
@@ -19,11 +19,11 @@ async def replicated(
     """Return a queue whose partition has two replicas, with locks of 30 s.
 
     Raises:
-        Undecided: the cluster has one broker, so no leader can move.
+        OutOfReach: the cluster has one broker, so no leader can move.
     """
     nodes = sorted(share.cluster.brokers)
     if len(nodes) < 2:
-        raise Undecided("a leader can only move where there are two brokers")
+        raise OutOfReach("a leader can only move where there are two brokers")
     pair = share.rng.sample(nodes, 2)
     return await share.queue(
         records,

@@ -9,7 +9,7 @@ import pytest
 
 from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.wire.errors import ErrorCode
-from spec.verdict import Undecided
+from spec.verdict import OutOfReach, Undecided
 from suites.broker.share import Share
 from suites.judge import Judge
 
@@ -18,7 +18,7 @@ def _another(share: Share, leader: int) -> int:
     """Return a broker that does not lead; a cluster of one has none."""
     others = sorted(set(share.cluster.brokers) - {leader})
     if not others:
-        raise Undecided("the cluster has one broker; the rule takes a second one")
+        raise OutOfReach("the cluster has one broker; the rule takes a second one")
     return share.rng.choice(others)
 
 
