@@ -175,7 +175,9 @@ def _problem(
             f"{entries[0].match!r}, the run saw {seen.verdict}: {seen.reason}"
         )
     unused = [
-        entry for entry in entries if not any(entry.explains(o.verdict, o.reason) for o in found)
+        entry
+        for entry in entries
+        if not entry.intermittent and not any(entry.explains(o.verdict, o.reason) for o in found)
     ]
     if unused and complete and not any(o.verdict is Verdict.UNSUPPORTED for o in found):
         gone = unused[0]

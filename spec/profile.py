@@ -36,7 +36,11 @@ class Absent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """A rule that is known not to hold. ``match`` is searched in the reason the check gave."""
+    """A rule that is known not to hold. ``match`` is searched in the reason the check gave.
+
+    ``intermittent`` marks what is seen in some runs only, such as a race that the implementation
+    loses now and then; its entry is never called stale, and still expires.
+    """
 
     requirement: str
     verdict: Verdict
@@ -46,6 +50,7 @@ class Expected:
     expires: date
     bug: str = ""
     finding: str = ""
+    intermittent: bool = False
 
     def explains(self, verdict: Verdict, reason: str) -> bool:
         """Tell whether this entry foresaw that verdict, for that reason."""
@@ -156,7 +161,8 @@ def _absent(raw: Mapping[str, object], where: str) -> Absent:
 
 def _expected(raw: Mapping[str, object], where: str) -> Expected:
     label = f"{where}: expected {raw.get('requirement', '?')}"
-    plain = {key: value for key, value in raw.items() if key not in {"expires", "verdict"}}
+    apart = {"expires", "verdict", "intermittent"}
+    plain = {key: value for key, value in raw.items() if key not in apart}
     needed = ("requirement", "versions", "match", "reason")
     text = _texts(plain, needed, ("bug", "finding"), label)
     _check_range(text["versions"], label)
@@ -167,7 +173,11 @@ def _expected(raw: Mapping[str, object], where: str) -> Expected:
     expires = raw.get("expires")
     if not isinstance(expires, date) or isinstance(expires, datetime):
         raise SpecError(f"{label}: expires must be a date such as 2027-06-30")
-    return Expected(verdict=_verdict(raw.get("verdict"), label), expires=expires, **text)
+    intermittent = raw.get("intermittent", False)
+    if not isinstance(intermittent, bool):
+        raise SpecError(f"{label}: intermittent must be true or false")
+    verdict = _verdict(raw.get("verdict"), label)
+    return Expected(verdict=verdict, expires=expires, intermittent=intermittent, **text)
 
 
 def _verdict(raw: object, label: str) -> Verdict:

@@ -38,12 +38,13 @@ async def test_impossible_state_is_not_served(solo_share: Share, judge: Judge, l
 
 @pytest.mark.requirement("OFF-44")
 @pytest.mark.fast
-async def test_stored_state_is_taken_over(share: Share, judge: Judge) -> None:
+@pytest.mark.parametrize("batches", [1, 3, 12])
+async def test_stored_state_is_taken_over(share: Share, judge: Judge, batches: int) -> None:
     """OFF-44: What is stored decides what is delivered: start, states, counts, and the rest."""
-    queue = await share.queue(records=12, batches=share.rng.choice([1, 3, 12]))
+    queue = await share.queue(records=12, batches=batches)
     consumer = await queue.consumer()
-    batches = [(3, 4, ACKNOWLEDGED, 1), (5, 5, AVAILABLE, 1), (8, 9, ARCHIVED, 2)]
-    await write_state(queue, 2, batches)
+    states = [(3, 4, ACKNOWLEDGED, 1), (5, 5, AVAILABLE, 1), (8, 9, ARCHIVED, 2)]
+    await write_state(queue, 2, states)
 
     seen: dict[int, int] = {}
     sentinel = await queue.produce(1)

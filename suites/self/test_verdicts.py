@@ -132,6 +132,16 @@ def test_needless_entry_is_stale() -> None:
     assert exit_code([result], [], Level.MUST) == BROKEN
 
 
+def test_intermittent_entry_is_never_stale() -> None:
+    """What shows in some runs only is still foreseen in the others, and excuses nothing else."""
+    rare = entry(intermittent=True)
+    (absent,) = judged([saw(Verdict.PASS)], rare)
+    (other,) = judged([saw(Verdict.FAIL, "lost")], rare)
+
+    assert absent.problem == ""
+    assert not other.expected
+
+
 def test_entry_is_not_called_stale_on_half_the_checks() -> None:
     """Without all checks of a rule nobody knows whether its entry is still needed."""
     (result,) = judged([saw(Verdict.PASS)], entry(), unfinished=["ACK-01"])
