@@ -11,7 +11,7 @@ from fixtures.clients.admin import EARLIEST, TOPIC_RESOURCE
 from fixtures.clients.cluster import Topic, attempts
 from fixtures.clients.member import Ack, accept, reject, release
 from fixtures.wire.records import Record, encode_batch
-from spec.verdict import Undecided
+from spec.verdict import OutOfReach, Undecided
 from suites.broker.acking import next_catch, result, spread
 from suites.broker.holes import offered, rewritten
 from suites.broker.share import Queue, Share
@@ -30,6 +30,9 @@ async def _by_request(queue: Queue, before: int) -> None:
 
 async def _by_retention(queue: Queue, before: int) -> None:
     """Let the records below an offset grow too old, of a log that :func:`_dated` wrote."""
+    interval = (await queue.share.admin.broker_configs())["log.retention.check.interval.ms"]
+    if int(interval) > EXPIRED_WITHIN * 1000 / 2:
+        raise OutOfReach(f"the broker looks for old segments every {interval} ms only")
     age = (10 - before) * 3600 + 1800
     value = str(age * 1000)
     await _set_topic(queue.share, queue.topic, "retention.ms", value)
@@ -145,5 +148,11 @@ async def test_all_deleted(share: Share, judge: Judge) -> None:
     await stranger.acked(accept(news, last))
     # What is locked may keep the start offset back though it is gone (KIP-932 §Log retention).
     await consumer.close()
-    await rewritten(stranger, await queue.produce(1))
-    judge.equal("GAP-31", last + 1, await queue.spso(last + 1), "start offset afterwards")
+    # The close is answered before its releases are done, and what they move shows with a write.
+    start = -1
+    async for _ in attempts():
+        await rewritten(stranger, await queue.produce(1))
+        start = (await queue.offsets()).start
+        if start > last:
+            break
+    judge.holds("GAP-31", start > last, f"start offset afterwards: {start}, {last} is accepted")
