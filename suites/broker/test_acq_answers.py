@@ -8,6 +8,7 @@ import pytest
 
 from fixtures.clients.cluster import Topic, attempts
 from fixtures.clients.member import Answer, Part, Where, accept, release
+from fixtures.wire.codec import WireError
 from fixtures.wire.compression import Compression
 from fixtures.wire.errors import ErrorCode
 from fixtures.wire.records import Record, decode_batches, encode_batch
@@ -84,12 +85,16 @@ async def test_records_never_null(share: Share, judge: Judge) -> None:
     consumer = await queue.consumer()
     named = [(queue.topic, 0), (queue.topic, 1), (queue.topic, 5)]
 
-    answers = [await consumer.session.fetch(*named, max_wait_ms=0)]
-    answers += [await consumer.session.fetch(max_wait_ms=100) for _ in range(3)]
+    # The field cannot be null from version 1 on, so that null records are an unreadable answer.
+    unreadable, parts = "", []
+    try:
+        answers = [await consumer.session.fetch(*named, max_wait_ms=0)]
+        answers += [await consumer.session.fetch(max_wait_ms=100) for _ in range(3)]
+        parts = [part for answer in answers for part in answer.parts]
+    except WireError as error:
+        unreadable = str(error)
 
-    parts = [part for answer in answers for part in answer.parts]
-    nulls = [part for part in parts if part.records is None]
-    judge.equal("ACQ-08", [], nulls, "partitions with null records")
+    judge.equal("ACQ-08", "", unreadable, "what is wrong with the bytes of an answer")
     judge.holds("ACQ-08", any(not p.ranges for p in parts), "no partition came without records")
 
 

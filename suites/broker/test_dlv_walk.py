@@ -47,9 +47,9 @@ async def _fetch(consumer: Consumer, member: int, ledger: Ledger, judge: Judge, 
         locked = offset in ledger.holders or offset in ledger.finished
         judge.holds("DLV-20", not locked, f"offset {offset} was delivered while locked or finished")
         expected = ledger.deliver(offset, member)
-        judge.equal("DLV-20", expected, count, f"delivery count of offset {offset}")
         within = count <= ledger.limit
         judge.holds("DLV-19", within, f"offset {offset} has count {count}, limit {ledger.limit}")
+        judge.equal("DLV-20", expected, count, f"delivery count of offset {offset}")
 
 
 async def _acknowledge(consumer: Consumer, member: int, ledger: Ledger, share: Share) -> None:
