@@ -171,7 +171,8 @@ async def test_start_offset_moves_by_requests(share: Share, judge: Judge) -> Non
     finally:
         done.set()
         await watching
-    between = sorted(start for start in starts if start % size)
+    # -1 is no start offset: nothing was written yet, or the coordinator could not be asked.
+    between = sorted(start for start in starts if start >= 0 and start % size)
     judge.equal("ACK-42", [], between, f"start offsets seen within requests of {size} records")
     judge.saw("ACK-42", start_offsets=len(starts))
 
