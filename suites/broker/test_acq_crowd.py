@@ -26,6 +26,7 @@ class Crowd:
 
     share: Share
     total: int
+    appetite: int = 25
     held: dict[int, str] = field(default_factory=dict)
     accepted: set[int] = field(default_factory=set)
     double: list[str] = field(default_factory=list)
@@ -44,7 +45,7 @@ class Crowd:
     async def _consume(self, member: Consumer) -> None:
         rng = self.share.rng
         while self._goes_on():
-            answer = await member.fetch(max_records=rng.randint(1, 25), max_wait_ms=200)
+            answer = await member.fetch(max_records=rng.randint(1, self.appetite), max_wait_ms=200)
             counts = member.sound(answer).only.counts
             self._take(member.member_id, counts)
             if self.double:
@@ -97,7 +98,8 @@ async def test_crowd_stays_inside_the_window(share: Share, judge: Judge) -> None
     total = 3 * LIMIT
     config = {"share.partition.max.record.locks": str(LIMIT)}
     queue = await share.queue(records=total, batches=total, group_config=config)
-    crowd = Crowd(share, total)
+    # Together they want several times what the window holds.
+    crowd = Crowd(share, total, appetite=80)
 
     await crowd.run(queue, members=8)
 

@@ -13,9 +13,7 @@ from suites.broker.share import Consumer, Queue, Share
 from suites.judge import Judge
 
 LIMIT = 2
-TWO_SESSIONS = pytest.mark.solo(
-    {"group.share.max.share.sessions": str(LIMIT), "group.share.max.size": str(LIMIT)}
-)
+TWO_SESSIONS = {"group.share.max.share.sessions": LIMIT, "group.share.max.size": LIMIT}
 FULL = ErrorCode.SHARE_SESSION_LIMIT_REACHED
 
 
@@ -28,7 +26,7 @@ async def crowded(share: Share) -> tuple[Queue, list[Consumer], Consumer]:
     return queue, inside, await queue.consumer(join=False)
 
 
-@TWO_SESSIONS
+@pytest.mark.solo(TWO_SESSIONS)
 @pytest.mark.requirement("SES-42")
 async def test_one_session_too_many(solo_share: Share, judge: Judge) -> None:
     """SES-42: One session too many is refused, and not before MaxWaitMs."""
@@ -42,7 +40,7 @@ async def test_one_session_too_many(solo_share: Share, judge: Judge) -> None:
     judge.holds("SES-42", waited >= wait_ms, f"refused after {waited:.0f} ms, not {wait_ms} ms")
 
 
-@TWO_SESSIONS
+@pytest.mark.solo(TWO_SESSIONS)
 @pytest.mark.requirement("SES-44")
 async def test_open_sessions_go_on(solo_share: Share, judge: Judge) -> None:
     """SES-44: With no room for more, those inside go on, and may start anew."""
@@ -57,7 +55,7 @@ async def test_open_sessions_go_on(solo_share: Share, judge: Judge) -> None:
     judge.equal("SES-44", ErrorCode.NONE, replaced.error, "error of replacing an open session")
 
 
-@TWO_SESSIONS
+@pytest.mark.solo(TWO_SESSIONS)
 @pytest.mark.requirement("SES-43")
 async def test_sessions_make_room(solo_share: Share, judge: Judge) -> None:
     """SES-43: Ended sessions make room, over and over."""
