@@ -101,7 +101,10 @@ async def test_deleted_inside_acquired(share: Share, judge: Judge) -> None:
     await holder.close()
 
     second = await queue.produce(1)
-    rest = await other.drain(until=second)
+    # The close is answered before its releases are done, so the last one is waited for.
+    rest = await other.drain(until=9)
+    if second not in rest.counts:
+        rest.counts |= (await other.drain(until=second)).counts
     judge.equal("OFF-22", {9: 2, second: 1}, rest.counts, "delivered after the holder is gone")
 
 
