@@ -103,7 +103,7 @@ def _arguments(options: RunOptions, workers: int) -> list[str]:
     for word in options.only:
         arguments += ["--only", word]
     if workers:
-        arguments += ["--dist", "worksteal"]
+        arguments += ["--dist", "loadscope"]
     if options.fast:
         arguments.append("--fast")
     if options.expect_version:

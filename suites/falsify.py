@@ -11,6 +11,7 @@ Only ``fail`` counts. A check that a lie leaves undecided has not rejected anyth
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import os
 import subprocess
@@ -66,7 +67,17 @@ class Matrix:
         return new
 
     def save(self, live: set[Pair]) -> None:
-        """Write the record, without checks and rules that no longer exist."""
+        """Write the record, without checks and rules that no longer exist.
+
+        What another sweep has written meanwhile is kept.
+        """
+        with RECORD.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            for pair, names in Matrix.load().kills.items():
+                self.kills.setdefault(pair, names)
+            self._write(live)
+
+    def _write(self, live: set[Pair]) -> None:
         checks: dict[str, dict[str, list[str]]] = {}
         for (check, rule), names in sorted(self.kills.items()):
             if (check, rule) in live:
@@ -83,7 +94,7 @@ def run_behind(name: str, target: str, checks: Sequence[str], workers: int) -> d
     """Run checks behind one alteration and return the run's results."""
     with tempfile.TemporaryDirectory(prefix="shareproof-falsify-") as out:
         command = [sys.executable, "-m", "pytest", "-q", "-n", str(min(workers, len(checks)))]
-        command += ["--dist", "worksteal", "--out", out, "--target", f"altered:{name}@{target}"]
+        command += ["--dist", "loadscope", "--out", out, "--target", f"altered:{name}@{target}"]
         command += ["--brokers", "1", "--profile", "apache-kafka", *checks]
         environment = os.environ | {"SHAREPROOF_PATIENCE": PATIENCE}
         subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=False)
@@ -133,7 +144,9 @@ def main() -> int:
 def _falsify(options: argparse.Namespace, names: list[str]) -> int:
     everything = read_checks()
     chosen = [c for c in everything if not options.only or any(o in c.id for o in options.only)]
-    matrix = Matrix() if options.full and not options.only else Matrix.load()
+    if options.full and not options.only:
+        RECORD.unlink(missing_ok=True)
+    matrix = Matrix.load()
     shared = [check for check in chosen if not check.solo]
     alone = [check for check in chosen if check.solo]
     if options.target:

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from suites.scheduling import scope
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 BROKER = Path(__file__).parent / "broker"
@@ -85,7 +87,7 @@ def _check(node: Function, where: str, marks: list[ast.expr]) -> Check:
         rules=tuple(dict.fromkeys(named.get("requirement", []))),
         features=tuple(dict.fromkeys(named.get("feature", []))),
         fast="fast" in named,
-        solo="solo" in named,
+        solo="solo" in named or scope(where) != where,
         docstring=ast.get_docstring(node) or "",
     )
 

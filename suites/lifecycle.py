@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from fixtures.targets import open_target
+from fixtures.targets import Target, open_target
 from fixtures.targets.info import ClusterInfo
 from spec.verdict import EnvironmentFault, OutOfReach
 from suites.options import RunOptions
@@ -126,8 +126,15 @@ class Host:
 
 
 @contextlib.contextmanager
-def solo(options: RunOptions, properties: Mapping[str, str]) -> Iterator[ClusterInfo]:
-    """Run a one-broker cluster of the same release, with broker properties of its own.
+def own_cluster(
+    options: RunOptions, *, brokers: int = 1, properties: Mapping[str, str] | None = None
+) -> Iterator[Target]:
+    """Run a cluster of the same release that its user may configure, break and mend.
+
+    Args:
+        options: the run's choices, which name the release.
+        brokers: 1 or 3.
+        properties: broker properties that win over ours.
 
     Raises:
         OutOfReach: the target under test is somebody else's cluster.
@@ -137,9 +144,9 @@ def solo(options: RunOptions, properties: Mapping[str, str]) -> Iterator[Cluster
         raise OutOfReach(
             "needs a cluster of its own, and an external target cannot be reconfigured"
         )
-    target = open_target(options.target, brokers=1, properties=dict(properties))
+    target = open_target(options.target, brokers=brokers, properties=dict(properties or {}))
     try:
         target.start()
-        yield target.info
+        yield target
     finally:
         target.stop()

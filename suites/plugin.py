@@ -112,8 +112,8 @@ def solo_info(request: pytest.FixtureRequest, run_options: RunOptions) -> Iterat
     for mark in request.node.iter_markers("solo"):
         for given in (*mark.args, mark.kwargs):
             properties.update({key: str(value) for key, value in given.items()})
-    with lifecycle.solo(run_options, properties) as info:
-        yield info
+    with lifecycle.own_cluster(run_options, properties=properties) as target:
+        yield target.info
 
 
 @pytest.fixture
