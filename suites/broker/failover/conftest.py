@@ -1,0 +1,58 @@
+"""Fixtures of the stage: one cluster of three brokers, which a check breaks and gets whole."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from random import Random
+
+import pytest
+
+from fixtures.clients.cluster import Cluster
+from fixtures.targets import Target
+from fixtures.wire.frame import Transcript
+from fixtures.wire.schema import Schemas
+from suites import lifecycle
+from suites.broker.failover.stage import Stage
+from suites.broker.share import Share
+from suites.options import RunOptions
+
+PROPERTIES = {
+    # Every check waits for this once: so long does a dead broker count as alive. A tenth of it
+    # between heartbeats keeps a slow machine from being taken for a dead broker.
+    "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "300",
+    "group.share.initialize.retry.interval.ms": "2000",
+}
+
+
+@pytest.fixture(scope="package")
+def failover_target(run_options: RunOptions) -> Iterator[Target]:
+    """Three brokers that the checks of this folder break and mend in turn."""
+    with lifecycle.own_cluster(run_options, brokers=3, properties=PROPERTIES) as target:
+        yield target
+
+
+@pytest.fixture(scope="package")
+def failover_schemas(failover_target: Target) -> Schemas:
+    """The message definitions of the release under test."""
+    return Schemas.from_jar(failover_target.info.schema_jar)
+
+
+@pytest.fixture
+async def stage(
+    failover_target: Target,
+    failover_schemas: Schemas,
+    rng: Random,
+    transcripts: list[Transcript],
+) -> AsyncIterator[Stage]:
+    """The stage, whole at the start of the check; what the check breaks is mended after it."""
+    transcript = Transcript()
+    transcripts.append(transcript)
+    info = failover_target.info
+    async with Cluster(info, schemas=failover_schemas, transcript=transcript, rng=rng) as cluster:
+        await cluster.any()
+        share = Share(cluster, rng)
+        stage = Stage(failover_target, share)
+        yield stage
+        await stage.mend()
+        await share.disband()
