@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fixtures.targets import Target, open_target
@@ -127,7 +127,12 @@ class Host:
 
 @contextlib.contextmanager
 def own_cluster(
-    options: RunOptions, *, brokers: int = 1, properties: Mapping[str, str] | None = None
+    options: RunOptions,
+    *,
+    brokers: int = 1,
+    properties: Mapping[str, str] | None = None,
+    listeners: Mapping[str, str] | None = None,
+    jvm: Sequence[str] = (),
 ) -> Iterator[Target]:
     """Run a cluster of the same release that its user may configure, break and mend.
 
@@ -135,6 +140,8 @@ def own_cluster(
         options: the run's choices, which name the release.
         brokers: 1 or 3.
         properties: broker properties that win over ours.
+        listeners: name and security protocol of each further listener.
+        jvm: JVM options, such as an agent's.
 
     Raises:
         OutOfReach: the target under test is somebody else's cluster.
@@ -144,7 +151,13 @@ def own_cluster(
         raise OutOfReach(
             "needs a cluster of its own, and an external target cannot be reconfigured"
         )
-    target = open_target(options.target, brokers=brokers, properties=dict(properties or {}))
+    target = open_target(
+        options.target,
+        brokers=brokers,
+        properties=dict(properties or {}),
+        listeners=listeners,
+        jvm=jvm,
+    )
     try:
         target.start()
         yield target
