@@ -1,0 +1,334 @@
+"""The history of a run: what was produced, delivered, acknowledged, seen and broken, and when.
+
+One Arrow schema for each table. A run's directory holds them twice over its life:
+
+* While the run goes on, each process appends to *journals*: Arrow streams that a kill cuts but does
+  not spoil. Clients deal in ranges, so three journals hold ranges of offsets: ``produced``,
+  ``acquired`` and ``settled``. All other journals look like their tables.
+* At its end the journals are *compacted* to Parquet. ``acquired`` and ``settled`` become
+  ``deliveries``, one row for each delivery of each record. The tables of ``BUCKETED`` are laid out
+  by record: one file for each bucket of logs, sorted, so that an engine which trusts the layout
+  brings all that happened to a record together without a shuffle and without a sort.
+
+Numbers stand for names: a *log* is a partition of a topic, a *queue* is what the broker calls a
+share-partition (a log as one group sees it), and the table ``queues`` says which is which.
+
+All times are nanoseconds on the *run's clock*, the monotonic clock of the process that started the
+run. Each process measures how far its own clock is from it, and the table ``clocks`` keeps that
+measure together with the wall clock. Times come in pairs, ``sent`` and ``answered``: what the
+broker did lies between them, and nobody knows where.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from enum import IntEnum
+
+import pyarrow as pa
+
+SCHEMA = 1
+BUCKETS = 8
+NEVER = 2**62
+"""A time that does not come: no answer, or no end known."""
+
+
+class Outcome(IntEnum):
+    """What came of a request. ``UNKNOWN`` stays so for ever: it may have been carried out."""
+
+    NONE = 0
+    OK = 1
+    FAILED = 2
+    UNKNOWN = 3
+
+
+class Settle(IntEnum):
+    """How a delivery ended for its holder; 1 to 4 are the acknowledge types of the wire."""
+
+    NONE = 0
+    ACCEPT = 1
+    RELEASE = 2
+    REJECT = 3
+    RENEW = 4
+    CLOSED = 5
+
+
+class Transaction(IntEnum):
+    """What became of the transaction that a record was produced in."""
+
+    NONE = 0
+    COMMITTED = 1
+    ABORTED = 2
+    OPEN = 3
+
+
+def _table(**columns: pa.DataType) -> pa.Schema:
+    return pa.schema([pa.field(name, kind) for name, kind in columns.items()])
+
+
+_I8, _I16, _I32, _I64 = pa.int8(), pa.int16(), pa.int32(), pa.int64()
+_TEXT, _FLAG = pa.string(), pa.bool_()
+
+TABLES: Mapping[str, pa.Schema] = {
+    # A record that somebody produced. Offset -1: no answer said where it went. The CRC is that of
+    # the record batch as the producer sealed it, -1 where the log may rewrite it.
+    "produced": _table(
+        log=_I32,
+        offset=_I64,
+        producer=_I32,
+        sequence=_I64,
+        crc=_I64,
+        sent=_I64,
+        answered=_I64,
+        outcome=_I8,
+        error=_I16,
+        transaction=_I8,
+    ),
+    # One delivery of one record to one member. The lock cannot have ended by itself before
+    # "holds_until" and must have by "ends_by". "reign" counts the loads of the share-partition that
+    # were certainly over before the fetch was sent, "reign_acquired" and "reign_settled" those that
+    # may have begun before the answers; where they agree, no load came between.
+    "deliveries": _table(
+        log=_I32,
+        offset=_I64,
+        queue=_I32,
+        member=_I32,
+        op=_I64,
+        sent=_I64,
+        acquired=_I64,
+        count=_I16,
+        lock_ms=_I32,
+        present=_FLAG,
+        producer=_I32,
+        sequence=_I64,
+        crc=_I64,
+        kind=_I8,
+        settle_sent=_I64,
+        settle_answered=_I64,
+        outcome=_I8,
+        error=_I16,
+        attempts=_I16,
+        renewals=_I16,
+        holds_until=_I64,
+        ends_by=_I64,
+        reign=_I32,
+        reign_acquired=_I32,
+        reign_settled=_I32,
+    ),
+    # A request and its end; "waits_ms" is how long the broker was allowed to think.
+    "operations": _table(
+        op=_I64,
+        process=_I32,
+        member=_I32,
+        api=_TEXT,
+        node=_I32,
+        sent=_I64,
+        answered=_I64,
+        waits_ms=_I32,
+        outcome=_I8,
+        error=_I16,
+    ),
+    # What an admin was shown of a share-partition, -1 where nothing was.
+    "offsets": _table(
+        queue=_I32,
+        sent=_I64,
+        answered=_I64,
+        spso=_I64,
+        lag=_I64,
+        log_start=_I64,
+        log_end=_I64,
+        leader_epoch=_I32,
+        phase=_TEXT,
+    ),
+    # A run of offsets in a record of __share_group_state; first -1 where the record has none.
+    "persisted": _table(
+        queue=_I32,
+        position=_I64,
+        snapshot=_FLAG,
+        state_epoch=_I32,
+        snapshot_epoch=_I32,
+        leader_epoch=_I32,
+        spso=_I64,
+        first=_I64,
+        last=_I64,
+        state=_I8,
+        count=_I16,
+    ),
+    "queues": _table(
+        queue=_I32,
+        log=_I32,
+        slot=_I16,
+        group=_TEXT,
+        topic=_TEXT,
+        topic_id=_TEXT,
+        partition=_I32,
+        first=_I64,
+        delivery_limit=_I16,
+        lock_ms=_I32,
+        window=_I32,
+        batch=_I32,
+        committed_only=_FLAG,
+        dead_letters=_FLAG,
+    ),
+    # What became of a member: joined, closed, dropped, left, killed.
+    "members": _table(
+        member=_I32,
+        name=_TEXT,
+        group=_TEXT,
+        process=_I32,
+        behaviour=_TEXT,
+        event=_TEXT,
+        at=_I64,
+    ),
+    # A share-partition was loaded anew, at some time between the two.
+    "reloads": _table(queue=_I32, since=_I64, until=_I64, why=_TEXT),
+    # What was broken, from when to when, and the probe that saw it hit.
+    "faults": _table(fault=_I32, kind=_TEXT, subject=_TEXT, since=_I64, until=_I64, proof=_TEXT),
+    "phases": _table(phase=_TEXT, since=_I64, until=_I64),
+    "dead_letters": _table(queue=_I32, offset=_I64, count=_I16, position=_I64, crc=_I64),
+    "clocks": _table(process=_I32, at=_I64, wall=_I64, behind=_I64, within=_I64),
+}
+
+JOURNALS: Mapping[str, pa.Schema] = {
+    **{name: schema for name, schema in TABLES.items() if name != "deliveries"},
+    # One batch as its producer sent it; "first" is -1 where no answer told the offset.
+    "produced": _table(
+        log=_I32,
+        first=_I64,
+        records=_I32,
+        producer=_I32,
+        sequence=_I64,
+        crc=_I64,
+        sent=_I64,
+        answered=_I64,
+        outcome=_I8,
+        error=_I16,
+        transaction=_I8,
+    ),
+    # Acquired offsets of one answer that have consecutive payloads, or none at all.
+    "acquired": _table(
+        op=_I64,
+        queue=_I32,
+        log=_I32,
+        member=_I32,
+        first=_I64,
+        last=_I64,
+        count=_I16,
+        lock_ms=_I32,
+        sent=_I64,
+        acquired=_I64,
+        present=_FLAG,
+        producer=_I32,
+        sequence=_I64,
+        crc=_I64,
+    ),
+    # What their holder did about offsets that the operation "op" acquired.
+    "settled": _table(
+        op=_I64,
+        queue=_I32,
+        log=_I32,
+        first=_I64,
+        last=_I64,
+        kind=_I8,
+        sent=_I64,
+        answered=_I64,
+        outcome=_I8,
+        error=_I16,
+    ),
+}
+
+BUCKETED: Mapping[str, tuple[str, ...]] = {
+    "produced": ("log", "offset"),
+    "deliveries": ("log", "offset", "queue", "acquired"),
+}
+"""Tables laid out by log, and the order of their rows."""
+
+TIMES = frozenset(
+    {"sent", "answered", "acquired", "since", "until", "at"},
+)
+"""Columns of journals that are times, so that they can be brought to the run's clock."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """One file of a compacted history; ``crc`` is the CRC-32 of its bytes."""
+
+    table: str
+    path: str
+    rows: int
+    size: int
+    crc: int
+    bucket: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What a compacted history consists of.
+
+    ``cut`` names journals whose process did not live to close them, and ``broken`` those that could
+    not be read to their last byte: absence from such a history proves nothing.
+    """
+
+    files: tuple[File, ...]
+    cut: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+    buckets: int = BUCKETS
+    schema: int = SCHEMA
+
+    def to_json(self) -> str:
+        """Return the manifest as JSON."""
+        return json.dumps(asdict(self), indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> Manifest:
+        """Read back what :meth:`to_json` wrote.
+
+        Raises:
+            ValueError: it is no manifest of a schema that this release knows.
+        """
+        try:
+            raw = json.loads(text)
+            if raw["schema"] != SCHEMA:
+                raise ValueError(f"history of schema {raw['schema']}, this release reads {SCHEMA}")
+            files = tuple(File(**file) for file in raw.pop("files"))
+            cut, broken = tuple(raw.pop("cut")), tuple(raw.pop("broken"))
+            return cls(files=files, cut=cut, broken=broken, **raw)
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"no manifest of a history: {error}") from None
+
+
+def bucket_of(log: int, buckets: int = BUCKETS) -> int:
+    """Return the bucket of a log.
+
+    It is the hash that Spark gives an INT column (Murmur3 x86 32, seed 42): files that are named by
+    another one would be read as if rows were missing.
+    """
+    word = _multiply(_rotate(_multiply(log & 0xFFFFFFFF, 0xCC9E2D51), 15), 0x1B873593)
+    mixed = (_multiply(_rotate(42 ^ word, 13), 5) + 0xE6546B64) & 0xFFFFFFFF
+    mixed ^= 4
+    mixed = _multiply(mixed ^ (mixed >> 16), 0x85EBCA6B)
+    mixed = _multiply(mixed ^ (mixed >> 13), 0xC2B2AE35)
+    mixed ^= mixed >> 16
+    return (mixed - 2**32 if mixed >= 2**31 else mixed) % buckets
+
+
+def log_numbers(buckets: int = BUCKETS) -> Iterator[int]:
+    """Yield rising numbers for logs that fill the buckets evenly, whatever their hash thinks."""
+    number = 0
+    while True:
+        waiting = set(range(buckets))
+        while waiting:
+            bucket = bucket_of(number, buckets)
+            if bucket in waiting:
+                waiting.remove(bucket)
+                yield number
+            number += 1
+
+
+def _multiply(left: int, right: int) -> int:
+    return (left * right) & 0xFFFFFFFF
+
+
+def _rotate(word: int, by: int) -> int:
+    return ((word << by) | (word >> (32 - by))) & 0xFFFFFFFF
