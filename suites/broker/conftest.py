@@ -12,6 +12,7 @@ from fixtures.targets.info import ClusterInfo
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from suites.broker.share import Share
+from suites.broker.statestore import Store
 
 
 @pytest.fixture(scope="session")
@@ -44,3 +45,11 @@ async def solo_share(
     async with Cluster(solo_info, transcript=transcript, rng=rng) as cluster:
         await cluster.any()
         yield Share(cluster, rng)
+
+
+@pytest.fixture
+async def store(share: Share) -> AsyncIterator[Store]:
+    """Share-partition keys that no group serves, on the shared cluster; forgotten at the end."""
+    keys = Store(share)
+    yield keys
+    await keys.clear()

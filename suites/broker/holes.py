@@ -30,10 +30,15 @@ COMPACTED = {
 }
 
 
-async def read_log(share: Share, topic: Topic, partition: int = 0) -> list[RecordBatch]:
-    """Return every batch of a log, markers too; segment by segment, as a Fetch gives them."""
+async def read_log(
+    share: Share, topic: Topic, partition: int = 0, *, since: int = 0
+) -> list[RecordBatch]:
+    """Return every batch of a log, markers too; segment by segment, as a Fetch gives them.
+
+    Batches that end before the offset ``since`` are left out.
+    """
     connection = await share.cluster.to(topic.leaders[partition])
-    offset = await share.admin.log_offset(topic, EARLIEST, partition)
+    offset = max(since, await share.admin.log_offset(topic, EARLIEST, partition))
     end = await share.admin.log_offset(topic, partition=partition)
     batches: list[RecordBatch] = []
     while offset < end:

@@ -1,0 +1,69 @@
+"""The state topic without enough replicas in sync: nothing may be promised that is not kept."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from fixtures.clients.admin import TOPIC_RESOURCE
+from fixtures.clients.cluster import WITHIN, attempts
+from fixtures.clients.configs import alter
+from fixtures.clients.member import accept
+from fixtures.wire.errors import error_name
+from spec.verdict import Undecided
+from suites.broker.failover.placing import STATE
+from suites.broker.failover.stage import Stage
+from suites.broker.share import NOT_FOR
+from suites.broker.stored import read_state
+from suites.judge import Judge
+
+IN_SYNC = "min.insync.replicas"
+
+
+async def _demand(stage: Stage, in_sync: str | None) -> None:
+    """Demand so many replicas in sync of every state write, on every broker that is there."""
+    answer = await alter(stage.cluster, TOPIC_RESOURCE, STATE, {IN_SYNC: in_sync})
+    if answer.error_code:
+        raise Undecided(f"altering {STATE}: {error_name(answer.error_code)}")
+    for node in stage.nodes:
+        async for _ in attempts():
+            seen = await stage.share.admin.configs(TOPIC_RESOURCE, STATE, node=node)
+            if in_sync is None or seen[IN_SYNC] == in_sync:
+                break
+
+
+@pytest.mark.requirement("PER-43")
+@pytest.mark.timeout(150)
+async def test_too_few_in_sync(stage: Stage, judge: Judge) -> None:
+    """PER-43: With too few replicas in sync no acknowledgement succeeds; with enough it does."""
+    away = await stage.victim()
+    leader, state = stage.share.rng.sample([n for n in stage.nodes if n != away], 2)
+    queue = await stage.queue(leader, state=state, group=leader)
+    await queue.produce(6, batches=6)
+    consumer = await queue.consumer()
+    await consumer.acquire(6)
+    await consumer.acked(accept(0))
+    await _demand(stage, "3")
+    try:
+        await stage.stop(away)
+        # Whoever has to store it may go on trying, so the answer is not waited for.
+        asked = asyncio.create_task(consumer.ack(accept(1), timeout=60.0))
+        await asyncio.wait({asked}, timeout=2 * NOT_FOR)
+        answered = error_name(asked.result().ack_error) if asked.done() else "no answer yet"
+        what = "answer with two replicas in sync, three wanted"
+        judge.holds("PER-43", answered != "NONE", f"{what}: {answered}", step=what)
+        await stage.start(away)
+        await asked
+        seen = ""
+        async for _ in attempts(WITHIN):
+            part = await consumer.ack(accept(2), timeout=60.0)
+            seen = error_name(part.ack_error)
+            if seen == "NONE":
+                break
+        judge.equal("PER-43", "NONE", seen, "answer with all replicas in sync again")
+        part = await read_state(queue)
+        done = part.start_offset > 2 or any(b.last_offset >= 2 for b in part.state_batches)
+        judge.holds("PER-43", done, f"the last acknowledgement is not in the stored state {part}")
+    finally:
+        await _demand(stage, None)

@@ -1,0 +1,162 @@
+"""What the durable state of share-partitions is worth: the broker dies, and what it said holds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+import pytest
+
+from fixtures.clients.admin import EARLIEST
+from fixtures.clients.cluster import attempts
+from fixtures.clients.member import accept, reject, release
+from fixtures.wire.connection import CallFailed
+from fixtures.wire.errors import error_name
+from spec.model.durable import Coordinator, Durable, StateBatch
+from spec.verdict import Undecided
+from suites.broker.restarted.lives import Lives
+from suites.broker.share import Queue, Share
+from suites.broker.statestore import StateKey, Store, batches_of, some_batches
+from suites.broker.stored import read_state
+from suites.judge import Judge
+
+LEADER = 5
+"""The leader epoch that every key was last read with."""
+
+WRITES = 60
+"""Writes of each key before the broker dies at the earliest."""
+
+
+@dataclass(slots=True)
+class Writer:
+    """Writes to one key until the broker dies, and knows what may be stored by then."""
+
+    key: StateKey
+    model: Coordinator
+    rng: Random
+    start: int = 0
+    writes: int = 0
+    possible: list[Durable] = field(default_factory=list)
+
+    async def begin(self) -> None:
+        """Initialise the key and read it as its leader."""
+        self.model.initialize(0, 0)
+        self.model.read(LEADER)
+        if (error := await self.key.initialize(0, 0)) != "NONE":
+            raise Undecided(f"an Initialize that should succeed answered {error}")
+        await self.key.read(leader_epoch=LEADER)
+        self._certain()
+
+    async def write_on(self) -> None:
+        """Write at random for ever; ends with the connection."""
+        while True:
+            goes_to = self.start + self.rng.choice([0, 0, 1, 3])
+            batches = some_batches(self.rng, self.start)
+            self.model.write(state_epoch=0, leader_epoch=LEADER, start=goes_to, batches=batches)
+            if self.model.state is not None:
+                self.possible.append(self.model.state)
+            await self.key.written(*batches, leader_epoch=LEADER, start=goes_to)
+            self.start = goes_to
+            self.writes += 1
+            self._certain()
+
+    def _certain(self) -> None:
+        """Take what was answered for the only thing that may be stored."""
+        self.possible = [self.model.state] if self.model.state is not None else []
+
+    def stored(self) -> list[tuple[int, tuple[StateBatch, ...]]]:
+        """Return start offset and batches of every state that may be found."""
+        return [(state.start, state.batches) for state in self.possible]
+
+
+async def _log_starts(share: Share, key: StateKey) -> list[int]:
+    topic, _ = await key.home()
+    return [await share.admin.log_offset(topic, EARLIEST, index) for index in topic.partitions]
+
+
+async def _busy_until_pruned(share: Share, writers: Sequence[Writer], lives: Lives) -> bool:
+    """Write to all keys at once until much is written and something pruned; then kill the broker.
+
+    Returns whether the log was seen to be pruned.
+    """
+    before = await _log_starts(share, writers[0].key)
+    tasks = [asyncio.create_task(writer.write_on()) for writer in writers]
+    pruned = False
+    async for _ in attempts():
+        now = await _log_starts(share, writers[0].key)
+        pruned = pruned or any(a > b for a, b in zip(now, before, strict=True))
+        enough = all(writer.writes >= WRITES for writer in writers)
+        if (pruned and enough) or any(task.done() for task in tasks):
+            break
+    await lives.die()
+    ends = await asyncio.gather(*tasks, return_exceptions=True)
+    if wrong := [end for end in ends if not isinstance(end, (CallFailed, Undecided))]:
+        raise wrong[0] if isinstance(wrong[0], Exception) else Undecided(f"a writer ended {wrong}")
+    return pruned
+
+
+@pytest.mark.requirement("PER-07", "PER-37", "PER-44")
+@pytest.mark.timeout(120)
+async def test_crash_under_load(lives: Lives, judge: Judge) -> None:
+    """PER-44: Answered writes survive a crash; PER-37: pruning has taken nothing that is needed."""
+    async with lives.life() as share:
+        store = Store(share)
+        keys = await store.keys(6)
+        writers = [Writer(key, Coordinator(store.release), share.rng) for key in keys]
+        await asyncio.gather(*(writer.begin() for writer in writers))
+        pruned = await _busy_until_pruned(share, writers, lives)
+    await lives.rise()
+
+    async with lives.life() as share:
+        for writer in writers:
+            key = StateKey(share, writer.key.group, writer.key.topic_id, writer.key.partition)
+            late = await key.write(leader_epoch=LEADER - 1)
+            judge.equal("PER-07", "FENCED_LEADER_EPOCH", late, "a former leader after the crash")
+            part = await key.read(leader_epoch=LEADER)
+            found = (part.start_offset, batches_of(part))
+            what = f"start offset and batches after {writer.writes} writes and a crash"
+            judge.equal("PER-44", "NONE", error_name(part.error_code), "error of Read")
+            judge.one_of("PER-44", writer.stored(), found, what)
+            if not pruned:
+                raise Undecided("nothing was pruned before the crash")
+            judge.one_of("PER-37", writer.stored(), found, f"{what}, just after pruning")
+            judge.saw("PER-44", writes=writer.writes)
+
+
+async def _mixed(share: Share) -> tuple[Queue, dict[int, int]]:
+    """Return a queue with every kind of record, and what is left of it with delivery counts."""
+    queue = await share.queue(24, batches=share.rng.choice([1, 6, 24]))
+    consumer = await queue.consumer()
+    await consumer.acquire(24)
+    prefix = share.rng.randint(1, 4)
+    fates = {o: share.rng.choice([accept, reject, release]) for o in range(prefix, 24)}
+    fates |= {prefix: release}
+    await consumer.acked(accept(0, prefix - 1), *(fate(o) for o, fate in sorted(fates.items())))
+    left = {offset: 2 for offset, fate in fates.items() if fate is release}
+    return queue, left
+
+
+@pytest.mark.requirement("PER-42")
+@pytest.mark.parametrize("orderly", [True, False], ids=["shutdown", "crash"])
+@pytest.mark.timeout(120)
+async def test_restart_keeps_records(lives: Lives, judge: Judge, orderly: bool) -> None:
+    """PER-42: Start offset, delivery counts and finished holes outlive all brokers."""
+    async with lives.life() as share:
+        worlds = [await _mixed(share) for _ in range(3)]
+        before = [batches_of(await read_state(queue)) for queue, _ in worlds]
+        await lives.die(orderly=orderly)
+    await lives.rise()
+
+    async with lives.life() as share:
+        for (old, left), kept in zip(worlds, before, strict=True):
+            topic = await share.cluster.topic(old.topic.name, 1)
+            queue = Queue(share=share, topic=topic, group=old.group)
+            last = await queue.produce(1)
+            consumer = await queue.consumer(join=False)
+            catch = await consumer.drain(until=last)
+            judge.equal("PER-42", left | {last: 1}, catch.counts, "delivered after the restart")
+            state = await read_state(queue)
+            start = min(left)
+            judge.equal("PER-42", (start, kept), (state.start_offset, batches_of(state)), "state")

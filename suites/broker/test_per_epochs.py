@@ -1,0 +1,198 @@
+"""State epochs and leader epochs: who may still read and write a share-partition's state.
+
+An Initialize begins a new state epoch, a Read with a higher leader epoch begins that leader's time;
+whoever comes with an older one is fenced (KIP-932 §Managing durable share-partition state).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fixtures.wire.errors import error_name
+from spec.model.durable import StateBatch
+from suites.broker.statestore import (
+    ACKNOWLEDGED,
+    ARCHIVED,
+    AVAILABLE,
+    INITIALIZE,
+    READ,
+    SNAPSHOT,
+    WRITE,
+    StateKey,
+    Store,
+    batches_of,
+    shown,
+)
+from suites.judge import Judge
+
+SOME = (StateBatch(12, 14, ACKNOWLEDGED, 1), StateBatch(17, 17, AVAILABLE, 3))
+"""State batches above the start offset 10."""
+
+FENCED_LEADER, FENCED_STATE = "FENCED_LEADER_EPOCH", "FENCED_STATE_EPOCH"
+
+
+async def led(store: Store, epoch: int) -> StateKey:
+    """Return a key with some state whose leader's epoch is ``epoch``."""
+    key = await store.initialized(start=10)
+    await key.written(*SOME, start=10)
+    await key.read(leader_epoch=epoch)
+    return key
+
+
+@pytest.mark.requirement("PER-01")
+@pytest.mark.fast
+@pytest.mark.parametrize("start", [-1, 0, 5_000_000_000])
+async def test_initialized_is_read(store: Store, judge: Judge, start: int) -> None:
+    """PER-01: Read returns what Initialize gave, and no state batches."""
+    key = await store.key()
+    epoch = store.share.rng.randint(0, 1000)
+    error = await key.initialize(epoch, start)
+    judge.equal("PER-01", "NONE", error, "error of the first Initialize")
+
+    expected = ("NONE", epoch, start, ())
+    judge.equal("PER-01", expected, shown(await key.read()), "error, epoch, start and batches")
+
+
+@pytest.mark.requirement("PER-02")
+@pytest.mark.fast
+async def test_initialize_with_older_epoch(store: Store, judge: Judge) -> None:
+    """PER-02: An Initialize of an older state epoch is fenced and changes nothing."""
+    epoch = store.share.rng.randint(1, 1000)
+    key = await store.initialized(epoch, 10)
+    await key.written(*SOME, state_epoch=epoch, start=10)
+    trail = await key.trail()
+
+    for older in (0, epoch - 1):
+        error = await key.initialize(older, 99)
+        judge.equal("PER-02", FENCED_STATE, error, f"error of epoch {older} after {epoch}")
+    expected = ("NONE", epoch, 10, SOME)
+    judge.equal("PER-02", expected, shown(await key.read()), "state after the refusal")
+    judge.equal("PER-02", [], await trail.records(), "records written by a refused Initialize")
+
+
+@pytest.mark.requirement("PER-03")
+@pytest.mark.fast
+async def test_initialize_replaces(store: Store, judge: Judge) -> None:
+    """PER-03: An Initialize of a newer state epoch replaces the state, counts and all."""
+    key = await store.initialized(1, 10)
+    await key.written(StateBatch(10, 20, ARCHIVED, 9), state_epoch=1, start=10)
+    trail = await key.trail()
+    start = store.share.rng.randint(0, 15)
+    judge.equal("PER-03", "NONE", await key.initialize(2, start), "error of a newer epoch")
+
+    expected = ("NONE", 2, start, ())
+    judge.equal("PER-03", expected, shown(await key.read()), "state after a newer Initialize")
+    records = await trail.records()
+    judge.equal("PER-03", [SNAPSHOT], [r.kind for r in records], "kinds of record it wrote")
+    judge.equal("PER-03", (), batches_of(records[0].value), "state batches of its snapshot")
+    fresh = StateBatch(start, start + 20, AVAILABLE, 1)
+    await key.written(fresh, state_epoch=2)
+    judge.equal("PER-03", (fresh,), batches_of(await key.read()), "batches written after it")
+
+
+@pytest.mark.requirement("PER-06")
+@pytest.mark.fast
+async def test_read_by_older_leader(store: Store, judge: Judge) -> None:
+    """PER-06: A Read with an older leader epoch is fenced."""
+    epoch = store.share.rng.randint(1, 1000)
+    key = await led(store, epoch)
+
+    for older in (0, epoch - 1):
+        part = await key.read(leader_epoch=older)
+        what = f"error of a Read with {older} after {epoch}"
+        judge.equal("PER-06", FENCED_LEADER, error_name(part.error_code), what)
+    again = shown(await key.read(leader_epoch=epoch))
+    judge.equal("PER-06", ("NONE", 0, 10, SOME), again, "what the newest leader reads")
+
+
+@pytest.mark.requirement("PER-07", "PER-10")
+@pytest.mark.fast
+async def test_write_by_older_leader(store: Store, judge: Judge) -> None:
+    """PER-07: A Read with a higher leader epoch fences the writes of the leader before."""
+    epoch = store.share.rng.randint(1, 1000)
+    key = await store.initialized(start=10)
+    await key.written(*SOME, start=10)
+    part = await key.read(leader_epoch=epoch)
+    judge.equal("PER-07", "NONE", error_name(part.error_code), "error of a higher leader epoch")
+    trail = await key.trail()
+
+    late = StateBatch(12, 30, ARCHIVED, 9)
+    error = await key.write(late, leader_epoch=epoch - 1, start=20)
+    judge.equal("PER-07", FENCED_LEADER, error, "error of the former leader's Write")
+    error = await key.write(late, leader_epoch=0, start=20)
+    judge.equal("PER-10", FENCED_LEADER, error, "error of an old leader's Write")
+    seen = shown(await key.read(leader_epoch=epoch))
+    judge.equal("PER-10", ("NONE", 0, 10, SOME), seen, "state after refused Writes")
+    judge.equal("PER-10", [], await trail.records(), "records written by refused Writes")
+    await key.written(late, leader_epoch=epoch)
+    judge.holds("PER-07", late in batches_of(await key.read(epoch)), "the new leader cannot write")
+
+
+@pytest.mark.requirement("PER-08")
+@pytest.mark.fast
+async def test_read_without_leader_epoch(store: Store, judge: Judge) -> None:
+    """PER-08: A Read with leader epoch -1 is served or invalid, and not fenced."""
+    key = await led(store, 5)
+
+    error = error_name((await key.read(leader_epoch=-1)).error_code)
+    judge.one_of("PER-08", ("NONE", "INVALID_REQUEST"), error, "error of a Read with -1 after 5")
+
+
+@pytest.mark.requirement("PER-11")
+@pytest.mark.fast
+async def test_write_of_older_state(store: Store, judge: Judge) -> None:
+    """PER-11: A Write with an older state epoch is fenced and stores nothing."""
+    epoch = store.share.rng.randint(1, 1000)
+    key = await store.initialized(epoch - 1, 10)
+    await key.initialize(epoch, 10)
+    trail = await key.trail()
+
+    for older in (0, epoch - 1):
+        error = await key.write(*SOME, state_epoch=older, start=20)
+        judge.equal("PER-11", FENCED_STATE, error, f"error of a Write with {older} after {epoch}")
+    expected = ("NONE", epoch, 10, ())
+    judge.equal("PER-11", expected, shown(await key.read()), "state after refused Writes")
+    judge.equal("PER-11", [], await trail.records(), "records written by refused Writes")
+
+
+@pytest.mark.requirement("PER-12")
+@pytest.mark.fast
+@pytest.mark.parametrize("ahead", ["leader_epoch", "state_epoch"])
+async def test_write_raises_no_epoch(store: Store, judge: Judge, ahead: str) -> None:
+    """PER-12: Whatever epochs a Write comes with, those stored stay."""
+    key = await store.initialized(3, 10)
+    await key.read(leader_epoch=3)
+    epochs = {"leader_epoch": 3, "state_epoch": 3}
+    await key.write(*SOME, **(epochs | {ahead: 9}))
+
+    part = await key.summary()
+    stored = (part.state_epoch, part.leader_epoch)
+    judge.equal("PER-12", (3, 3), stored, f"state and leader epoch after a Write with {ahead} 9")
+    seen = await key.read(leader_epoch=3)
+    judge.equal("PER-12", ("NONE", 3), shown(seen)[:2], "Read with the epoch that was there")
+    error = await key.write(StateBatch(30, 30, AVAILABLE, 1), **epochs)
+    judge.equal("PER-12", "NONE", error, "error of a Write with the epochs that were there")
+
+
+NEGATIVE: list[tuple[str, dict[str, Any]]] = [
+    (READ, {"leader_epoch": -1}),
+    (READ, {"leader_epoch": -(2**31)}),
+    (WRITE, {"leader_epoch": -1, "state_epoch": 0, "start_offset": 11}),
+    (WRITE, {"leader_epoch": 0, "state_epoch": -1, "start_offset": 11}),
+    (WRITE, {"leader_epoch": -7, "state_epoch": -7, "start_offset": 11}),
+    (INITIALIZE, {"state_epoch": -1, "start_offset": 11}),
+    (INITIALIZE, {"state_epoch": -9, "start_offset": 11}),
+]
+
+
+@pytest.mark.requirement("PER-13")
+@pytest.mark.fast
+async def test_negative_epochs(store: Store, judge: Judge) -> None:
+    """PER-13: A negative epoch is an invalid request."""
+    key = await store.initialized(start=10)
+    for api, fields in NEGATIVE:
+        error = error_name((await key.ask(api, **fields)).error_code)
+        judge.equal("PER-13", "INVALID_REQUEST", error, f"error of {api} with {fields}")
+    judge.equal("PER-13", ("NONE", 0, 10, ()), shown(await key.read()), "state after all of them")

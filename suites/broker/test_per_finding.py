@@ -1,0 +1,96 @@
+"""Finding the share coordinator of a share-partition (FindCoordinator, key type SHARE)."""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from collections.abc import Sequence
+
+import pytest
+
+from fixtures.clients.cluster import RETRIABLE, SHARE, eventually, share_key
+from fixtures.wire.codec import Struct
+from fixtures.wire.errors import error_name
+from suites.broker.share import Share
+from suites.broker.statestore import STATE_TOPIC, state_partition
+from suites.judge import Judge
+
+ODD_GROUPS = (
+    "g",
+    "a:b",
+    "a:b:c",
+    ":",
+    "::",
+    "trailing:",
+    ":leading",
+    "a:AAAAAAAAAAAAAAAAAAAAAQ:7",
+    "with space",
+    "tab\there",
+    "line\nbreak",
+    "Grüße",
+    "組",
+    "🦆🦆",
+    "%2F/\\..",
+    "a" * 249,
+)
+"""Group ids of every kind that a client may choose."""
+
+
+async def _coordinators(share: Share, node: int, keys: Sequence[str]) -> list[Struct]:
+    """Return what one broker says of each key, once it says it of all of them."""
+
+    async def ask() -> list[Struct] | None:
+        answer = await (await share.cluster.to(node)).call(
+            "FindCoordinator", key_type=SHARE, coordinator_keys=list(keys)
+        )
+        found = {each.key: each for each in answer.coordinators}
+        if any(each.error_code in RETRIABLE for each in found.values()):
+            return None
+        return [found[key] for key in keys if key in found]
+
+    return await eventually(f"broker {node} naming coordinators", ask)
+
+
+@pytest.mark.requirement("PER-31")
+@pytest.mark.fast
+async def test_everybody_names_the_same(share: Share, judge: Judge) -> None:
+    """PER-31: Every broker names the leader of the state partition that the key hashes to."""
+    rng = share.rng
+    keys = [
+        share_key(f"{group}{suffix}", uuid.UUID(bytes=rng.randbytes(16)), rng.randint(0, 99))
+        for group in ODD_GROUPS
+        for suffix in ("", *(f"{rng.getrandbits(24):x}" for _ in range(15)))
+    ]
+    topic = await share.cluster.topic(STATE_TOPIC)
+    homes = [topic.leaders[state_partition(key, len(topic.leaders))] for key in keys]
+    for node in sorted(share.cluster.brokers):
+        seen = [(c.key, c.error_code, c.node_id) for c in await _coordinators(share, node, keys)]
+        expected = [(key, 0, home) for key, home in zip(keys, homes, strict=True)]
+        judge.equal("PER-31", expected, seen, f"keys and coordinators as broker {node} has them")
+    judge.saw("PER-31", keys=len(keys), coordinators=len(set(homes)))
+
+
+def _malformed() -> list[str]:
+    topic = base64.urlsafe_b64encode(uuid.uuid5(uuid.NAMESPACE_DNS, "t").bytes).decode().rstrip("=")
+    return [
+        "group",
+        f"group:{topic}",
+        f"{topic}:0",
+        f"group:{topic}:",
+        f"group:{topic}:one",
+        f"group:{topic}:99999999999",
+        "group::0",
+        "group:not a topic id:0",
+        f":{topic}:0",
+    ]
+
+
+@pytest.mark.requirement("PER-32")
+@pytest.mark.fast
+async def test_malformed_keys(share: Share, judge: Judge) -> None:
+    """PER-32: A key that is not group, topic id and partition is an invalid request."""
+    node = min(share.cluster.brokers)
+    for key in _malformed():
+        for found in await _coordinators(share, node, [key]):
+            what = f"error of finding the coordinator of {key!r}"
+            judge.equal("PER-32", "INVALID_REQUEST", error_name(found.error_code), what)

@@ -1,0 +1,132 @@
+"""What the leader of a share-partition has its coordinator keep, compared with its answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.cluster import attempts
+from fixtures.clients.member import Ack, accept, reject, release
+from fixtures.wire.errors import error_name
+from suites.broker.acking import pinned
+from suites.broker.locks import SLACK
+from suites.broker.share import Share
+from suites.broker.statestore import (
+    ACKNOWLEDGED,
+    ACQUIRED,
+    ARCHIVED,
+    ARCHIVING,
+    AVAILABLE,
+    Store,
+    batches_of,
+    per_offset,
+    replayed,
+)
+from suites.broker.stored import read_state, write_state
+from suites.judge import Judge
+
+KEPT = {accept: (ACKNOWLEDGED, 1), reject: (ARCHIVED, 1), release: (AVAILABLE, 1)}
+"""State and delivery count that an acknowledgement of a first delivery leaves behind."""
+
+
+@pytest.mark.requirement("PER-39")
+@pytest.mark.fast
+async def test_answered_is_persisted(share: Share, judge: Judge) -> None:
+    """PER-39: What was answered with NONE is in the persisted state by then."""
+    count = share.rng.randint(20, 40)
+    world = await pinned(share, count, batches=share.rng.choice([1, 4]))
+    offsets = list(world.offsets)
+    share.rng.shuffle(offsets)
+    expected: dict[int, tuple[int, int]] = {}
+    while offsets:
+        fates = {
+            offsets.pop(): share.rng.choice(list(KEPT))
+            for _ in range(min(len(offsets), share.rng.randint(1, 4)))
+        }
+        acks: list[Ack] = [fate(offset) for offset, fate in sorted(fates.items())]
+        await world.consumer.acked(*acks)
+        stored = per_offset(batches_of(await read_state(world.queue)))
+        expected |= {offset: KEPT[fate] for offset, fate in fates.items()}
+        seen = {offset: stored.get(offset) for offset in expected}
+        judge.equal("PER-39", expected, seen, "state and count kept of what was answered")
+    judge.saw("PER-39", offsets=len(expected))
+
+
+@pytest.mark.requirement("PER-33", "PER-40")
+@pytest.mark.fast
+async def test_log_of_a_live_group(store: Store, judge: Judge) -> None:
+    """PER-40: Fetching writes nothing, and no record of the state topic has the acquired state."""
+    share = store.share
+    queue = await share.queue(30, batches=6)
+    key = store.of(queue)
+    since = await key.trail()
+    consumer = await queue.consumer()
+    held: list[int] = []
+    for _ in range(6):
+        trail = await key.trail()
+        caught = await consumer.acquire(1, max_records=5, batch_size=5)
+        records = await trail.records()
+        first = not held  # the first fetch reads the state, which stores the leader's epoch
+        held += caught.offsets
+        written = [r.offset for r in records if r.value and batches_of(r.value)]
+        appended = written if first else [r.offset for r in records]
+        judge.equal("PER-40", [], appended, "records written by a fetch that acquires")
+        fates = [share.rng.choice([accept, reject, release, None]) for _ in caught.offsets]
+        acks = [f(o) for f, o in zip(fates, caught.offsets, strict=True) if f]
+        if acks:
+            await consumer.acked(*acks)
+
+    records = await since.records()
+    states = [b.state for r in records if r.value for b in batches_of(r.value)]
+    judge.equal("PER-40", 0, states.count(ACQUIRED), "records that hold the acquired state")
+    judge.saw("PER-40", states=len(states))
+    part = await read_state(queue)
+    kept = replayed(records, store.release)
+    expected = (kept.start, kept.batches) if kept else None
+    what = f"start offset and batches, {len(records)} records replayed and as read"
+    judge.equal("PER-33", expected, (part.start_offset, batches_of(part)), what)
+
+
+@pytest.mark.requirement("PER-41")
+@pytest.mark.parametrize("gives_up", ["release", "timeout"])
+async def test_count_is_persisted(share: Share, judge: Judge, gives_up: str) -> None:
+    """PER-41: A record that came back is kept with its delivery count."""
+    queue = await share.queue(4, lock_ms=1000)
+    consumer = await queue.consumer()
+    for count in (1, 2):
+        await consumer.acquire(4)
+        if gives_up == "release":
+            await consumer.acked(release(0, 3))
+        expected = dict.fromkeys(range(4), (AVAILABLE, count))
+        seen: dict[int, tuple[int, int]] = {}
+        async for _ in attempts(2 + SLACK):
+            seen = per_offset(batches_of(await read_state(queue)))
+            if seen == expected:
+                break
+        judge.equal("PER-41", expected, seen, f"state and count kept after {count} x {gives_up}")
+
+
+@pytest.mark.requirement("PER-45")
+async def test_archiving_is_finished(share: Share, judge: Judge) -> None:
+    """PER-45: Records stored as being archived are finished, and the rest is served."""
+    queue = await share.queue(10, batches=share.rng.choice([1, 10]))
+    consumer = await queue.consumer()
+    await write_state(queue, 0, [(0, 1, ARCHIVING, 1), (4, 4, ARCHIVING, 2)])
+
+    sentinel = await queue.produce(1)
+    seen: dict[int, int] = {}
+    errors: set[str] = set()
+    async for _ in attempts():
+        part = (await consumer.fetch()).only
+        seen |= part.counts
+        errors |= {error_name(part.error)} - {"NONE"}
+        if sentinel in seen:
+            break
+    expected = dict.fromkeys([2, 3, *range(5, 10), sentinel], 1)
+    what = f"delivery counts of what is not being archived, errors {sorted(errors)}"
+    judge.equal("PER-45", expected, seen, what)
+    await consumer.acked(*(accept(offset) for offset in sorted(seen)))
+    last = await queue.produce(1)
+    await consumer.acquire(1)
+    await consumer.acked(release(last))
+    start = await queue.spso(last)
+    judge.equal("PER-45", last, start, "start offset with everything before it finished")

@@ -1,0 +1,171 @@
+"""How the writes of a share-partition add up, compared with the model's durable state.
+
+Written batches overlap, straddle the start offset and repeat. Each offset keeps its highest
+delivery count and, between equal counts, the further advanced state (KIP-932 §Managing durable
+share-partition state).
+"""
+
+from __future__ import annotations
+
+import time
+from random import Random
+
+import pytest
+
+from fixtures.clients.admin import BROKER_RESOURCE
+from fixtures.wire.errors import error_name
+from spec.model.durable import Coordinator, StateBatch
+from spec.verdict import Undecided
+from suites.broker.statestore import (
+    ACKNOWLEDGED,
+    ARCHIVED,
+    AVAILABLE,
+    StateKey,
+    Store,
+    batches_of,
+    per_offset,
+    shown,
+    some_batches,
+)
+from suites.judge import Judge
+
+
+async def write_both(key: StateKey, model: Coordinator, rng: Random, start: int) -> int:
+    """Write something random to the coordinator and to the model; return the start offset."""
+    goes_to = rng.choice([-1, start, start + rng.randint(1, 5)])
+    batches = some_batches(rng, start)
+    error = await key.write(*batches, start=goes_to)
+    if error != "NONE":
+        raise Undecided(f"a Write that should succeed answered {error}")
+    model.write(state_epoch=0, leader_epoch=0, start=goes_to, batches=batches)
+    return max(goes_to, start)
+
+
+@pytest.mark.requirement("PER-05", "PER-14", "PER-16", "PER-17", "PER-18")
+@pytest.mark.fast
+@pytest.mark.parametrize("writes", [8, 16, 32])
+async def test_random_writes(store: Store, judge: Judge, writes: int) -> None:
+    """PER-05: After any writes Read returns what the model of the merge says, offset by offset."""
+    rng = store.share.rng
+    start = rng.randint(0, 40)
+    key = await store.initialized(start=start)
+    model = Coordinator(store.release)
+    model.initialize(0, start)
+    for number in range(writes):
+        start = await write_both(key, model, rng, start)
+        if number % 4 != 3:
+            continue
+        part = await key.read()
+        expected = model.state
+        assert expected is not None
+        seen = batches_of(part)
+        judge.equal("PER-14", expected.start, part.start_offset, "start offset, -1 moving nothing")
+        below = [batch for batch in seen if batch.first < start]
+        judge.equal("PER-16", [], below, f"state batches below the start offset {start}")
+        what = f"state and count of each offset after {number + 1} writes"
+        judge.equal("PER-17", per_offset(expected.batches), per_offset(seen), what)
+        judge.equal("PER-18", expected.batches, seen, f"batches after {number + 1} writes")
+        judge.equal("PER-05", ("NONE", 0, expected.start, expected.batches), shown(part), what)
+        judge.saw("PER-05", offsets=len(per_offset(seen)))
+
+
+@pytest.mark.requirement("PER-14")
+@pytest.mark.fast
+async def test_start_offset_left_out(store: Store, judge: Judge) -> None:
+    """PER-14: A Write with start offset -1 moves no start offset and stores its batches."""
+    key = await store.initialized(start=7)
+    await key.written(start=20)
+    batch = StateBatch(22, 25, ACKNOWLEDGED, 2)
+    judge.equal("PER-14", "NONE", await key.write(batch, start=-1), "error of a Write with -1")
+
+    judge.equal("PER-14", ("NONE", 0, 20, (batch,)), shown(await key.read()), "state after it")
+
+
+@pytest.mark.requirement("PER-15")
+@pytest.mark.fast
+async def test_start_offset_goes_back(store: Store, judge: Judge) -> None:
+    """PER-15: A Write with an older start offset takes nothing back."""
+    key = await store.initialized(start=0)
+    high = store.share.rng.randint(10, 50)
+    await key.written(start=high, complete=4)
+    await key.write(StateBatch(high, high, AVAILABLE, 1), start=high - 3, complete=9)
+
+    part = await key.summary()
+    stored = (part.start_offset, part.delivery_complete_count)
+    what = f"start offset and complete count after {high} and then {high - 3}"
+    judge.equal("PER-15", (high, 4), stored, what)
+    judge.equal("PER-15", high, (await key.read()).start_offset, "start offset that Read returns")
+
+
+@pytest.mark.requirement("PER-16")
+@pytest.mark.fast
+async def test_start_offset_cuts(store: Store, judge: Judge) -> None:
+    """PER-16: A start offset cuts the batch it falls into and takes those below it away."""
+    rng = store.share.rng
+    key = await store.initialized(start=0)
+    low, high = StateBatch(0, 9, ACKNOWLEDGED, 1), StateBatch(40, 49, ARCHIVED, 2)
+    middle = StateBatch(20, 29, AVAILABLE, 3)
+    await key.written(low, middle, high, start=0)
+    cut = rng.randint(21, 29)
+    await key.written(start=cut)
+
+    expected = ("NONE", 0, cut, (middle._replace(first=cut), high))
+    judge.equal("PER-16", expected, shown(await key.read()), f"state after the start offset {cut}")
+
+
+@pytest.mark.requirement("PER-18")
+@pytest.mark.fast
+async def test_single_offsets_become_one_batch(store: Store, judge: Judge) -> None:
+    """PER-18: Offsets written one by one are one batch once they are equal."""
+    key = await store.initialized(start=0)
+    offsets = list(range(store.share.rng.randint(10, 30)))
+    store.share.rng.shuffle(offsets)
+    for offset in offsets:
+        await key.written(StateBatch(offset, offset, ACKNOWLEDGED, 1))
+
+    expected = (StateBatch(0, len(offsets) - 1, ACKNOWLEDGED, 1),)
+    judge.equal("PER-18", expected, batches_of(await key.read()), "batches of a uniform range")
+
+
+async def _window(store: Store) -> int:
+    """Return the largest in-flight window that a group can be given."""
+    configs = await store.share.admin.broker_configs()
+    names = ("group.share.max.partition.max.record.locks", "group.share.partition.max.record.locks")
+    return next(int(configs[name]) for name in names if name in configs)
+
+
+@pytest.mark.requirement("PER-19")
+async def test_alternating_batches(store: Store, judge: Judge) -> None:
+    """PER-19: A state as fragmented as can be is merged within the write timeout."""
+    key = await store.initialized(start=0)
+    count = await _window(store)
+    node = await key.node()
+    configs = await store.share.admin.configs(BROKER_RESOURCE, str(node), node=node)
+    limit = int(configs["share.coordinator.write.timeout.ms"]) / 1000
+    first = [StateBatch(o, o, (ACKNOWLEDGED, ARCHIVED)[o % 2], 1) for o in range(count)]
+    second = [StateBatch(o, o, (ARCHIVED, ACKNOWLEDGED)[o % 2], 2) for o in range(count)]
+    for batches in (first, second):
+        began = time.monotonic()
+        error = await key.write(*batches)
+        took = time.monotonic() - began
+        judge.equal("PER-19", "NONE", error, f"error of a Write of {count} batches")
+        judge.holds("PER-19", took < limit, f"a Write of {count} batches took {took:.1f} s")
+
+    judge.equal("PER-19", tuple(second), batches_of(await key.read()), "batches after both")
+    judge.saw("PER-19", batches=count)
+
+
+@pytest.mark.requirement("PER-20")
+@pytest.mark.feature("complete-count")
+@pytest.mark.fast
+async def test_complete_count(store: Store, judge: Judge) -> None:
+    """PER-20: The summary has the complete count of the latest Write."""
+    rng = store.share.rng
+    key = await store.initialized(start=0)
+    start = 0
+    for _ in range(4):
+        start, count = start + rng.randint(1, 9), rng.randint(0, 500)
+        await key.written(start=start, complete=count)
+        part = await key.summary()
+        seen = (error_name(part.error_code), part.start_offset, part.delivery_complete_count)
+        judge.equal("PER-20", ("NONE", start, count), seen, "error, start and complete count")

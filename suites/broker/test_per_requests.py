@@ -1,0 +1,133 @@
+"""State RPCs that are empty, malformed, about nothing, or about several share-partitions."""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from fixtures.clients.cluster import eventually
+from fixtures.wire.codec import Struct
+from fixtures.wire.errors import ErrorCode, error_name
+from spec.verdict import Undecided
+from suites.broker.statestore import (
+    DELETE,
+    EVERY,
+    INITIALIZE,
+    READ,
+    SUMMARY,
+    WRITE,
+    StateKey,
+    Store,
+    shown,
+)
+from suites.judge import Judge
+
+INVALID, UNKNOWN = "INVALID_REQUEST", "UNKNOWN_TOPIC_OR_PARTITION"
+FIELDS: Mapping[str, Mapping[str, Any]] = {
+    INITIALIZE: {"state_epoch": 0, "start_offset": 3},
+    READ: {"leader_epoch": 0},
+    WRITE: {"state_epoch": 0, "leader_epoch": 0, "start_offset": 3},
+    SUMMARY: {"leader_epoch": 0},
+    DELETE: {},
+}
+"""What each RPC says of a partition, in a request that is right."""
+
+
+@pytest.mark.requirement("PER-25")
+@pytest.mark.fast
+@pytest.mark.parametrize("api", EVERY)
+async def test_empty_requests(store: Store, judge: Judge, api: str) -> None:
+    """PER-25: A state RPC without group, topics or partitions is answered with nothing."""
+    key = await store.initialized()
+    connection = await store.share.cluster.to(await key.node())
+    whole = {
+        "group_id": key.group,
+        "topics": [{"topic_id": key.topic_id, "partitions": [{"partition": 0} | FIELDS[api]]}],
+    }
+    for empty in (
+        {"group_id": ""},
+        {"topics": []},
+        {"topics": [{"topic_id": key.topic_id, "partitions": []}]},
+    ):
+        answer = await connection.call(api, **(whole | empty))
+        judge.equal("PER-25", [], answer.results, f"results of {api} with {empty}")
+    judge.equal("PER-25", "NONE", shown(await key.read())[0], "a Read after all of them")
+
+
+async def _refusal(key: StateKey, api: str) -> str:
+    """Return the error of an RPC about a key that FindCoordinator would not look for."""
+    topic, partition = await key.home()
+    part = await key.ask(api, node=topic.leaders[partition], **FIELDS[api])
+    return error_name(part.error_code)
+
+
+@pytest.mark.requirement("PER-26")
+@pytest.mark.fast
+@pytest.mark.parametrize("api", EVERY)
+async def test_malformed_keys(store: Store, judge: Judge, api: str) -> None:
+    """PER-26: A negative partition is an invalid request, the null topic id that or unknown."""
+    key = await store.key()
+    for partition in (-1, -(2**31)):
+        error = await _refusal(StateKey(store.share, key.group, key.topic_id, partition), api)
+        judge.equal("PER-26", INVALID, error, f"error of {api} for partition {partition}")
+    nowhere = StateKey(store.share, key.group, uuid.UUID(int=0), 0)
+    what = f"error of {api} for the null topic id"
+    judge.one_of("PER-26", (INVALID, UNKNOWN), await _refusal(nowhere, api), what)
+
+
+@pytest.mark.requirement("PER-27")
+@pytest.mark.fast
+@pytest.mark.parametrize("api", EVERY)
+async def test_unknown_topics(store: Store, judge: Judge, api: str) -> None:
+    """PER-27: What the cluster does not have is unknown; to Read and Write also uninitialised."""
+    key = await store.key()
+    allowed = (UNKNOWN, INVALID) if api in (READ, WRITE) else (UNKNOWN,)
+    stranger = uuid.UUID(bytes=store.share.rng.randbytes(16))
+    for topic_id, partition in ((stranger, 0), (key.topic_id, 1), (key.topic_id, 2**31 - 1)):
+        other = StateKey(store.share, key.group, topic_id, partition)
+        part = await other.ask(api, **FIELDS[api])
+        what = f"error of {api} for partition {partition} of 1, topic {topic_id}"
+        judge.one_of("PER-27", allowed, error_name(part.error_code), what)
+
+
+async def _together(keys: list[StateKey], api: str) -> dict[int, Struct]:
+    """Send one RPC about several keys of one coordinator; return each partition's result."""
+    wanted = [{"partition": key.partition} | FIELDS[api] for key in keys]
+    topics = [{"topic_id": keys[0].topic_id, "partitions": wanted}]
+
+    async def ask() -> dict[int, Struct] | None:
+        connection = await keys[0].share.cluster.to(await keys[0].node())
+        answer = await connection.call(api, group_id=keys[0].group, topics=topics)
+        parts = {p.partition: p for result in answer.results for p in result.partitions}
+        moving = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return None if any(part.error_code in moving for part in parts.values()) else parts
+
+    return await eventually(f"{api} answered by a coordinator that is ready", ask)
+
+
+@pytest.mark.requirement("PER-28")
+@pytest.mark.fast
+@pytest.mark.parametrize("api", [READ, WRITE])
+async def test_judged_one_by_one(store: Store, judge: Judge, api: str) -> None:
+    """PER-28: A partition that is refused does not keep the others from being served."""
+    homes: defaultdict[int, list[StateKey]] = defaultdict(list)
+    for key in await store.keys(10):
+        homes[await key.node()].append(key)
+    keys = max(homes.values(), key=len)
+    good = set(store.share.rng.sample(range(len(keys)), k=len(keys) // 2))
+    for index in good:
+        if (error := await keys[index].initialize(0, 1)) != "NONE":
+            raise Undecided(f"an Initialize that should succeed answered {error}")
+
+    parts = await _together(keys, api)
+    seen = [error_name(parts[k.partition].error_code) if k.partition in parts else "" for k in keys]
+    expected = ["NONE" if index in good else INVALID for index in range(len(keys))]
+    judge.equal("PER-28", expected, seen, f"errors of one {api} about {len(keys)} partitions")
+    for index in good:
+        start = (await keys[index].read()).start_offset
+        judge.equal("PER-28", 3 if api == WRITE else 1, start, "start offset of a served one")
+    judge.saw("PER-28", served=len(good), refused=len(keys) - len(good))

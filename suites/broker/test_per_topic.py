@@ -1,0 +1,257 @@
+"""The topic of the share coordinators: how it comes about, and what is written to it when.
+
+Each check has a broker of its own, because it needs settings of the share coordinator that the
+common cluster does not have.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+
+import pytest
+
+from fixtures.clients.admin import EARLIEST, TOPIC_RESOURCE
+from fixtures.clients.cluster import SHARE, attempts, eventually, share_key
+from fixtures.clients.member import accept, release
+from fixtures.wire.errors import ErrorCode, error_name
+from fixtures.wire.state_records import SNAPSHOT, StateRecord
+from spec.model.durable import StateBatch
+from suites.broker.share import Share
+from suites.broker.statestore import (
+    ACKNOWLEDGED,
+    AVAILABLE,
+    STATE_TOPIC,
+    StateKey,
+    Store,
+    Trail,
+    batches_of,
+    replayed,
+    some_batches,
+)
+from suites.judge import Judge
+
+UNUSUAL = {
+    "share.coordinator.state.topic.num.partitions": 7,
+    "share.coordinator.state.topic.replication.factor": 1,
+    "share.coordinator.state.topic.min.isr": 1,
+    "share.coordinator.state.topic.segment.bytes": 23_456_789,
+}
+COORDINATOR_ERRORS = (
+    "COORDINATOR_NOT_AVAILABLE",
+    "COORDINATOR_LOAD_IN_PROGRESS",
+    "NOT_COORDINATOR",
+)
+
+
+async def _deleted(share: Share) -> None:
+    """Delete the state topic, so that the next use of a share group is the first again."""
+    await share.admin.delete_topics(STATE_TOPIC)
+
+    async def ask() -> bool | None:
+        found = (await (await share.cluster.any()).call("Metadata", topics=None)).topics
+        return None if any(topic.name == STATE_TOPIC for topic in found) else True
+
+    await eventually(f"{STATE_TOPIC} being gone", ask)
+
+
+async def _answers(share: Share) -> list[str]:
+    """Ask for a share coordinator until there is one; return what was answered on the way."""
+    topic = await share.admin.create_topic()
+    key = share_key(share.cluster.fresh_name("g"), topic.id, 0)
+    answers: list[str] = []
+    async for _ in attempts():
+        connection = await share.cluster.any()
+        answer = await connection.call("FindCoordinator", key_type=SHARE, coordinator_keys=[key])
+        answers.append(error_name(answer.coordinators[0].error_code))
+        if answers[-1] not in COORDINATOR_ERRORS:
+            break
+    return answers
+
+
+@pytest.mark.requirement("PER-29", "PER-30")
+@pytest.mark.solo(UNUSUAL)
+async def test_first_use(solo_share: Share, judge: Judge) -> None:
+    """PER-29: The first use of a share group makes the state topic; PER-30: as configured."""
+    share = solo_share
+    await _deleted(share)
+    answers = await _answers(share)
+    judge.equal("PER-29", "NONE", answers[-1], f"answers on the way {sorted(set(answers))}")
+    judge.saw("PER-29", answers=len(answers))
+    queue = await share.queue(1)
+    consumer = await queue.consumer()
+    await consumer.acquire(1)
+    part = await consumer.ack(accept(0))
+    judge.equal("PER-29", ErrorCode.NONE, part.ack_error, "error of the first acknowledgement")
+
+    topic = await share.cluster.topic(STATE_TOPIC)
+    judge.equal("PER-30", 7, len(topic.leaders), f"partitions of {STATE_TOPIC}")
+    described = await (await share.cluster.any()).call("Metadata", topics=[{"name": STATE_TOPIC}])
+    replicas = {len(p.replica_nodes) for p in described.topics[0].partitions}
+    judge.equal("PER-30", {1}, replicas, f"replicas of {STATE_TOPIC}'s partitions")
+    expected = {
+        "cleanup.policy": "delete",
+        "retention.ms": "-1",
+        "compression.type": "producer",
+        "segment.bytes": "23456789",
+        "min.insync.replicas": "1",
+    }
+    configs = await share.admin.configs(TOPIC_RESOURCE, STATE_TOPIC)
+    seen = {name: configs.get(name) for name in expected}
+    judge.equal("PER-30", expected, seen, f"configs of {STATE_TOPIC}")
+
+
+# --- Snapshots ----------------------------------------------------------------------------------
+
+
+async def _worked(store: Store, key: StateKey, judge: Judge) -> list[StateRecord]:
+    """Read and write a key at random; judge what its records add up to; return them."""
+    rng = store.share.rng
+    trail = await key.trail()
+    await key.initialize(0, 0)
+    start = epoch = 0
+    for number in range(30):
+        if rng.random() < 0.15:
+            epoch += 1
+            await key.read(leader_epoch=epoch)
+        start += rng.randint(0, 2)
+        await key.written(*some_batches(rng, start), leader_epoch=epoch, start=start)
+        if number % 6 == 5:
+            part = await key.read(leader_epoch=epoch)
+            kept = replayed(await trail.records(), store.release)
+            added = (kept.state_epoch, kept.start, kept.batches) if kept else None
+            read = (part.state_epoch, part.start_offset, batches_of(part))
+            judge.equal("PER-33", read, added, f"records replayed after {number + 1} writes")
+    return await trail.records()
+
+
+def _judge_spacing(judge: Judge, records: Sequence[StateRecord], most: int) -> None:
+    epoch, updates, snapshots = -1, 0, 0
+    for record in records:
+        assert record.value is not None
+        if record.kind == SNAPSHOT:
+            seen = record.value.snapshot_epoch
+            judge.equal("PER-34", epoch + 1, seen, f"epoch of snapshot {snapshots}")
+            epoch, updates, snapshots = seen, 0, snapshots + 1
+        else:
+            updates += 1
+            judge.holds("PER-34", updates <= most, f"{updates} updates after snapshot {epoch}")
+            judge.equal("PER-34", epoch, record.value.snapshot_epoch, "snapshot epoch of an update")
+    judge.saw("PER-34", snapshots=snapshots, records=len(records))
+
+
+SPACING = "share.coordinator.snapshot.update.records.per.snapshot"
+
+
+@pytest.mark.requirement("PER-33", "PER-34")
+@pytest.mark.solo({SPACING: 3})
+async def test_snapshots_and_updates(solo_share: Share, judge: Judge) -> None:
+    """PER-34: After so many updates comes a snapshot; PER-33: replayed, they give what is read."""
+    store = Store(solo_share)
+    keys = await store.keys(3)
+    for records in await asyncio.gather(*(_worked(store, key, judge) for key in keys)):
+        _judge_spacing(judge, records, 3)
+
+
+@pytest.mark.requirement("PER-33", "PER-34")
+@pytest.mark.solo({SPACING: 0})
+async def test_snapshots_only(solo_share: Share, judge: Judge) -> None:
+    """PER-34: With 0 updates between snapshots there are snapshots and nothing else."""
+    store = Store(solo_share)
+    _judge_spacing(judge, await _worked(store, await store.key(), judge), 0)
+
+
+COLD_MS = 800
+
+
+@pytest.mark.requirement("PER-35")
+@pytest.mark.solo(
+    {
+        "share.coordinator.cold.partition.snapshot.interval.ms": COLD_MS,
+        "share.coordinator.state.topic.num.partitions": 1,
+    }
+)
+async def test_cold_snapshot(solo_share: Share, judge: Judge) -> None:
+    """PER-35: A share-partition that is left alone gets one snapshot and no second one."""
+    store = Store(solo_share)
+    key = await store.initialized(start=5)
+    trail = await key.trail()
+    batch = StateBatch(7, 9, ACKNOWLEDGED, 1)
+    await key.written(batch, start=5)
+
+    kinds: list[str] = []
+    async for _ in attempts(within=15):
+        kinds = [record.kind for record in (await trail.records())[1:]]
+        if kinds:
+            break
+    judge.equal("PER-35", [SNAPSHOT], kinds, f"records within many times {COLD_MS} ms of rest")
+    until = time.monotonic() + 3 * COLD_MS / 1000
+    async for _ in attempts(within=until - time.monotonic(), pause=0.1):
+        records = await trail.records()
+        judge.equal("PER-35", 2, len(records), "records of a share-partition at rest")
+    last = records[-1].value
+    judge.equal("PER-35", (5, (batch,)), (last.start_offset, batches_of(last)), "what it keeps")
+
+
+# --- Pruning ------------------------------------------------------------------------------------
+
+PRUNING = {
+    "share.coordinator.state.topic.num.partitions": 1,
+    "share.coordinator.state.topic.prune.interval.ms": 300,
+    "share.coordinator.cold.partition.snapshot.interval.ms": 700,
+    SPACING: 2,
+}
+
+
+async def _log_starts_above(trail: Trail, busy: StateKey, goal: int) -> int:
+    """Keep a share-partition busy until the log of the state topic begins above an offset."""
+    start, number = 0, 0
+    async for _ in attempts():
+        number += 1
+        await busy.written(StateBatch(number, number, AVAILABLE, 1), start=number)
+        start = await busy.share.admin.log_offset(trail.topic, EARLIEST, trail.partition)
+        if start > goal:
+            break
+    return start
+
+
+@pytest.mark.requirement("PER-36")
+@pytest.mark.solo(PRUNING)
+async def test_log_is_pruned(solo_share: Share, judge: Judge) -> None:
+    """PER-36: What is redundant leaves the log, also beside the idle and the deleted."""
+    store = Store(solo_share)
+    busy, idle, doomed = await store.initialized(), await store.initialized(), await store.key()
+    topic = await solo_share.admin.create_topic()
+    doomed = (await store.on(topic))[0]
+    await doomed.initialize(0, 0)
+    for key in (busy, idle, doomed):
+        await key.written(StateBatch(3, 5, ACKNOWLEDGED, 1), start=0)
+    trail = await doomed.trail()
+    await solo_share.admin.delete_topics(topic.name)
+
+    async def gone() -> bool | None:
+        records = await trail.records()
+        return True if records and records[-1].tombstone else None
+
+    await eventually("a tombstone for the deleted topic", gone)
+    goal = await solo_share.admin.log_offset(trail.topic, partition=trail.partition)
+    start = await _log_starts_above(trail, busy, goal)
+    judge.holds("PER-36", start > goal, f"the log still begins at {start}, not above {goal}")
+    kept = batches_of(await idle.read())
+    judge.equal("PER-36", (StateBatch(3, 5, ACKNOWLEDGED, 1),), kept, "what the idle one keeps")
+
+
+@pytest.mark.requirement("PER-46")
+@pytest.mark.solo({"group.share.persister.class.name": ""})
+async def test_persister_that_keeps_nothing(solo_share: Share, judge: Judge) -> None:
+    """PER-46: Without a persister records are still delivered, given back and finished."""
+    queue = await solo_share.queue(10)
+    consumer = await queue.consumer()
+    catch = await consumer.acquire(10)
+    judge.equal("PER-46", list(range(10)), catch.offsets, "acquired")
+    part = await consumer.ack(accept(0, 4), release(5, 9))
+    judge.equal("PER-46", ErrorCode.NONE, part.ack_error, "error of the acknowledgement")
+    last = await queue.produce(1)
+    again = await consumer.drain(until=last)
+    judge.equal("PER-46", [*range(5, 10), last], again.offsets, "acquired the second time")
