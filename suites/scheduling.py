@@ -1,9 +1,9 @@
-"""Which worker runs which check: any check anywhere, except that a stage stays in one pair of hands.
+"""Which worker runs which check: any check anywhere, but a stage stays in one pair of hands.
 
-A *stage* is a folder below ``suites/broker``: checks that share one cluster of their own, which they
-break and mend (``failover``) or which is set up unlike the common one (``secure``). Whoever runs one
-of them runs them all, one after the other; the folder's ``conftest.py`` starts the cluster. Stages
-are the longest work there is, so they are handed out first.
+A *stage* is a folder below ``suites/broker``: checks that share one cluster of their own, which
+they break and mend (``failover``) or which is set up unlike the common one (``secure``). Whoever
+runs one of them runs them all, one after the other; the folder's ``conftest.py`` starts the
+cluster. Stages are the longest work there is, so they are handed out first.
 """
 
 from __future__ import annotations

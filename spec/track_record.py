@@ -1,0 +1,61 @@
+"""Past defects that the checks find again on the releases that had them.
+
+``track_record.toml`` says which rule shows which publicly known defect, on which release, and on
+which later release the same rule holds. ``python -m suites.track_record`` runs both sides and
+writes ``docs/track-record.md`` from what it saw.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, fields
+from importlib import resources
+
+from spec.requirement import SpecError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """A defect of the past.
+
+    Attributes:
+        bug: the public report, such as ``KAFKA-19953``; empty where none is known.
+        title: what went wrong, in one line.
+        rule: the rule that notices.
+        seen: a release that has the defect.
+        mended: a release that does not; empty while there is none.
+        finding: the page in ``docs/findings``, if there is one.
+    """
+
+    bug: str
+    title: str
+    rule: str
+    seen: str
+    mended: str = ""
+    finding: str = ""
+
+
+def parse(text: str) -> list[Past]:
+    """Return the entries of a file, in its order.
+
+    Raises:
+        SpecError: an entry lacks a key or has an unknown one, or a rule and release come twice.
+    """
+    known = {field.name for field in fields(Past)}
+    entries: list[Past] = []
+    for raw in tomllib.loads(text).get("past", []):
+        if unknown := set(raw) - known:
+            raise SpecError(f"{raw} has unknown keys {sorted(unknown)}")
+        try:
+            entries.append(Past(**raw))
+        except TypeError as error:
+            raise SpecError(f"{raw}: {error}") from None
+    pairs = [(entry.rule, entry.seen) for entry in entries]
+    if twice := {pair for pair in pairs if pairs.count(pair) > 1}:
+        raise SpecError(f"listed twice: {sorted(twice)}")
+    return entries
+
+
+def load_track_record() -> list[Past]:
+    """Return the shipped list."""
+    return parse((resources.files("spec") / "track_record.toml").read_text(encoding="utf-8"))

@@ -1,0 +1,90 @@
+"""What can be done in a lock-step run, as plain data, so that a run can be kept and replayed.
+
+An action names members by seat and offsets by what a seat holds at that moment. So every prefix and
+every selection of a script is a script again, which is what shrinking needs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+
+
+class Do(StrEnum):
+    """The kinds of actions."""
+
+    PRODUCE = "produce"
+    FETCH = "fetch"
+    RACE = "race"
+    ACK = "ack"
+    ACK_ON_FETCH = "ack-on-fetch"
+    INTRUDE = "intrude"
+    CLOSE = "close"
+    DROP = "drop"
+    LEAVE = "leave"
+    WAIT = "wait"
+    DELETE = "delete"
+    MOVE = "move"
+    LIMIT = "limit"
+    LOOK = "look"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """One action.
+
+    Attributes:
+        do: what is done.
+        seat: which member does it.
+        other: the second member of a RACE, and the holder whose records an INTRUDE acknowledges.
+        n: records to produce, fetch or delete, milliseconds to wait, or the new delivery limit.
+        mode: the acquire mode of a fetch (KIP-1206).
+        types: acknowledge types, for the first of the records that the seat holds.
+    """
+
+    do: Do
+    seat: int = 0
+    other: int = 0
+    n: int = 0
+    mode: int = 0
+    types: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        return json.dumps({k: v for k, v in asdict(self).items() if v or k in {"do", "seat"}})
+
+
+def to_text(script: Iterable[Action]) -> str:
+    """Return a script as JSON lines."""
+    return "".join(f"{action}\n" for action in script)
+
+
+def from_text(text: str) -> list[Action]:
+    """Read a script back.
+
+    Raises:
+        ValueError: a line is no action.
+    """
+    actions: list[Action] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            raw = json.loads(line)
+            types = tuple(raw.pop("types", ()))
+            actions.append(Action(do=Do(raw.pop("do")), types=types, **raw))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise ValueError(f"line {number} is no action: {error}") from None
+    return actions
+
+
+def read_script(file: Path) -> list[Action]:
+    """Read a script from a file.
+
+    Raises:
+        ValueError: a line is no action.
+        OSError: the file cannot be read.
+    """
+    return from_text(file.read_text(encoding="utf-8"))

@@ -1,0 +1,72 @@
+"""The track record: a sound list, a page made of it, and nothing in it that is half confirmed."""
+
+from __future__ import annotations
+
+import pytest
+
+from spec.requirement import SpecError, load_requirements
+from spec.track_record import Past, load_track_record, parse
+from suites.inventory import by_rule, read_checks
+from suites.track_record import PAGE, Seen, doubt, page, questions
+
+LOCK = Past(bug="KAFKA-19953", title="half released", rule="LCK-18", seen="4.1.1", mended="4.2.0")
+BROKEN = Seen("fail", "expected [0, 1], got [0]")
+WHOLE = Seen("pass", "")
+
+
+def test_every_entry_is_reached() -> None:
+    """Every entry names a live rule that a check judges."""
+    rules, checks = load_requirements(), by_rule(read_checks())
+    lost = [e for e in load_track_record() if e.rule not in rules or e.rule not in checks]
+    assert lost == []
+
+
+def test_page_has_every_entry() -> None:
+    """The published page shows every entry of the list."""
+    text = PAGE.read_text(encoding="utf-8")
+    missing = [e for e in load_track_record() if f"| {e.title} | {e.rule} | {e.seen} |" not in text]
+    assert missing == []
+
+
+def test_confirmed_on_both_sides() -> None:
+    """An entry is confirmed when its rule is broken there and holds here."""
+    assert doubt(LOCK, {"4.1.1": {"LCK-18": BROKEN}, "4.2.0": {"LCK-18": WHOLE}}) == ""
+
+
+@pytest.mark.parametrize(
+    ("there", "here", "why"),
+    [
+        (WHOLE, WHOLE, "LCK-18 on 4.1.1: pass, not fail"),
+        (BROKEN, BROKEN, "LCK-18 on 4.2.0: fail, not pass"),
+        (Seen("unknown", "slow"), WHOLE, "unknown, not fail: slow"),
+    ],
+)
+def test_not_confirmed(there: Seen, here: Seen, why: str) -> None:
+    """Anything but broken there and whole here leaves a doubt that is said."""
+    assert why in doubt(LOCK, {"4.1.1": {"LCK-18": there}, "4.2.0": {"LCK-18": here}})
+
+
+def test_questions_ask_both_sides() -> None:
+    """Both releases of an entry are asked, and each once."""
+    assert questions([LOCK]) == {"4.1.1": ["LCK-18"], "4.2.0": ["LCK-18"]}
+
+
+def test_page_quotes_what_was_seen() -> None:
+    """The page has the command to type and the words that the check printed."""
+    text = page([LOCK], {"4.1.1": {"LCK-18": BROKEN}, "4.2.0": {"LCK-18": WHOLE}})
+    assert "$ shareproof broker --target kafka:4.1.1 --only LCK-18 --profile strict" in text
+    assert "LCK-18 fail: expected [0, 1], got [0]" in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[[past]]\nbug = ""\ntitle = "t"\nrule = "LCK-18"\n',
+        '[[past]]\nbug = ""\ntitle = "t"\nrule = "LCK-18"\nseen = "4.1.0"\ncolour = "red"\n',
+        '[[past]]\nbug = ""\ntitle = "t"\nrule = "LCK-18"\nseen = "4.1.0"\n' * 2,
+    ],
+)
+def test_malformed_lists_are_refused(text: str) -> None:
+    """A missing key, an unknown key and a repeated entry are refused."""
+    with pytest.raises(SpecError):
+        parse(text)
