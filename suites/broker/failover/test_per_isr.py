@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from fixtures.clients.admin import TOPIC_RESOURCE
-from fixtures.clients.cluster import WITHIN, attempts
+from fixtures.clients.cluster import WITHIN, attempts, eventually
 from fixtures.clients.configs import alter
 from fixtures.clients.member import accept
 from fixtures.wire.errors import error_name
@@ -21,16 +21,25 @@ from suites.judge import Judge
 IN_SYNC = "min.insync.replicas"
 
 
-async def _demand(stage: Stage, in_sync: str | None) -> None:
-    """Demand so many replicas in sync of every state write, on every broker that is there."""
+async def _demand(stage: Stage, in_sync: str) -> str:
+    """Demand so many replicas in sync of every state write; return how many were before."""
+    before = (await stage.share.admin.configs(TOPIC_RESOURCE, STATE))[IN_SYNC]
     answer = await alter(stage.cluster, TOPIC_RESOURCE, STATE, {IN_SYNC: in_sync})
     if answer.error_code:
         raise Undecided(f"altering {STATE}: {error_name(answer.error_code)}")
-    for node in stage.nodes:
-        async for _ in attempts():
-            seen = await stage.share.admin.configs(TOPIC_RESOURCE, STATE, node=node)
-            if in_sync is None or seen[IN_SYNC] == in_sync:
-                break
+    return before
+
+
+async def _in_force(stage: Stage, in_sync: str) -> None:
+    """Wait until every broker has heard of the demand."""
+
+    async def ask() -> bool | None:
+        shown = [
+            await stage.share.admin.configs(TOPIC_RESOURCE, STATE, node=n) for n in stage.nodes
+        ]
+        return True if all(configs[IN_SYNC] == in_sync for configs in shown) else None
+
+    await eventually(f"{IN_SYNC} {in_sync} of {STATE} in force", ask)
 
 
 @pytest.mark.requirement("PER-43")
@@ -44,8 +53,9 @@ async def test_too_few_in_sync(stage: Stage, judge: Judge) -> None:
     consumer = await queue.consumer()
     await consumer.acquire(6)
     await consumer.acked(accept(0))
-    await _demand(stage, "3")
+    before = await _demand(stage, "3")
     try:
+        await _in_force(stage, "3")
         await stage.stop(away)
         # Whoever has to store it may go on trying, so the answer is not waited for.
         asked = asyncio.create_task(consumer.ack(accept(1), timeout=60.0))
@@ -66,4 +76,4 @@ async def test_too_few_in_sync(stage: Stage, judge: Judge) -> None:
         done = part.start_offset > 2 or any(b.last_offset >= 2 for b in part.state_batches)
         judge.holds("PER-43", done, f"the last acknowledgement is not in the stored state {part}")
     finally:
-        await _demand(stage, None)
+        await _demand(stage, before)
