@@ -45,7 +45,7 @@ async def stage(
     rng: Random,
     transcripts: list[Transcript],
 ) -> AsyncIterator[Stage]:
-    """The stage, whole at the start of the check; what the check breaks is mended after it."""
+    """The stage, whole before the check and mended after it."""
     transcript = Transcript()
     transcripts.append(transcript)
     info = failover_target.info
@@ -53,6 +53,7 @@ async def stage(
         await cluster.any()
         share = Share(cluster, rng)
         stage = Stage(failover_target, share)
+        await stage.mend()
         yield stage
         await stage.mend()
         await share.disband()

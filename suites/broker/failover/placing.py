@@ -23,10 +23,10 @@ _DRAWS = 1000
 
 def partition_of(name: str, partitions: int) -> int:
     """Return the partition that a group id or a share-partition key belongs to."""
-    value = 0
-    for unit in name.encode("utf-16-be")[1::2]:  # our names are ASCII, one unit a character
-        value = (31 * value + unit) & 0xFFFFFFFF
-    return (value & 0x7FFFFFFF) % partitions
+    code = 0
+    for char in name:  # our names are ASCII, where a character is one of Java's
+        code = (31 * code + ord(char)) & 0xFFFFFFFF
+    return abs(code - (code >> 31 << 32)) % partitions
 
 
 @dataclass(frozen=True, slots=True)

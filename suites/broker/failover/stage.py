@@ -5,13 +5,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
 
 from fixtures.clients.cluster import RETRIABLE, Cluster, eventually, share_key
 from fixtures.targets import Broker, Target
+from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed
-from suites.broker.failover.placing import INTERNAL, Layout, described, layout, partition_of
-from suites.broker.share import Share
+from suites.broker.failover.placing import (
+    INTERNAL,
+    Layout,
+    described,
+    draw_group,
+    layout,
+    partition_of,
+)
+from suites.broker.scenes import LONG_LOCK_MS
+from suites.broker.share import Queue, Share
 
 MENDED_WITHIN = 60.0
 """Seconds until a mended cluster has to be whole; a log that is recovered takes a few."""
@@ -93,6 +104,38 @@ class Stage:
         """Return who leads the internal topics now."""
         return await layout(self.cluster)
 
+    async def queue(
+        self,
+        *replicas: int,
+        state: int | None = None,
+        group: int | None = None,
+        lock_ms: int = LONG_LOCK_MS,
+        **options: Any,
+    ) -> Queue:
+        """Return a new queue placed at will.
+
+        Args:
+            replicas: the nodes that have partition 0, its leader first.
+            state: the node wanted as its share coordinator; ``None`` for any.
+            group: the node wanted as its group coordinator; ``None`` for any.
+            lock_ms: acquisition lock duration in milliseconds.
+            **options: ``topic_config`` and further group configs.
+        """
+        configs = options.pop("topic_config", None)
+        placed = [list(replicas)]
+        bare = await self.share.queue(assignments=placed, reset=None, topic_config=configs)
+        now = await self.layout()
+        name = draw_group(self.cluster, now, bare.topic, state=state, group=group)
+        wanted = {"share.auto.offset.reset": "earliest"} | options
+        wanted["share.record.lock.duration.ms"] = str(lock_ms)
+        await self.share.admin.group_config(name, wanted)
+        return replace(bare, group=name)
+
+    async def led_by(self, name: str, partition: int, node: int) -> None:
+        """Let a broker lead a partition of a topic that has replicas on all."""
+        topic = await self.cluster.topic(name)
+        await self.share.admin.move_leader(topic, node, partition)
+
     async def mend(self) -> None:
         """Bring every broker back and wait until nothing shows that one was ever away.
 
@@ -106,9 +149,13 @@ class Stage:
             broker.resume()
         await self.start(*(b.node_id for b in self.target.brokers if not b.is_alive))
         self.cluster.away.clear()
-        await self._poll("all brokers and replicas in sync", self._in_sync)
+        await self.caught_up()
         await self._poll("the first replicas leading", self._in_order)
         await self._poll("coordinators that answer", self._answering)
+
+    async def caught_up(self) -> None:
+        """Wait until every broker knows all others and every replica is in sync."""
+        await self._poll("all brokers and replicas in sync", self._in_sync)
 
     async def _poll(self, what: str, look: Callable[[], Awaitable[bool]]) -> None:
         async def ask() -> bool | None:
@@ -129,14 +176,38 @@ class Stage:
         return True
 
     async def _in_order(self) -> bool:
+        """Have partition 0 of an internal topic led by the first broker, and so on in turn."""
         connection = await self.cluster.any()
+        topics = await described(connection, *INTERNAL)
+        astray = {
+            topic.name: [p for p in topic.partitions if p.replica_nodes != self._order(p)]
+            for topic in topics
+        }
+        if any(astray.values()):
+            await connection.call("AlterPartitionReassignments", topics=self._orders(astray))
         await connection.call("ElectLeaders", election_type=0, topic_partitions=None)
         for node in self.nodes:
             topics = await described(await self.cluster.to(node), *INTERNAL)
             parts = [part for topic in topics for part in topic.partitions]
-            if any(part.leader_id != part.replica_nodes[0] for part in parts):
+            if any(part.leader_id != self._order(part)[0] for part in parts):
                 return False
         return True
+
+    def _order(self, part: Struct) -> list[int]:
+        first = part.partition_index % len(self.nodes)
+        return [*self.nodes[first:], *self.nodes[:first]]
+
+    def _orders(self, astray: Mapping[str, Iterable[Struct]]) -> list[dict[str, Any]]:
+        return [
+            {
+                "name": name,
+                "partitions": [
+                    {"partition_index": p.partition_index, "replicas": self._order(p)}
+                    for p in parts
+                ],
+            }
+            for name, parts in astray.items()
+        ]
 
     async def _answering(self) -> bool:
         now = await self.layout()
