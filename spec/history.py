@@ -86,9 +86,13 @@ TABLES: Mapping[str, pa.Schema] = {
         transaction=_I8,
     ),
     # One delivery of one record to one member. The lock cannot have ended by itself before
-    # "holds_until" and must have by "ends_by". "reign" counts the loads of the share-partition that
+    # "holds_until" and must have by "ends_by"; "freed" is when its session began to end, if that
+    # came first. "after" is the highest offset of the log that its answer listed before, -1 if none.
+    # "reign" counts the loads of the share-partition that
     # were certainly over before the fetch was sent, "reign_acquired" and "reign_settled" those that
-    # may have begun before the answers; where they agree, no load came between.
+    # may have begun before the answers; where they agree, no load came between. "blind" and
+    # "blind_acquired" count likewise the fetches whose answers nobody saw, so that what they
+    # acquired is not here.
     "deliveries": _table(
         log=_I32,
         offset=_I64,
@@ -99,6 +103,7 @@ TABLES: Mapping[str, pa.Schema] = {
         acquired=_I64,
         count=_I16,
         lock_ms=_I32,
+        after=_I64,
         present=_FLAG,
         producer=_I32,
         sequence=_I64,
@@ -110,11 +115,14 @@ TABLES: Mapping[str, pa.Schema] = {
         error=_I16,
         attempts=_I16,
         renewals=_I16,
+        freed=_I64,
         holds_until=_I64,
         ends_by=_I64,
         reign=_I32,
         reign_acquired=_I32,
         reign_settled=_I32,
+        blind=_I32,
+        blind_acquired=_I32,
     ),
     # A request and its end; "waits_ms" is how long the broker was allowed to think.
     "operations": _table(
@@ -183,6 +191,8 @@ TABLES: Mapping[str, pa.Schema] = {
     ),
     # A share-partition was loaded anew, at some time between the two.
     "reloads": _table(queue=_I32, since=_I64, until=_I64, why=_TEXT),
+    # A fetch whose answer nobody saw may have acquired records between the two.
+    "blinds": _table(queue=_I32, since=_I64, until=_I64),
     # What was broken, from when to when, and the probe that saw it hit.
     "faults": _table(fault=_I32, kind=_TEXT, subject=_TEXT, since=_I64, until=_I64, proof=_TEXT),
     "phases": _table(phase=_TEXT, since=_I64, until=_I64),
@@ -218,6 +228,7 @@ JOURNALS: Mapping[str, pa.Schema] = {
         lock_ms=_I32,
         sent=_I64,
         acquired=_I64,
+        after=_I64,
         present=_FLAG,
         producer=_I32,
         sequence=_I64,
