@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fixtures.targets import DEFAULT_TARGET
-from fixtures.targets.names import KafkaName, UsageFault, innermost, parse_target
+from fixtures.targets.names import ExternalName, UsageFault, innermost, parse_target
 from spec import profile as profiles
 from spec import requirement as requirements
 from spec.profile import Profile
@@ -39,13 +39,13 @@ class RunOptions:
     @property
     def external(self) -> bool:
         """Whether the target is somebody else's, so that it cannot be started or reconfigured."""
-        return not isinstance(innermost(self.target), KafkaName)
+        return isinstance(innermost(self.target), ExternalName)
 
     @property
     def version(self) -> str:
         """The release under test as far as it is known before the target is up."""
         named = innermost(self.target)
-        return self.expect_version or (named.version if isinstance(named, KafkaName) else "")
+        return self.expect_version or ("" if isinstance(named, ExternalName) else named.version)
 
     def selected(self) -> dict[str, Requirement]:
         """Return the rules that this run is asked about."""
@@ -92,8 +92,9 @@ def checked(options: RunOptions) -> RunOptions:
                 f"--only {word}: no such rule; give an area such as ACK or an id such as ACK-07 "
                 "(`shareproof list` prints them)."
             )
-    named = parse_target(options.target)
-    if isinstance(named, KafkaName) and options.expect_version not in {"", named.version}:
+    named = innermost(options.target)
+    known = "" if isinstance(named, ExternalName) else named.version
+    if known and options.expect_version not in {"", known}:
         raise UsageFault(
             f"--expect-version {options.expect_version}: {options.target} is not that."
         )

@@ -46,7 +46,10 @@ def combine(
 
     Neighbours that end up equal are one batch. The time is n log n in the number of batches.
     """
-    queue = sorted(batch for batch in (*stored, *written) if batch.last >= start)
+    kept = [batch for batch in (*stored, *written) if max(batch[:2]) >= start]
+    # What ends before it begins is kept as it is: refusing it is the business of who loads it.
+    misshapen = [batch for batch in kept if batch.first > batch.last]
+    queue = sorted(batch for batch in kept if batch.first <= batch.last)
     edges = sorted(
         {max(batch.first, start) for batch in queue} | {batch.last + 1 for batch in queue}
     )
@@ -62,7 +65,7 @@ def combine(
             heapq.heappop(active)
         if active:
             _append(combined, StateBatch(edge, after - 1, -active[0][1], -active[0][0]))
-    return tuple(combined)
+    return (*combined, *dict.fromkeys(misshapen))
 
 
 def _append(combined: list[StateBatch], batch: StateBatch) -> None:

@@ -7,13 +7,11 @@ Time is given with every call and must not go back.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
-from math import ceil
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 
-from spec.model.durable import Coordinator, StateBatch, complete_count
-from spec.model.log import Log
+from spec.model.durable import Coordinator, Durable, StateBatch, complete_count
+from spec.model.inflight import NEW, InFlight, Record
+from spec.model.log import Log, Readable
 from spec.model.operations import (
     Acknowledge,
     Batch,
@@ -25,48 +23,41 @@ from spec.model.operations import (
     pieces_of,
     shares_a_border,
 )
-from spec.model.release import V4_4, Release
-from spec.model.runs import END, Runs
+from spec.model.release import Release
+from spec.model.runs import Runs
 from spec.model.settings import Settings
-from spec.model.table import OVER, TERMINAL, Effect, Event, State, Transition, step
+from spec.model.table import OVER, Event, State
+from spec.model.taking import Taking, Want
+
+__all__ = ["NEW", "InFlight", "Leader", "Record", "Want"]
 
 
-class Record(NamedTuple):
-    """What the leader knows of an offset. ``until`` is when its lock ends."""
+class Leader(Taking):
+    """One share-partition on the broker that leads it.
 
-    state: State = State.AVAILABLE
-    deliveries: int = 0
-    member: str = ""
-    until: float = math.inf
-    origin: tuple[int, int] = (-1, -1)
-
-
-NEW = Record()
-_NOT_ALONE = 2
-"""Up to this delivery limit there is no throttling: there is no delivery between first and last."""
-
-
-class Leader:
-    """One share-partition on the broker that leads it."""
+    ``begin`` says where a share-partition begins that was initialised without a start offset.
+    """
 
     def __init__(
         self,
         start: int = 0,
         *,
         settings: Settings | None = None,
-        release: Release = V4_4,
+        release: Release | None = None,
         coordinator: Coordinator | None = None,
+        log: Readable | None = None,
+        leader_epoch: int | None = None,
+        begin: Callable[[], int] | None = None,
     ) -> None:
-        self.settings = settings or Settings()
-        self.release = release
-        self.log = Log()
-        self.log_start = 0
+        super().__init__(log, settings, release)
         if coordinator is None:
-            coordinator = Coordinator(release)
+            coordinator = Coordinator(self.release)
             coordinator.initialize(0, start)
         self.coordinator = coordinator
-        self.leader_epoch = -1
-        self.reload()
+        self.begin = begin or (lambda: 0)
+        self.leader_epoch, self.state_epoch = -1, -1
+        self.log_start = 0
+        self.error = self.reload(leader_epoch)
 
     # ------------------------------------------------------------------ loading and storing
 
@@ -76,22 +67,27 @@ class Leader:
         error, state = self.coordinator.read(wanted)
         if state is None:
             return error
+        if not all(map(sound, state.batches)):
+            return Error.UNKNOWN_SERVER_ERROR
         self.leader_epoch, self.state_epoch = wanted, state.state_epoch
-        self.start = max(state.start, self.log_start)
-        self.end = self.start
-        self.records: Runs[Record] = Runs(self.start, NEW)
+        self._load(state)
+        return error
+
+    def _load(self, state: Durable) -> None:
+        stored = self.begin() if state.start == -1 else state.start
+        self.start = self.end = max(stored, self.log.start, self.log_start)
+        self.records = Runs(self.start, NEW)
         for batch in state.batches:
             if batch.last >= self.start:
                 self._put(batch.first, batch.last, Record(State(batch.state), batch.deliveries))
                 self.end = max(self.end, batch.last + 1)
         self._advance()
-        return error
 
-    def _put(self, first: int, last: int, record: Record) -> None:
-        def put(_first: int, _last: int, _old: Record) -> Record:
-            return record
-
-        self.records.apply(first, last, put)
+    @property
+    def stale(self) -> bool:
+        """Whether the durable state is another one than was loaded (KIP-932 §Managing the SPSO)."""
+        state = self.coordinator.state
+        return state is None or state.state_epoch != self.state_epoch
 
     def _store(self, changed: Sequence[StateBatch]) -> Error:
         stored = [
@@ -109,18 +105,12 @@ class Leader:
             return Error.NOT_LEADER_OR_FOLLOWER
         return error
 
-    def _advance(self) -> None:
-        for first, last, record in list(self.records.over(self.start, self.end - 1)):
-            if record.state not in TERMINAL:
-                self.start = first
-                break
-            self.start = last + 1
-        self.records.trim(self.start)
-
     # ------------------------------------------------------------------ acquiring
 
     def produce(self, count: int) -> tuple[int, int]:
-        """Append one record batch to the log and return its first and last offset."""
+        """Append one record batch to a log of the model's own; return its first and last offset."""
+        if not isinstance(self.log, Log):
+            raise TypeError("records are produced to this log elsewhere")
         first = self.log.last + 1
         self.log.append(first, first + count - 1)
         return first, first + count - 1
@@ -134,65 +124,46 @@ class Leader:
         mode: Mode = Mode.BATCH_OPTIMIZED,
     ) -> list[Range]:
         """Acquire available records for a member, as one answer's ranges."""
+        want = Want(max_records=max_records, mode=mode)
+        self.notice(now)
+        taken = self.plan(want)
+        self.hold(now, member, taken)
+        return self.ranges(taken)
+
+    def notice(self, now: float, *, committed: bool = False) -> None:
+        """See what time, and the log, have done to the records, before any are taken.
+
+        What was in flight and is gone is stored, so that the lag does not wait for traffic that may
+        never come; holes that nobody has reached yet are found again by whoever loads the state.
+        """
         self.tick(now)
-        taken: list[Range] = []
-        total = 0
-        for first, end, record in self._available():
-            last = end
-            if total >= max_records or (taken and self._earlier(record) is not None):
-                break
-            if mode is Mode.RECORD_LIMIT:
-                last = min(last, first + max_records - total - 1)
-            size = self._earlier(record)
-            if size is not None:
-                last = min(last, first + size - 1)
-            taken.append(Range(first, last, record.deliveries + 1))
-            total += last - first + 1
-            self._hold(first, last, record, member, now)
-            if size is not None:
-                break
-        return _joined(taken)
-
-    def _available(self) -> Iterator[tuple[int, int, Record]]:
-        """Yield available runs, each within one record batch and within the window."""
-        window = self.start + self.settings.max_locks
-        for low, high, record in list(self.records.over(self.start, self.log.last)):
-            if record.state is not State.AVAILABLE:
-                continue
-            first = low
-            while first <= high and (first < self.end or first < window):
-                last = min(high, self.log.batch_of(first)[1])
-                yield first, last, record
-                first = last + 1
-
-    def _earlier(self, record: Record) -> int | None:
-        """Return how many records of a throttled batch may go out at once; None: all of them."""
-        limit = self.settings.delivery_limit
-        calm = max(2, ceil(limit / 2))
-        if not self.release.throttling or limit <= _NOT_ALONE or record.deliveries < calm:
-            return None
-        if record.deliveries >= limit - 1:
-            return 1
-        size = record.origin[1] - record.origin[0] + 1
-        return max(1, size >> (record.deliveries - calm + 1))
-
-    def _hold(self, first: int, last: int, record: Record, member: str, now: float) -> None:
-        row = step(Event.ACQUIRE, record.state)
-        if row is None:
-            raise ValueError(f"{first}-{last} are {record.state.name}, not available")
-        origin = record.origin if record.origin[0] >= 0 else (first, last)
-        until = now + self.settings.lock_ms
-        self._put(first, last, Record(row.after, record.deliveries + 1, member, until, origin))
-        self.end = max(self.end, last + 1)
+        if self.log.start > self.start:
+            self.move_log_start(now, self.log.start)
+        reached = self.end
+        changed = [
+            batch
+            for low, high in self.holes(committed)
+            for batch in self._move(low, high, Event.VANISH, now)
+        ]
+        self._pass_over()
+        self._advance()
+        if any(batch.first < reached for batch in changed):
+            self._store([batch for batch in changed if batch.first < reached])
 
     # ------------------------------------------------------------------ acknowledging
 
     def acknowledge(
-        self, now: float, member: str, batches: Sequence[Batch], *, renew: bool = False
+        self,
+        now: float,
+        member: str,
+        batches: Sequence[Batch],
+        *,
+        renew: bool = False,
+        version: int = 2,
     ) -> Error:
         """Settle or renew records: all batches, durably, or none of them."""
         self.tick(now)
-        ack = Acknowledge(member=member, batches=tuple(batches), renew=renew)
+        ack = Acknowledge(member=member, batches=tuple(batches), renew=renew, version=version)
         if malformed(ack, self.release) is not None:
             return Error.INVALID_REQUEST
         pieces = [piece for piece in pieces_of(batches) if piece.last >= self.start]
@@ -229,37 +200,6 @@ class Leader:
             return error
         return Error.NONE
 
-    def _move(
-        self, first: int, last: int, event: Event, now: float, member: str | None = None
-    ) -> list[StateBatch]:
-        """Move the records of a range (that a member holds) by one row; return what to store."""
-        changed: list[StateBatch] = []
-
-        def move(low: int, high: int, record: Record) -> Record:
-            if member is not None and record.member != member:
-                return record
-            row = self._row(event, record)
-            if row is None:
-                return record
-            after = self._after(record, row, now)
-            if row.after is not State.ACQUIRED:
-                changed.append(StateBatch(low, high, int(after.state), after.deliveries))
-            return after
-
-        self.records.apply(max(first, self.start), last, move)
-        return changed
-
-    def _row(self, event: Event, record: Record) -> Transition | None:
-        letters = self.settings.dead_letters and self.release.dead_letters
-        last = record.deliveries >= self.settings.delivery_limit
-        return step(event, record.state, last=last, dead_letters=letters)
-
-    def _after(self, record: Record, row: Transition, now: float) -> Record:
-        if Effect.LOCK in row.effects:
-            return record._replace(until=now + self.settings.lock_ms)
-        count = record.deliveries - (Effect.COUNT_DOWN in row.effects)
-        return Record(row.after, count, origin=record.origin)
-
     # ------------------------------------------------------------------ what frees records
 
     def tick(self, now: float) -> list[tuple[int, int, str]]:
@@ -283,10 +223,11 @@ class Leader:
         """Let the log begin at a higher offset: what lies below is archived."""
         self.tick(now)
         self.log_start = max(self.log_start, offset)
-        self._background(self._move(self.start, offset - 1, Event.LOG_START, now))
-        self.start = max(self.start, min(offset, END))
+        changed = self._move(self.start, offset - 1, Event.LOG_START, now)
+        self.start = max(self.start, offset)
         self.end = max(self.end, self.start)
         self.records.trim(self.start)
+        self._background(changed)
 
     def write_dead_letters(self, now: float) -> list[tuple[int, int, int]]:
         """Do phase two for all records that are archiving; return ``(first, last, count)``."""
@@ -307,16 +248,11 @@ class Leader:
         """Tell whether the log still holds a record that is not over."""
         return any(
             record.state not in OVER
-            for _first, _last, record in self.records.over(self.start, self.log.last)
+            for _first, _last, record in self.records.over(self.start, self.log.end() - 1)
         )
 
 
-def _joined(ranges: list[Range]) -> list[Range]:
-    joined: list[Range] = []
-    for one in ranges:
-        before = joined[-1] if joined else None
-        if before and before.last + 1 == one.first and before.deliveries == one.deliveries:
-            joined[-1] = before._replace(last=one.last)
-        else:
-            joined.append(one)
-    return joined
+def sound(batch: StateBatch) -> bool:
+    """Tell whether a stored batch can be true."""
+    known = {int(state) for state in State if state is not State.ACQUIRED}
+    return batch.first <= batch.last and batch.state in known and batch.deliveries >= 0

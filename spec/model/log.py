@@ -6,16 +6,42 @@ Knowing nothing is allowed: then rules that need the borders of batches are not 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+
+class LogBatch(NamedTuple):
+    """A record batch that the log holds; ``hidden`` if no reader of committed records sees it."""
+
+    first: int
+    last: int
+    size: int
+    hidden: bool = False
+
+
+class Readable(Protocol):
+    """What a share-partition leader must know of the log under it."""
+
+    @property
+    def start(self) -> int:
+        """The log start offset."""
+
+    def end(self, *, committed: bool = False) -> int:
+        """Return the offset behind the last one to be read: high watermark or last stable one."""
+
+    def over(self, first: int, last: int) -> Iterator[LogBatch]:
+        """Yield the batches that touch a range of offsets, in order."""
 
 
 class Log:
     """The record batches of one partition, in the order they were produced."""
 
-    __slots__ = ("_firsts", "_lasts")
+    __slots__ = ("_firsts", "_lasts", "start")
 
     def __init__(self) -> None:
         self._firsts: list[int] = []
         self._lasts: list[int] = []
+        self.start = 0
 
     @property
     def known(self) -> bool:
@@ -43,3 +69,25 @@ class Log:
         if index < 0 or self._lasts[index] < offset:
             return offset, offset
         return self._firsts[index], self._lasts[index]
+
+    def end(self, *, committed: bool = False) -> int:  # noqa: ARG002 - it knows no transactions
+        """Return the offset behind the last one that was written."""
+        return self.last + 1
+
+    def over(self, first: int, last: int) -> Iterator[LogBatch]:
+        """Yield the batches that touch a range of offsets, a record counting as one byte."""
+        index = max(bisect_right(self._firsts, first) - 1, 0)
+        for low, high in zip(self._firsts[index:], self._lasts[index:], strict=True):
+            if low > last:
+                return
+            if high >= first:
+                yield LogBatch(low, high, high - low + 1)
+
+    def compact(self, first: int, last: int) -> None:
+        """Take the batches that lie within a range out of the log."""
+        kept = [
+            (low, high)
+            for low, high in zip(self._firsts, self._lasts, strict=True)
+            if low < first or high > last or high == self.last
+        ]
+        self._firsts, self._lasts = [low for low, _ in kept], [high for _, high in kept]

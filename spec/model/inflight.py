@@ -1,0 +1,113 @@
+"""The records of one share-partition as its leader knows them: states, counts, locks, the window.
+
+This is what :mod:`spec.model.taking` takes records from and :mod:`spec.model.leader` settles.
+"""
+
+from __future__ import annotations
+
+import math
+from math import ceil
+from typing import NamedTuple
+
+from spec.model.durable import StateBatch
+from spec.model.log import Log, Readable
+from spec.model.release import V4_4, Release
+from spec.model.runs import Runs
+from spec.model.settings import Settings
+from spec.model.table import TERMINAL, Effect, Event, State, Transition, step
+
+
+class Record(NamedTuple):
+    """What the leader knows of an offset. ``until`` is when its lock ends."""
+
+    state: State = State.AVAILABLE
+    deliveries: int = 0
+    member: str = ""
+    until: float = math.inf
+    origin: tuple[int, int] = (-1, -1)
+
+
+NEW = Record()
+_NOT_ALONE = 2
+"""Up to this delivery limit there is no throttling: there is no delivery between first and last."""
+
+
+class InFlight:
+    """Everything from the start offset on; ``end`` is behind the last offset ever in flight."""
+
+    def __init__(
+        self, log: Readable | None, settings: Settings | None, release: Release | None
+    ) -> None:
+        self.settings = settings or Settings()
+        self.release = release or V4_4
+        self.log: Readable = Log() if log is None else log
+        self.start = self.end = 0
+        self.records: Runs[Record] = Runs(0, NEW)
+
+    def _put(self, first: int, last: int, record: Record) -> None:
+        def put(_first: int, _last: int, _old: Record) -> Record:
+            return record
+
+        self.records.apply(first, last, put)
+
+    def _move(
+        self, first: int, last: int, event: Event, now: float, member: str | None = None
+    ) -> list[StateBatch]:
+        """Move the records of a range (that a member holds) by one row; return what to store."""
+        changed: list[StateBatch] = []
+
+        def move(low: int, high: int, record: Record) -> Record:
+            if member is not None and record.member != member:
+                return record
+            row = self._row(event, record)
+            if row is None:
+                return record
+            after = self._after(record, row, now)
+            if row.after is not State.ACQUIRED:
+                changed.append(StateBatch(low, high, int(after.state), after.deliveries))
+            return after
+
+        self.records.apply(max(first, self.start), last, move)
+        return changed
+
+    def _row(self, event: Event, record: Record) -> Transition | None:
+        """Return the row of the table for an event that a record meets."""
+        letters = self.settings.dead_letters and self.release.dead_letters
+        last = self._used_up(record)
+        return step(event, record.state, last=last, dead_letters=letters)
+
+    def _used_up(self, record: Record) -> bool:
+        """Tell whether a record has had all the deliveries that it may have."""
+        return record.deliveries >= self.settings.delivery_limit
+
+    def _after(self, record: Record, row: Transition, now: float) -> Record:
+        """Return what a row of the table makes of a record."""
+        if Effect.LOCK in row.effects:
+            return record._replace(until=now + self.settings.lock_ms)
+        count = record.deliveries - (Effect.COUNT_DOWN in row.effects)
+        return Record(row.after, count, origin=record.origin)
+
+    def _advance(self) -> None:
+        """Move the start offset past the records that are finished."""
+        for first, last, record in list(self.records.over(self.start, self.end - 1)):
+            if record.state not in TERMINAL:
+                self.start = first
+                break
+            self.start = last + 1
+        self.records.trim(self.start)
+
+    def _earlier(self, record: Record) -> int | None:
+        """Return how many records of a throttled batch may go out at once; None: all of them."""
+        limit = self.settings.delivery_limit
+        calm = self._calm(limit)
+        if not self.release.throttling or limit <= _NOT_ALONE or record.deliveries < calm:
+            return None
+        if record.deliveries >= limit - 1:
+            return 1
+        size = record.origin[1] - record.origin[0] + 1
+        return max(1, size >> (record.deliveries - calm + 1))
+
+    @staticmethod
+    def _calm(limit: int) -> int:
+        """Return how many deliveries a record has before it is handed out in smaller pieces."""
+        return max(2, ceil(limit / 2))
