@@ -36,6 +36,7 @@ class Session:
     owner: Owner
     connection: Any
     epoch: int = 1
+    turns: int = 0
     places: dict[Place, None] = field(default_factory=dict)
 
     def add(self, places: Iterable[Place]) -> None:
@@ -50,7 +51,8 @@ class Session:
     def rotated(self) -> list[Place]:
         """Return the partitions, another one first each time, so that none of them starves."""
         places = list(self.places)
-        turn = self.epoch % len(places) if places else 0
+        turn = self.turns % len(places) if places else 0
+        self.turns += 1
         return places[turn:] + places[:turn]
 
 
