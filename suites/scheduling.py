@@ -9,17 +9,21 @@ cluster. Stages are the longest work there is, so they are handed out first.
 from __future__ import annotations
 
 from pathlib import PurePosixPath
-
-from xdist.scheduler import LoadScopeScheduling
+from typing import Any
 
 COMMON = PurePosixPath("suites/broker")
 
 
-class StageScheduling(LoadScopeScheduling):
-    """Pytest-xdist's scheduling by scope, where a scope is a stage or a single check."""
+def stage_scheduler(config: Any, log: Any) -> Any:
+    """Return pytest-xdist's scheduler by scope, where a scope is a stage or a single check."""
+    # Pytest wants to rewrite a plugin's assertions before anybody imports it.
+    from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415
 
-    def _split_scope(self, nodeid: str) -> str:
-        return scope(nodeid)
+    class StageScheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return scope(nodeid)
+
+    return StageScheduling(config, log)
 
 
 def scope(nodeid: str) -> str:

@@ -28,7 +28,7 @@ from suites.checks import rules_of, transcript_name
 from suites.lifecycle import Host
 from suites.options import OWN, from_pytest
 from suites.recorder import Recorder
-from suites.scheduling import StageScheduling
+from suites.scheduling import stage_scheduler
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C or SIGTERM, as shells have it."""
@@ -89,7 +89,7 @@ class Controller:
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
         """Keep the checks of a stage on one worker when work is handed out by scope."""
         by_scope = config.getvalue("dist") == "loadscope"
-        return StageScheduling(config, log) if by_scope else None
+        return stage_scheduler(config, log) if by_scope else None
 
     def pytest_report_header(self) -> str:
         """Print the seed first: it is what a repetition needs."""
