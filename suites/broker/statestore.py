@@ -22,7 +22,7 @@ from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import ErrorCode, error_name
 from fixtures.wire.schema import Schemas
 from fixtures.wire.state_records import SNAPSHOT, StateRecord, decode_state
-from spec.model.durable import Durable, Record, StateBatch, replay
+from spec.model.durable import UNKNOWN_COUNT, Durable, Record, StateBatch, replay
 from spec.model.release import Release, release_of
 from spec.verdict import Undecided
 from suites.broker.holes import read_log
@@ -215,7 +215,7 @@ def as_model(record: StateRecord) -> Record:
         start=value.start_offset,
         batches=batches_of(value),
         state_epoch=value.state_epoch if record.kind == SNAPSHOT else None,
-        complete=value.delivery_complete_count,
+        complete=getattr(value, "delivery_complete_count", UNKNOWN_COUNT),
     )
 
 
