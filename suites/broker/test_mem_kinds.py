@@ -4,73 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.clients.cluster import RETRIABLE, eventually
 from fixtures.clients.member import Member
-from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode, error_name
-from spec.verdict import Undecided
+from suites.broker.kinds import (
+    SILENT,
+    classic_group,
+    classic_join,
+    committed,
+    committed_offsets,
+    consumer_beat,
+    consumer_group,
+    coordinated,
+    delete_group,
+    kind,
+)
 from suites.broker.membership import beat, good_beat, member_ids
-from suites.broker.share import Queue, Share
+from suites.broker.share import Share
 from suites.judge import Judge
-
-SILENT = (ErrorCode.NONE, ErrorCode.UNKNOWN_SERVER_ERROR)
-"""What is no refusal. Which error it is differs: KAFKA-20799 asks for a clearer one."""
-
-
-async def coordinated(share: Share, group: str, api: str, **fields: object) -> Struct:
-    """Send a request to the group's coordinator until it is there to answer it."""
-
-    async def ask() -> Struct | None:
-        answer = await share.cluster.at_coordinator(group, api, **fields)
-        return None if getattr(answer, "error_code", 0) in RETRIABLE else answer
-
-    return await eventually(f"an answer to {api} of {group}", ask)
-
-
-async def consumer_beat(share: Share, group: str, member_id: str, topic: str, epoch: int) -> Struct:
-    """Heartbeat as a member of a consumer group (KIP-848)."""
-    return await coordinated(
-        share,
-        group,
-        "ConsumerGroupHeartbeat",
-        group_id=group,
-        member_id=member_id,
-        member_epoch=epoch,
-        rebalance_timeout_ms=30000,
-        subscribed_topic_names=[topic],
-        topic_partitions=[],
-    )
-
-
-async def kind(share: Share, group: str) -> list[str]:
-    """Return the type that ListGroups shows for a group: one, or none when it is not there."""
-    answer = await coordinated(share, group, "ListGroups", states_filter=[], types_filter=[])
-    return [found.group_type.lower() for found in answer.groups if found.group_id == group]
-
-
-async def commit(share: Share, queue: Queue, group: str) -> int:
-    """Commit an offset without being a member; return the partition's error."""
-    partition = {"partition_index": 0, "committed_offset": 1, "committed_metadata": ""}
-    answer = await share.cluster.at_coordinator(
-        group,
-        "OffsetCommit",
-        version=8,
-        group_id=group,
-        generation_id_or_member_epoch=-1,
-        member_id="",
-        topics=[{"name": queue.topic.name, "partitions": [partition]}],
-    )
-    return int(answer.topics[0].partitions[0].error_code)
-
-
-async def committed(share: Share, queue: Queue, group: str) -> int:
-    """Commit until the coordinator is there; return the partition's error."""
-
-    async def ask() -> int | None:
-        error = await commit(share, queue, group)
-        return None if error in RETRIABLE else error
-
-    return await eventually(f"an answer to OffsetCommit of {group}", ask)
 
 
 async def intact(share: Share, judge: Judge, rule: str, member: Member) -> None:
@@ -85,10 +35,8 @@ async def intact(share: Share, judge: Judge, rule: str, member: Member) -> None:
 @pytest.mark.requirement("MEM-44")
 async def test_share_member_in_a_consumer_group(share: Share, judge: Judge) -> None:
     """MEM-44: A share heartbeat does not get into a consumer group."""
-    queue, insider = await share.queue(), share.member_id()
-    joined = await consumer_beat(share, queue.group, insider, queue.topic.name, 0)
-    if joined.error_code:
-        raise Undecided(f"joining a consumer group: {error_name(joined.error_code)}")
+    queue = await share.queue()
+    insider = await consumer_group(share, queue, queue.group)
     intruder = await share.member(queue.group)
 
     answer = await beat(intruder, member_epoch=0, subscribed_topic_names=[queue.topic.name])
@@ -106,8 +54,7 @@ async def test_share_member_in_a_consumer_group(share: Share, judge: Judge) -> N
 async def test_share_member_in_a_classic_group(share: Share, judge: Judge) -> None:
     """MEM-44: A share heartbeat does not get into a classic group."""
     queue = await share.queue()
-    if error := await committed(share, queue, queue.group):
-        raise Undecided(f"committing an offset to a classic group: {error_name(error)}")
+    await classic_group(share, queue, queue.group)
     intruder = await share.member(queue.group)
 
     answer = await beat(intruder, member_epoch=0, subscribed_topic_names=[queue.topic.name])
@@ -123,21 +70,15 @@ async def test_classic_requests_on_a_share_group(share: Share, judge: Judge) -> 
     queue = await share.queue()
     member = await share.member(queue.group, queue.topic)
     who = {"group_id": queue.group, "member_id": member.member_id}
-    # JoinGroup v3 lets newcomers in without MEMBER_ID_REQUIRED, which would look like a refusal.
-    join = {
-        "session_timeout_ms": 30000,
-        "rebalance_timeout_ms": 30000,
-        "protocol_type": "consumer",
-        "protocols": [{"name": "range", "metadata": b""}],
-    }
     requests: list[tuple[str, dict[str, object]]] = [
-        ("JoinGroup", join | {"group_id": queue.group, "member_id": "", "version": 3}),
         ("SyncGroup", who | {"generation_id": 1, "assignments": [], "version": 3}),
         ("Heartbeat", who | {"generation_id": 1, "version": 3}),
         ("LeaveGroup", who | {"version": 2}),
     ]
+    answers = [("JoinGroup", await classic_join(share, queue.group))]
     for api, fields in requests:
-        answer = await coordinated(share, queue.group, api, **fields)
+        answers.append((api, await coordinated(share, queue.group, api, **fields)))
+    for api, answer in answers:
         refusal = f"{api} on a share group got {error_name(answer.error_code)}"
         judge.holds("MEM-45", answer.error_code not in SILENT, refusal)
     await intact(share, judge, "MEM-45", member)
@@ -167,15 +108,11 @@ async def test_offset_commit_on_a_share_group(share: Share, judge: Judge, *, emp
         await good_beat(member, member_epoch=-1)
 
     error = await committed(share, queue, queue.group)
-    wanted = {"group_id": queue.group, "topics": None}
-    answer = await coordinated(
-        share, queue.group, "OffsetFetch", version=8, groups=[wanted], require_stable=False
-    )
+    stored = await committed_offsets(share, queue.group)
 
     refusal = f"OffsetCommit on a share group got {error_name(error)}"
     judge.holds("MEM-47", error not in SILENT, refusal)
-    stored = [topic.name for group in answer.groups for topic in group.topics]
-    judge.equal("MEM-47", [], stored, "topics with committed offsets")
+    judge.equal("MEM-47", {}, stored, "committed offsets")
     judge.equal("MEM-47", ["share"], await kind(share, queue.group), "kind of the group")
 
 
@@ -190,26 +127,13 @@ async def test_group_id_is_bound_until_deletion(share: Share, judge: Judge) -> N
     refusal = f"a consumer heartbeat on an empty share group got {error_name(early.error_code)}"
     judge.holds("MEM-48", early.error_code not in SILENT, refusal)
 
-    await delete(share, queue.group)
+    await delete_group(share, queue.group)
     judge.equal("MEM-48", [], await kind(share, queue.group), "kind once the group was deleted")
     late = await consumer_beat(share, queue.group, newcomer, queue.topic.name, 0)
     seen = await kind(share, queue.group)
     await consumer_beat(share, queue.group, newcomer, queue.topic.name, -1)
     judge.equal("MEM-48", ErrorCode.NONE, late.error_code, "error of joining under the free id")
     judge.equal("MEM-48", ["consumer"], seen, "kind of the group that took the id")
-
-
-async def delete(share: Share, group: str) -> None:
-    """Delete a group, which has to succeed for the check to go on."""
-
-    async def ask() -> bool | None:
-        answer = await share.cluster.at_coordinator(group, "DeleteGroups", groups_names=[group])
-        code = answer.results[0].error_code
-        if code and code not in RETRIABLE:
-            raise Undecided(f"DeleteGroups: {error_name(code)}")
-        return None if code else True
-
-    await eventually(f"deleting group {group}", ask)
 
 
 @pytest.mark.requirement("MEM-49")
