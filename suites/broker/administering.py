@@ -1,0 +1,212 @@
+"""What an administrator asks about share groups and their offsets, and groups to ask it of.
+
+The requests name their errors instead of raising: here a refusal is often what the rule demands.
+Only errors that pass by themselves are waited out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from fixtures.clients.cluster import RETRIABLE, Topic, eventually
+from fixtures.clients.member import accept, reject, release
+from fixtures.wire.codec import Struct
+from fixtures.wire.errors import error_name
+from spec.verdict import Undecided
+from suites.broker.share import Queue, Share
+from suites.broker.stored import read_state
+
+NONE, NO_GROUP, NON_EMPTY = "NONE", "GROUP_ID_NOT_FOUND", "NON_EMPTY_GROUP"
+NO_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
+UNSET = -1
+"""The start offset of a share-partition that has none."""
+
+Place = tuple[str, int]
+"""Topic name and partition index."""
+
+Answered = tuple[str, dict[Any, str]]
+"""Name of the error of the whole request, and of each topic or partition."""
+
+
+def codes_in(value: Any) -> Iterator[int]:
+    """Yield every error code inside an answer."""
+    if isinstance(value, Struct):
+        yield from codes_in(value.to_dict())
+    elif isinstance(value, dict):
+        if "error_code" in value:
+            yield int(value["error_code"])
+        for inner in value.values():
+            yield from codes_in(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from codes_in(inner)
+
+
+async def asked(share: Share, group: str, api: str, **fields: Any) -> Struct:
+    """Ask the coordinator of a group, again while any part of its answer is a passing error."""
+
+    async def ask() -> Struct | None:
+        answer = await share.cluster.at_coordinator(group, api, **fields)
+        return None if RETRIABLE & set(codes_in(answer)) else answer
+
+    return await eventually(f"an answer to {api} of {group}", ask)
+
+
+async def neighbours(share: Share, count: int) -> list[str]:
+    """Return fresh group ids that one broker coordinates, so that one request may name them."""
+    found: dict[int, list[str]] = {}
+    while True:
+        name = share.cluster.fresh_name("g")
+        mates = found.setdefault(await share.cluster.coordinator(name), [])
+        mates.append(name)
+        if len(mates) == count:
+            return mates
+
+
+async def described(share: Share, groups: Sequence[str], **fields: Any) -> dict[str, Struct]:
+    """Return what ShareGroupDescribe answers for groups of one coordinator, by group id."""
+    answer = await asked(share, groups[0], "ShareGroupDescribe", group_ids=list(groups), **fields)
+    return {found.group_id: found for found in answer.groups}
+
+
+async def offsets_of(
+    share: Share, wanted: Mapping[str, Mapping[str, Sequence[int]] | None]
+) -> dict[str, Struct]:
+    """Return what DescribeShareGroupOffsets answers for groups of one coordinator, by group id.
+
+    Each group comes with the partitions wanted of each topic, or with ``None`` for all there are.
+    """
+    named = [
+        {
+            "group_id": group,
+            "topics": None
+            if topics is None
+            else [{"topic_name": name, "partitions": list(p)} for name, p in topics.items()],
+        }
+        for group, topics in wanted.items()
+    ]
+    answer = await asked(share, next(iter(wanted)), "DescribeShareGroupOffsets", groups=named)
+    return {found.group_id: found for found in answer.groups}
+
+
+def starts(group: Struct) -> dict[Place, int]:
+    """Return the start offset of each partition that a group's entry shows."""
+    return {
+        (topic.topic_name, part.partition_index): int(part.start_offset)
+        for topic in group.topics
+        for part in topic.partitions
+    }
+
+
+async def shown(share: Share, group: str) -> dict[Place, int]:
+    """Return the start offset of every partition that the group has anything to show of."""
+    return starts((await offsets_of(share, {group: None}))[group])
+
+
+def _partition(index: int, offset: int) -> dict[str, int]:
+    return {"partition_index": index, "start_offset": offset}
+
+
+async def alter(share: Share, group: str, offsets: Mapping[Place, int]) -> Answered:
+    """Set start offsets of any number of partitions in one AlterShareGroupOffsets."""
+    topics: dict[str, list[dict[str, int]]] = {}
+    for (name, index), offset in offsets.items():
+        topics.setdefault(name, []).append(_partition(index, offset))
+    named = [{"topic_name": name, "partitions": parts} for name, parts in topics.items()]
+    answer = await asked(share, group, "AlterShareGroupOffsets", group_id=group, topics=named)
+    errors = {
+        (topic.topic_name, part.partition_index): error_name(part.error_code)
+        for topic in answer.responses
+        for part in topic.partitions
+    }
+    return error_name(answer.error_code), errors
+
+
+async def delete_offsets(share: Share, group: str, *topics: str) -> Answered:
+    """Delete the group's offsets of some topics with DeleteShareGroupOffsets."""
+    named = [{"topic_name": name} for name in topics]
+    answer = await asked(share, group, "DeleteShareGroupOffsets", group_id=group, topics=named)
+    errors = {topic.topic_name: error_name(topic.error_code) for topic in answer.responses}
+    return error_name(answer.error_code), errors
+
+
+async def delete_groups(share: Share, *groups: str) -> dict[str, str]:
+    """Delete groups of one coordinator in one DeleteGroups; return the error of each."""
+    answer = await asked(share, groups[0], "DeleteGroups", groups_names=list(groups))
+    return {found.group_id: error_name(found.error_code) for found in answer.results}
+
+
+UNANSWERED = "no answer for any part"
+
+
+def refusals(answered: Answered) -> set[str]:
+    """Return the errors of a request's parts, or the one error of a request refused as a whole."""
+    whole, parts = answered
+    return {whole} if whole != NONE else set(parts.values()) or {UNANSWERED}
+
+
+async def listed(share: Share, names: Iterable[str], **filters: Any) -> dict[str, tuple[str, str]]:
+    """Return type and state of those of the groups that ListGroups shows, by any broker."""
+    wanted = set(names)
+    body = {"states_filter": [], "types_filter": []} | filters
+
+    async def of(node: int) -> list[Struct]:
+        async def ask() -> list[Struct] | None:
+            answer = await (await share.cluster.to(node)).call("ListGroups", **body)
+            if answer.error_code in RETRIABLE:
+                return None
+            if answer.error_code:
+                raise Undecided(f"ListGroups: {error_name(answer.error_code)}")
+            groups: list[Struct] = answer.groups
+            return groups
+
+        return await eventually(f"ListGroups of broker {node}", ask)
+
+    answers = await asyncio.gather(*map(of, share.cluster.brokers))
+    return {
+        found.group_id: (found.group_type.lower(), found.group_state)
+        for groups in answers
+        for found in groups
+        if found.group_id in wanted
+    }
+
+
+async def use(queue: Queue, topic: Topic | None = None, partition: int = 0) -> None:
+    """Give a share-partition a history: ten records, 0 to 4 accepted, 5 and 6 rejected.
+
+    The others are released, and the member that did it is gone. The start offset that is stored is
+    7, because the write of each acknowledgement carries what the one before it has moved.
+    """
+    used = queue if topic is None else Queue(share=queue.share, topic=topic, group=queue.group)
+    await used.produce(10, partition, batches=5)
+    consumer = await used.consumer(partition)
+    await consumer.acquire(10)
+    for ack in (accept(0, 4), reject(5, 6), release(7, 9)):
+        await consumer.acked(ack)
+    await consumer.depart()
+
+
+Stored = tuple[int, int, list[tuple[int, int, int, int]]]
+"""State epoch, start offset and state batches."""
+
+
+async def stored(queue: Queue, partition: int = 0) -> Stored:
+    """Return what is stored of a share-partition."""
+    state = await read_state(queue, partition)
+    batches = [
+        (b.first_offset, b.last_offset, b.delivery_state, b.delivery_count)
+        for b in state.state_batches
+    ]
+    return int(state.state_epoch), int(state.start_offset), sorted(batches)
+
+
+async def vacant(share: Share, group: str) -> None:
+    """Wait until a share group has no members."""
+
+    async def ask() -> bool | None:
+        found = (await described(share, [group]))[group]
+        return True if not found.error_code and not found.members else None
+
+    await eventually(f"group {group} becoming empty", ask)

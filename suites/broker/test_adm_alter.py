@@ -1,0 +1,336 @@
+"""AlterShareGroupOffsets: what one request does to many partitions, and what it must not do.
+
+What a single alteration means for the deliveries of its partition is with the start offset's rules
+(``test_off_alter.py``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from fixtures.clients.cluster import Topic, attempts
+from fixtures.clients.member import Member, accept, release
+from fixtures.wire.errors import error_name
+from spec.verdict import Undecided
+from suites.broker import kinds
+from suites.broker.administering import (
+    NO_TOPIC,
+    NON_EMPTY,
+    NONE,
+    UNSET,
+    Answered,
+    alter,
+    delete_offsets,
+    listed,
+    refusals,
+    stored,
+    use,
+)
+from suites.broker.membership import beat
+from suites.broker.share import Consumer, Queue, Share
+from suites.judge import Judge
+
+
+async def _used(share: Share, **options: object) -> Queue:
+    """Return a queue with a history in partition 0, and nobody in the group."""
+    queue = await share.queue(**options)  # type: ignore[arg-type]
+    await use(queue)
+    return queue
+
+
+def _done(judge: Judge, rule: str, answered: Answered, what: str) -> None:
+    judge.equal(rule, {NONE}, refusals(answered), f"errors of {what}")
+
+
+async def _delivered(queue: Queue, partition: int = 0) -> dict[int, int]:
+    """Return what a new member is given, with its counts, up to a record produced last."""
+    consumer = await queue.consumer(partition)
+    sentinel = await queue.produce(1, partition)
+    return (await consumer.drain(until=sentinel)).counts
+
+
+@pytest.mark.requirement("ADM-14", "ADM-15", "ADM-16", "ADM-18")
+@pytest.mark.fast
+async def test_one_request_for_many(share: Share, judge: Judge) -> None:
+    """ADM-18: Of the partitions in one request those that do not exist fail, and only those.
+
+    ADM-16: What was not named keeps its state. ADM-14, ADM-15: Delivery begins at the offset set
+    last, with counts of one.
+    """
+    queue = await _used(share, partitions=2)
+    other = await share.admin.create_topic()
+    await use(queue, partition=1)
+    await use(queue, other)
+    name, beside = queue.topic.name, Queue(share=share, topic=other, group=queue.group)
+    untouched = {"same topic": await stored(queue, 1), "other topic": await stored(beside)}
+    nowhere = share.cluster.fresh_name("t")
+    first, last = share.rng.randint(5, 10), share.rng.randint(0, 4)
+
+    mixed = await alter(share, queue.group, {(name, 0): first, (name, 9): 0, (nowhere, 0): 0})
+    await alter(share, queue.group, {(name, 0): last})
+
+    codes = {(name, 0): NONE, (name, 9): NO_TOPIC, (nowhere, 0): NO_TOPIC}
+    judge.equal("ADM-18", (NONE, codes), mixed, "errors of a request with unknown partitions")
+    after = {"same topic": await stored(queue, 1), "other topic": await stored(beside)}
+    judge.equal("ADM-16", untouched, after, "stored state of partitions that were not named")
+    counts = await _delivered(queue)
+    judge.equal("ADM-14", last, min(counts), "first offset delivered")
+    judge.equal("ADM-15", dict.fromkeys(range(last, 11), 1), counts, f"delivered from {last} on")
+
+
+@pytest.mark.requirement("ADM-23")
+@pytest.mark.fast
+@pytest.mark.parametrize("loaded", [False, True], ids=["nobody looks", "a leader loads between"])
+async def test_the_last_one_holds(share: Share, judge: Judge, *, loaded: bool) -> None:
+    """ADM-23: Each alteration raises the state epoch, so that the last one holds.
+
+    A leader that has loaded the state of the first must not write over the second. It loads for a
+    session of a member that has left: fetching needs no membership.
+    """
+    queue, consumer = await _paused(share, locked=False)
+    epochs = [(await stored(queue))[0]]
+    for to in (2, 0):
+        answered = await alter(share, queue.group, {(queue.topic.name, 0): to})
+        _done(judge, "ADM-23", answered, f"altering to {to}")
+        epochs.append((await stored(queue))[0])
+        if loaded and to:
+            await _notices(consumer, to)
+    if loaded:
+        # Refused or not, this write is of a state that was discarded.
+        await consumer.ack(accept(2, 9))
+        judge.equal("ADM-23", (0, []), (await stored(queue))[1:], "stored after an old write")
+    else:
+        rising = epochs[0] < epochs[1] < epochs[2]
+        judge.holds("ADM-23", rising, f"state epochs before and after two alterations: {epochs}")
+        judge.equal("ADM-23", 0, (await queue.offsets()).start, "start offset that is shown")
+
+
+async def _notices(consumer: Consumer, start: int) -> None:
+    """Fetch and acknowledge until the leader has loaded the altered state, and hold all of it."""
+    async for _ in attempts():
+        counts = (await consumer.fetch()).only.counts
+        if sorted(counts) == list(range(start, 10)) and set(counts.values()) == {1}:
+            return
+        if counts:
+            await consumer.ack(accept(max(counts)))
+    raise Undecided("the leader never noticed the first alteration")
+
+
+@pytest.mark.requirement("ADM-13")
+@pytest.mark.fast
+async def test_not_with_members(share: Share, judge: Judge) -> None:
+    """ADM-13: With a member in the group nothing is altered, in memory or in store."""
+    queue = await share.queue(10, partitions=2, batches=10)
+    consumer = await queue.consumer()
+    await consumer.acquire(10)
+    await consumer.acked(accept(0, 2), release(5))
+    before = await stored(queue)
+    name = queue.topic.name
+
+    answered = await alter(share, queue.group, {(name, 0): 0, (name, 1): 0})
+
+    judge.equal("ADM-13", {NON_EMPTY}, refusals(answered), "errors of the alteration")
+    judge.equal("ADM-13", before, await stored(queue), "stored state")
+    rest = await consumer.acquire(1)
+    judge.equal("ADM-13", {5: 2}, rest.counts, "what the member is given next")
+
+
+@pytest.mark.requirement("ADM-17")
+@pytest.mark.fast
+async def test_alter_makes_the_group(share: Share, judge: Judge) -> None:
+    """ADM-17: An alteration makes a group that was not there, and its first member begins there."""
+    queue = await share.queue(10, partitions=2, batches=5, reset=None)
+    name, group, start = queue.topic.name, queue.group, share.rng.randint(1, 9)
+
+    answered = await alter(share, group, {(name, 0): start, (name, 1): 0})
+
+    _done(judge, "ADM-17", answered, "altering the offsets of a group that does not exist")
+    made = await listed(share, [group])
+    judge.equal("ADM-17", {group: ("share", "Empty")}, made, "the group that was made")
+    counts = await _delivered(queue)
+    judge.equal("ADM-17", dict.fromkeys(range(start, 11), 1), counts, f"delivered from {start} on")
+
+
+@pytest.mark.requirement("ADM-19")
+async def test_beyond_the_end(share: Share, judge: Judge) -> None:
+    """ADM-19: With a start offset beyond the log's end nothing is delivered until the log is there.
+
+    Twenty records one by one: the sentinel that nothing below came is what lies above.
+    """
+    queue = await _used(share)
+    ahead = 10 + share.rng.randint(1, 15)
+    answered = await alter(share, queue.group, {(queue.topic.name, 0): ahead})
+    _done(judge, "ADM-19", answered, f"altering to {ahead}, beyond the end")
+    judge.equal("ADM-19", ahead, (await queue.offsets()).start, "start offset that is shown")
+
+    consumer = await queue.consumer()
+    early = consumer.sound(await consumer.fetch(max_wait_ms=100))
+    await queue.produce(20, batches=20)
+    catch = await consumer.drain(until=29)
+
+    judge.equal("ADM-19", [], early.offsets, "delivered while the log was shorter")
+    judge.equal("ADM-19", list(range(ahead, 30)), catch.offsets, f"delivered from {ahead} on")
+
+
+@pytest.mark.requirement("ADM-20")
+async def test_below_the_log(share: Share, judge: Judge) -> None:
+    """ADM-20: With a start offset below the log's start delivery begins where the log does."""
+    queue = await _used(share)
+    start = 2 * share.rng.randint(1, 4)
+    await share.admin.delete_records(queue.topic, start)
+    below = share.rng.randint(0, start - 1)
+
+    answered = await alter(share, queue.group, {(queue.topic.name, 0): below})
+
+    _done(judge, "ADM-20", answered, f"altering to {below}, below the start {start}")
+    counts = await _delivered(queue)
+    judge.equal("ADM-20", dict.fromkeys(range(start, 11), 1), counts, f"delivered from {start} on")
+
+
+@pytest.mark.requirement("ADM-21")
+@pytest.mark.fast
+@pytest.mark.parametrize("reset", ["earliest", "latest"])
+async def test_back_to_unset(share: Share, judge: Judge, reset: str) -> None:
+    """ADM-21: An alteration to -1 leaves no start offset, and the reset strategy decides anew."""
+    queue = await _used(share)
+    await share.admin.group_config(queue.group, {"share.auto.offset.reset": reset})
+
+    answered = await alter(share, queue.group, {(queue.topic.name, 0): UNSET})
+
+    _done(judge, "ADM-21", answered, "altering to -1")
+    judge.equal("ADM-21", UNSET, (await queue.offsets()).start, "start offset that is shown")
+    consumer = await queue.consumer()
+    seen: set[int] = set()
+    async for _ in attempts():
+        # By "latest" only what comes after the strategy was asked: one record is not enough.
+        await queue.produce(1)
+        seen |= set(consumer.sound(await consumer.fetch()).offsets)
+        if seen:
+            break
+    begins = min(seen, default=None)
+    if reset == "earliest":
+        judge.equal("ADM-21", 0, begins, "first offset delivered by earliest")
+    else:
+        late = begins is not None and begins >= 10
+        judge.holds("ADM-21", late, f"delivery by latest began at {begins}, the end was at 10")
+
+
+@pytest.mark.requirement("ADM-22")
+@pytest.mark.parametrize("offset", [-2, -5, -(2**63)])
+async def test_other_negative_offsets(share: Share, judge: Judge, offset: int) -> None:
+    """ADM-22: An offset below -1 is an invalid request, or else nothing of the log is left out."""
+    queue = await _used(share)
+
+    answered = await alter(share, queue.group, {(queue.topic.name, 0): offset})
+
+    errors = refusals(answered)
+    judge.one_of("ADM-22", [{"INVALID_REQUEST"}, {NONE}], errors, f"errors of altering to {offset}")
+    if errors == {NONE}:
+        counts = await _delivered(queue)
+        judge.equal("ADM-22", list(range(11)), sorted(counts), f"delivered after {offset}")
+
+
+async def _paused(share: Share, *, locked: bool) -> tuple[Queue, Consumer]:
+    """Return a consumer that the group has lost, but not its leader: session and locks are open."""
+    queue = await share.queue(10, batches=10, lock_ms=60_000)
+    consumer = await queue.consumer()
+    await consumer.acquire(10)
+    await consumer.acked(accept(0, 3), *([] if locked else [release(4, 9)]))
+    await consumer.member.leave()
+    return queue, consumer
+
+
+@pytest.mark.requirement("ADM-24")
+@pytest.mark.fast
+@pytest.mark.parametrize("locked", [False, True], ids=["released", "locked"])
+async def test_the_leader_forgets(share: Share, judge: Judge, *, locked: bool) -> None:
+    """ADM-24: A leader that had the share-partition in memory delivers by the new offset at once.
+
+    The session that asks is the one that was open all the time: fetching needs no membership.
+    """
+    queue, consumer = await _paused(share, locked=locked)
+    start = share.rng.randint(0, 3)
+
+    answered = await alter(share, queue.group, {(queue.topic.name, 0): start})
+    _done(judge, "ADM-24", answered, f"altering to {start}")
+    sentinel = await queue.produce(1)
+    counts = (await consumer.drain(until=sentinel)).counts
+
+    expected = dict.fromkeys(range(start, 11), 1)
+    judge.equal("ADM-24", expected, counts, f"delivered to the old session from {start} on")
+
+
+ROUNDS, TOGETHER = 24, 6
+
+
+async def _raced(share: Share, topic: Topic) -> tuple[str, dict[int, int], dict[int, int]]:
+    """Let a join and an alteration of two partitions meet.
+
+    Returns the alteration's error, the offsets it wanted, and the first offset that the new member
+    was then given of each partition. The group resets to earliest: 0 is an alteration that is lost.
+    """
+    queue = Queue(share=share, topic=topic, group=share.cluster.fresh_name("g"))
+    await share.admin.group_config(queue.group, {"share.auto.offset.reset": "earliest"})
+    wanted = {index: share.rng.randint(1, 9) for index in topic.partitions}
+    member = await share.member(queue.group)
+    joining = beat(member, member_epoch=0, subscribed_topic_names=[topic.name])
+    altering = alter(share, queue.group, {(topic.name, i): to for i, to in wanted.items()})
+    racers = [joining, altering] if share.rng.random() < 0.5 else [altering, joining]
+    answered = next(r for r in await asyncio.gather(*racers) if isinstance(r, tuple))
+    if refusals(answered) != {NONE}:
+        return ",".join(sorted(refusals(answered))), wanted, {}
+    await member.join(topic)
+    firsts = {index: await _first(member, topic, index) for index in wanted}
+    return NONE, wanted, firsts
+
+
+async def _first(member: Member, topic: Topic, index: int) -> int:
+    session = await member.new_session(topic.leaders[index])
+    consumer = Consumer(member, session, (topic, index))
+    first = min((await consumer.acquire(1)).offsets)
+    await session.connection.close()
+    return first
+
+
+@pytest.mark.requirement("ADM-25")
+@pytest.mark.timeout(90)
+async def test_races_with_a_join(share: Share, judge: Judge) -> None:
+    """ADM-25: When a join meets an alteration, it is refused or the member begins by it."""
+    topic = await share.admin.create_topic(2)
+    for index in topic.partitions:
+        await share.admin.produce(topic, 10, index, batches=10)
+    for _ in range(ROUNDS // TOGETHER):
+        rounds = await asyncio.gather(*(_raced(share, topic) for _ in range(TOGETHER)))
+        for error, wanted, firsts in rounds:
+            judge.one_of("ADM-25", [NONE, NON_EMPTY], error, "error of an alteration in a race")
+            if error == NONE:
+                judge.equal("ADM-25", wanted, firsts, "first offsets after an accepted alteration")
+            judge.saw("ADM-25", **{"accepted" if error == NONE else "refused": 1})
+
+
+@pytest.mark.requirement("ADM-26")
+@pytest.mark.fast
+@pytest.mark.parametrize("kind", ["classic", "consumer"])
+async def test_not_on_other_kinds(share: Share, judge: Judge, kind: str) -> None:
+    """ADM-26: Share offsets of a classic or consumer group can be neither altered nor deleted."""
+    queue = await share.queue(10)
+    group, name = queue.group, queue.topic.name
+    if kind == "classic":
+        await kinds.classic_group(share, queue, group, offset=7)
+    else:
+        insider = await kinds.consumer_group(share, queue, group)
+        await kinds.consumer_beat(share, group, insider, name, -1)
+        if error := await kinds.committed(share, queue, group, 7):
+            raise Undecided(f"OffsetCommit of an empty consumer group got {error_name(error)}")
+
+    altered = await alter(share, group, {(name, 0): 3})
+    deleted = await delete_offsets(share, group, name)
+
+    for what, answered in (("altering", altered), ("deleting", deleted)):
+        refused = not refusals(answered) & {NONE, "UNKNOWN_SERVER_ERROR"}
+        judge.holds("ADM-26", refused, f"{what} share offsets of a {kind} group got {answered}")
+    judge.equal("ADM-26", [kind], await kinds.kind(share, group), "kind of the group afterwards")
+    offsets = await kinds.committed_offsets(share, group)
+    judge.equal("ADM-26", {(name, 0): 7}, offsets, "committed offsets afterwards")

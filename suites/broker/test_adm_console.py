@@ -1,0 +1,171 @@
+"""The tools that consume as members of share groups, and the one that prints the share state."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from fixtures.clients.cluster import attempts
+from fixtures.clients.tools import (
+    CONSOLE_CONSUMER,
+    CONSOLE_SHARE_CONSUMER,
+    SHARE_CONSUMER_PERF,
+    VERIFIABLE_SHARE_CONSUMER,
+    ToolRun,
+    Tools,
+)
+from suites.broker.administering import use
+from suites.broker.kinds import delete_group
+from suites.broker.share import Consumer, Queue, Share
+from suites.broker.statestore import Store
+from suites.broker.stored import ACKNOWLEDGED, ARCHIVED, AVAILABLE, read_state
+from suites.judge import Judge
+
+STATE_FORMATTER = "org.apache.kafka.tools.consumer.group.share.ShareGroupStateMessageFormatter"
+
+COUNT = 9
+"""Records for a tool to consume."""
+
+
+async def _pinned(share: Share) -> tuple[Queue, Consumer]:
+    """Return a queue whose record 0 is held by a consumer of ours, so that states stay to be seen.
+
+    Above a start offset that cannot move the store keeps what became of each record.
+    """
+    queue = await share.queue(COUNT + 1, batches=COUNT + 1, lock_ms=60_000)
+    consumer = await queue.consumer()
+    await consumer.acquire(1, max_records=1)
+    return queue, consumer
+
+
+async def _states(queue: Queue) -> set[tuple[int, int]]:
+    """Return delivery state and count of what is stored of the records above the pin."""
+    state = await read_state(queue)
+    return {(b.delivery_state, b.delivery_count) for b in state.state_batches}
+
+
+def _json(run: ToolRun) -> list[dict[str, Any]]:
+    """Return the objects that a tool printed, which may stand on one line."""
+    found, text = [], "".join(run.lines)
+    while (start := text.find("{")) >= 0:
+        value, end = json.JSONDecoder().raw_decode(text, start)
+        found.append(value)
+        text = text[end:]
+    return found
+
+
+@pytest.mark.requirement("ADM-44")
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize("how", ["accept", "release", "reject"])
+async def test_console_share_consumer(share: Share, judge: Judge, how: str) -> None:
+    """ADM-44: The console consumer prints each record and settles it as it was told to."""
+    tools = await Tools.of(share.cluster.info)
+    queue, _ = await _pinned(share)
+    told = [] if how == "accept" else [f"--{how}"]
+    common = ["--topic", queue.topic.name, "--max-messages", str(COUNT), "--timeout-ms", "20000"]
+
+    run = await tools.run(CONSOLE_SHARE_CONSUMER, *common, "--group", queue.group, *told)
+
+    expected = [f"record {number}" for number in range(1, COUNT + 1)]
+    judge.equal("ADM-44", expected, run.lines, f"records printed by {tools.version}")
+    state = {"accept": ACKNOWLEDGED, "release": AVAILABLE, "reject": ARCHIVED}[how]
+    seen: set[tuple[int, int]] = set()
+    async for _ in attempts():
+        seen = await _states(queue)
+        if seen == {(state, 1)}:
+            break
+    judge.equal("ADM-44", {(state, 1)}, seen, f"states and counts stored after {how}")
+
+
+@pytest.mark.requirement("ADM-44")
+@pytest.mark.timeout(150)
+async def test_counting_consumers(share: Share, judge: Judge) -> None:
+    """ADM-44: The performance tool and the verifiable consumer count what was delivered to them."""
+    tools = await Tools.of(share.cluster.info)
+    (fast, _), (sure, _) = await _pinned(share), await _pinned(share)
+
+    perf, verifiable = await asyncio.gather(
+        tools.run(
+            SHARE_CONSUMER_PERF,
+            *("--topic", fast.topic.name, "--group", fast.group),
+            *("--messages", str(COUNT), "--timeout", "20000"),
+        ),
+        tools.run(
+            VERIFIABLE_SHARE_CONSUMER,
+            *("--topic", sure.topic.name, "--group-id", sure.group),
+            *("--max-messages", str(COUNT), "--acknowledgement-mode", "sync"),
+        ),
+    )
+
+    events = _json(verifiable)
+    consumed = sum(e["count"] for e in events if e["name"] == "records_consumed")
+    judge.equal("ADM-44", COUNT, consumed, f"records consumed by {verifiable}")
+    settled = sum(
+        e["count"] for e in events if e["name"] == "offsets_acknowledged" and e["success"]
+    )
+    judge.equal("ADM-44", COUNT, settled, f"records acknowledged by {verifiable}")
+    judge.equal("ADM-44", {(ACKNOWLEDGED, 1)}, await _states(sure), "stored by the verifiable one")
+    columns = [line.split(",") for line in perf.lines]
+    counts = [
+        words[5].strip() for words in columns if len(words) > 5 and words[5].strip().isdigit()
+    ]
+    judge.equal("ADM-44", [str(COUNT)], counts, f"records counted by {perf}")
+
+
+@pytest.mark.requirement("ADM-45")
+@pytest.mark.timeout(150)
+async def test_state_formatter(share: Share, judge: Judge) -> None:
+    """ADM-45: The formatter of the state topic prints all of its records, keys and values."""
+    tools = await Tools.of(share.cluster.info)
+    queue = await share.queue()
+    trail = await Store(share).of(queue).trail()
+    await use(queue)
+    await delete_group(share, queue.group)
+    async for _ in attempts():
+        if any(record.tombstone for record in await trail.records()):
+            break
+    end = await share.admin.log_offset(trail.topic, partition=trail.partition)
+
+    run = await tools.run(
+        CONSOLE_CONSUMER,
+        *("--topic", trail.topic.name, "--partition", str(trail.partition)),
+        *("--offset", str(trail.since), "--max-messages", str(end - trail.since)),
+        *("--timeout-ms", "20000"),
+        *(
+            "--formatter",
+            "org.apache.kafka.tools.consumer.group.share.ShareGroupStateMessageFormatter",
+        ),
+    )
+
+    records = [record for record in await trail.records() if record.offset < end]
+    expected = [(record.kind, _plain(record.value)) for record in records]
+    printed = [(_kind(found), found["value"]) for found in _json(run) if _ours(found, queue.group)]
+    judge.equal("ADM-45", [k for k, _ in expected], [k for k, _ in printed], f"kinds, by {run}")
+    for (_, value), (kind, said) in zip(expected, printed, strict=True):
+        seen = None if said is None else {k: said["data"].get(k) for k in value or {}}
+        judge.equal("ADM-45", value, seen, f"value of a {kind}")
+
+
+def _ours(found: dict[str, Any], group: str) -> bool:
+    return bool(found["key"]["data"]["groupId"] == group)
+
+
+def _kind(found: dict[str, Any]) -> str:
+    return {0: "ShareSnapshot", 1: "ShareUpdate"}[
+        found["key"].get("type", found["key"].get("version"))
+    ]
+
+
+def _plain(value: Any) -> dict[str, int] | None:
+    """Return the plain fields of a state record's value under the names the formatter has."""
+    if value is None:
+        return None
+    names = {
+        "snapshotEpoch": "snapshot_epoch",
+        "leaderEpoch": "leader_epoch",
+        "startOffset": "start_offset",
+    }
+    return {name: int(getattr(value, field)) for name, field in names.items()}

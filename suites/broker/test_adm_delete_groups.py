@@ -1,0 +1,186 @@
+"""DeleteGroups on share groups: only empty ones, each on its own, and nothing of them is left."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.cluster import SHARE, attempts, share_key
+from fixtures.clients.member import accept
+from fixtures.wire.errors import error_name
+from suites.broker import kinds
+from suites.broker.administering import (
+    NO_GROUP,
+    NON_EMPTY,
+    NONE,
+    UNSET,
+    delete_groups,
+    described,
+    listed,
+    neighbours,
+    use,
+)
+from suites.broker.administering import (
+    shown as shown_offsets,
+)
+from suites.broker.membership import beat, good_beat
+from suites.broker.share import Queue, Share
+from suites.judge import Judge
+
+
+async def _summary(queue: Queue, partition: int) -> int:
+    """Return the start offset that the share coordinator has of a share-partition, -1 for none."""
+    cluster = queue.share.cluster
+    node = await cluster.coordinator(share_key(queue.group, queue.topic.id, partition), SHARE)
+    wanted = {"topic_id": queue.topic.id, "partitions": [{"partition": partition}]}
+    answer = await (await cluster.to(node)).call(
+        "ReadShareGroupStateSummary", group_id=queue.group, topics=[wanted]
+    )
+    return int(answer.results[0].partitions[0].start_offset)
+
+
+@pytest.mark.requirement("ADM-32", "ADM-34")
+@pytest.mark.fast
+async def test_a_group_is_gone(share: Share, judge: Judge) -> None:
+    """ADM-32: With an empty group its share state goes, in all of its topics.
+
+    ADM-34: A group of the same name begins by the reset strategy, with counts of one.
+    """
+    queue = await share.queue(partitions=2)
+    beside = Queue(share=share, topic=await share.admin.create_topic(), group=queue.group)
+    await use(queue)
+    await use(queue, partition=1)
+    await use(beside, beside.topic)
+
+    answered = await delete_groups(share, queue.group)
+
+    judge.equal("ADM-32", {queue.group: NONE}, answered, "error of the deletion")
+    found = (await described(share, [queue.group]))[queue.group]
+    judge.equal("ADM-32", NO_GROUP, error_name(found.error_code), "error of describing it then")
+    judge.equal("ADM-32", {}, await listed(share, [queue.group]), "ListGroups afterwards")
+    stored = [await _summary(queue, 0), await _summary(queue, 1), await _summary(beside, 0)]
+    judge.equal("ADM-32", [UNSET] * 3, stored, "start offsets stored afterwards")
+
+    consumer = await queue.consumer()
+    sentinel = await queue.produce(1)
+    counts = (await consumer.drain(until=sentinel)).counts
+    judge.equal("ADM-34", dict.fromkeys(range(11), 1), counts, "delivered to the second group")
+
+
+@pytest.mark.requirement("ADM-33")
+@pytest.mark.fast
+async def test_not_with_members(share: Share, judge: Judge) -> None:
+    """ADM-33: A group with members is not deleted, and nothing happens to it."""
+    queue = await share.queue(10)
+    consumer = await queue.consumer()
+    await consumer.acquire(10)
+
+    answered = await delete_groups(share, queue.group)
+
+    judge.equal("ADM-33", {queue.group: NON_EMPTY}, answered, "error of the deletion")
+    part = await consumer.ack(accept(0, 9))
+    judge.equal("ADM-33", 0, part.ack_error, "error of settling what was held")
+    after = await beat(consumer.member)
+    judge.equal("ADM-33", 0, after.error_code, "error of the member's heartbeat")
+    sentinel = await queue.produce(1)
+    rest = await consumer.drain(until=sentinel)
+    judge.equal("ADM-33", {sentinel: 1}, rest.counts, "delivered afterwards")
+
+
+@pytest.mark.requirement("ADM-36")
+@pytest.mark.fast
+async def test_each_group_on_its_own(share: Share, judge: Judge) -> None:
+    """ADM-36: Groups of any kind and state are deleted or refused one by one in a request.
+
+    One of the share groups has used a topic that is no longer there.
+    """
+    empty, live, classic, consumer, unknown = await neighbours(share, 5)
+    queue = await share.queue()
+    lost = Queue(share=share, topic=await share.admin.create_topic(), group=empty)
+    await share.admin.group_config(empty, {"share.auto.offset.reset": "earliest"})
+    await use(lost, lost.topic)
+    await use(Queue(share=share, topic=queue.topic, group=empty), queue.topic)
+    await share.admin.delete_topics(lost.topic.name)
+    await share.member(live, queue.topic)
+    await kinds.classic_group(share, queue, classic)
+    insider = await kinds.consumer_group(share, queue, consumer)
+    names = [live, classic, consumer, unknown]
+    share.rng.shuffle(names)
+
+    answered = await delete_groups(share, empty, *names)
+
+    left = await listed(share, [empty, *names])
+    await kinds.consumer_beat(share, consumer, insider, queue.topic.name, -1)
+    expected = {
+        empty: NONE,
+        live: NON_EMPTY,
+        classic: NONE,
+        consumer: NON_EMPTY,
+        unknown: NO_GROUP,
+    }
+    judge.equal("ADM-36", expected, answered, "errors")
+    judge.equal("ADM-36", {live, consumer}, set(left), "groups that are left")
+
+
+@pytest.mark.requirement("ADM-38")
+@pytest.mark.fast
+@pytest.mark.parametrize("kind", ["classic", "consumer", "streams"])
+async def test_an_id_is_free_again(share: Share, judge: Judge, kind: str) -> None:
+    """ADM-38: Nobody else can have the id of an empty share group until that is deleted."""
+    queue, newcomer = await share.queue(), share.member_id()
+    group, topic = queue.group, queue.topic.name
+    if kind == "streams":
+        other = share.cluster.fresh_name("g")
+        insider = await kinds.streams_group(share, queue, other)
+        await kinds.streams_beat(share, other, insider, topic, -1)
+    member = await share.member(group, queue.topic)
+    await good_beat(member, member_epoch=-1)
+
+    async def join() -> int:
+        if kind == "classic":
+            return await kinds.committed(share, queue, group)
+        beat = kinds.consumer_beat if kind == "consumer" else kinds.streams_beat
+        return int((await beat(share, group, newcomer, topic, 0)).error_code)
+
+    early = await join()
+    refused = early not in kinds.SILENT
+    judge.holds("ADM-38", refused, f"a {kind} member of an empty share group: {error_name(early)}")
+    judge.equal("ADM-38", ["share"], await kinds.kind(share, group), "kind before the deletion")
+    await kinds.delete_group(share, group)
+    late = await join()
+    judge.equal("ADM-38", NONE, error_name(late), f"error of a {kind} member after the deletion")
+    judge.equal("ADM-38", [kind], await kinds.kind(share, group), "kind after the deletion")
+    if kind == "consumer":
+        await kinds.consumer_beat(share, group, newcomer, topic, -1)
+    elif kind == "streams":
+        await kinds.streams_beat(share, group, newcomer, topic, -1)
+
+
+@pytest.mark.requirement("ADM-40")
+@pytest.mark.fast
+async def test_a_deleted_topic_is_forgotten(share: Share, judge: Judge) -> None:
+    """ADM-40: Of a topic that is deleted no member is assigned anything, and no offset is shown."""
+    queue, kept = await share.queue(partitions=2), await share.admin.create_topic()
+    member = await share.member(queue.group, queue.topic, kept)
+    consumer = await queue.consumer(join=False)
+    await queue.produce(3)
+    await consumer.acquire(3)
+    await consumer.acked(accept(0, 2))
+    await share.admin.delete_topics(queue.topic.name)
+
+    assigned = shown = None
+    async for _ in attempts():
+        await good_beat(member)
+        assigned = {topic for topic, _ in member.assigned}
+        found = (await described(share, [queue.group]))[queue.group]
+        shown = {t.topic_name for m in found.members for t in m.assignment.topic_partitions}
+        if assigned == {kept.id} and shown == {kept.name}:
+            break
+
+    judge.equal("ADM-40", {kept.id}, assigned, "topics that the member is assigned")
+    judge.equal("ADM-40", {kept.name}, shown, "topics that the group's description shows assigned")
+    names: set[str] | None = None
+    async for _ in attempts():
+        names = {name for name, _ in await shown_offsets(share, queue.group)}
+        if names == {kept.name}:
+            break
+    judge.equal("ADM-40", {kept.name}, names, "topics that the group shows offsets of")

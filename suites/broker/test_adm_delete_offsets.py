@@ -1,0 +1,143 @@
+"""DeleteShareGroupOffsets: a group forgets a topic, if nobody uses it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from fixtures.clients.cluster import Topic, attempts
+from fixtures.clients.member import accept
+from suites.broker.administering import (
+    NO_GROUP,
+    NO_TOPIC,
+    NON_EMPTY,
+    NONE,
+    UNSET,
+    alter,
+    delete_offsets,
+    refusals,
+    shown,
+    use,
+)
+from suites.broker.membership import beat
+from suites.broker.share import Consumer, Queue, Share
+from suites.judge import Judge
+
+
+@pytest.mark.requirement("ADM-27")
+@pytest.mark.fast
+@pytest.mark.parametrize("reset", ["earliest", "latest"])
+async def test_a_topic_is_forgotten(share: Share, judge: Judge, reset: str) -> None:
+    """ADM-27: Deleted offsets of a topic are gone in all partitions, and the strategy decides."""
+    queue = await share.queue(partitions=2)
+    for index in (0, 1):
+        await use(queue, partition=index)
+    await share.admin.group_config(queue.group, {"share.auto.offset.reset": reset})
+
+    answered = await delete_offsets(share, queue.group, queue.topic.name)
+
+    judge.equal("ADM-27", (NONE, {queue.topic.name: NONE}), answered, "errors of the deletion")
+    view = await share.admin.share_offsets(queue.group, queue.topic)
+    starts = {index: offset.start for index, offset in view.items()}
+    judge.equal("ADM-27", {0: UNSET, 1: UNSET}, starts, "start offsets shown")
+    judge.equal("ADM-27", {}, await shown(share, queue.group), "what the group has to show")
+    for index in (0, 1):
+        seen = await _first_delivery(queue, index)
+        begins = min(seen, default=-1)
+        fits = begins == 0 if reset == "earliest" else begins >= 10
+        judge.holds("ADM-27", fits, f"partition {index} begins at {begins} by {reset}, end 10")
+        judge.equal("ADM-27", {1}, set(seen.values()), f"delivery counts in partition {index}")
+
+
+async def _first_delivery(queue: Queue, partition: int) -> dict[int, int]:
+    """Return the counts of the first records that a new member gets, producing all the while."""
+    consumer = await queue.consumer(partition, join=partition == 0)
+    async for _ in attempts():
+        await queue.produce(1, partition)
+        if counts := consumer.sound(await consumer.fetch()).only.counts:
+            return counts
+    return {}
+
+
+@pytest.mark.requirement("ADM-28")
+@pytest.mark.fast
+async def test_who_may_not(share: Share, judge: Judge) -> None:
+    """ADM-28: A group with members keeps its offsets, and one that is not there has none."""
+    queue = await share.queue(10)
+    consumer = await queue.consumer()
+    await consumer.acquire(10)
+    await consumer.acked(accept(0, 4))
+    before = await queue.offsets()
+
+    live = await delete_offsets(share, queue.group, queue.topic.name)
+    unknown = await delete_offsets(share, share.cluster.fresh_name("g"), queue.topic.name)
+
+    judge.equal("ADM-28", {NON_EMPTY}, refusals(live), "errors with a member in the group")
+    judge.equal("ADM-28", {NO_GROUP}, refusals(unknown), "errors with a group that is not there")
+    judge.equal("ADM-28", before, await queue.offsets(), "offsets afterwards")
+    part = await consumer.ack(accept(5, 9))
+    judge.equal("ADM-28", 0, part.ack_error, "error of settling what was held all the time")
+
+
+@pytest.mark.requirement("ADM-29")
+@pytest.mark.fast
+async def test_each_topic_on_its_own(share: Share, judge: Judge) -> None:
+    """ADM-29: Topics without offsets in the group fail alone, the others are deleted."""
+    queue = await share.queue()
+    second, unused = await share.admin.create_topic(), await share.admin.create_topic()
+    await use(queue)
+    await use(queue, second)
+    nowhere = share.cluster.fresh_name("t")
+    names = [queue.topic.name, unused.name, nowhere, second.name]
+    share.rng.shuffle(names)
+
+    answered = await delete_offsets(share, queue.group, *names)
+
+    good, bad = (queue.topic.name, second.name), (unused.name, nowhere)
+    expected = dict.fromkeys(good, NONE) | dict.fromkeys(bad, NO_TOPIC)
+    judge.equal("ADM-29", (NONE, expected), answered, "errors")
+    judge.equal("ADM-29", {}, await shown(share, queue.group), "offsets that are left")
+
+
+ROUNDS, TOGETHER = 24, 6
+
+
+async def _raced(share: Share, topic: Topic) -> tuple[str, int, dict[int, int]]:
+    """Let a join and a deletion of offsets meet in a group whose start offset was set to 5.
+
+    Returns the deletion's error, and what the new member is delivered first by "earliest": its
+    smallest offset, and all of it once acknowledged and fetched for again.
+    """
+    queue = Queue(share=share, topic=topic, group=share.cluster.fresh_name("g"))
+    await share.admin.group_config(queue.group, {"share.auto.offset.reset": "earliest"})
+    await alter(share, queue.group, {(topic.name, 0): 5})
+    member = await share.member(queue.group)
+    joining = beat(member, member_epoch=0, subscribed_topic_names=[topic.name])
+    deleting = delete_offsets(share, queue.group, topic.name)
+    racers = [joining, deleting] if share.rng.random() < 0.5 else [deleting, joining]
+    answered = next(r for r in await asyncio.gather(*racers) if isinstance(r, tuple))
+    await member.join(topic)
+    session = await member.new_session(topic.leaders[0])
+    consumer = Consumer(member, session, (topic, 0))
+    first = (await consumer.drain(until=9)).offsets
+    await consumer.acked(accept(first[0], first[-1]))
+    again = consumer.sound(await consumer.fetch(max_wait_ms=50)).only.counts
+    await session.connection.close()
+    return ",".join(sorted(refusals(answered))), first[0], again
+
+
+@pytest.mark.requirement("ADM-31")
+@pytest.mark.timeout(90)
+async def test_races_with_a_join(share: Share, judge: Judge) -> None:
+    """ADM-31: When a join meets a deletion it is refused, or the reset strategy holds for good."""
+    topic = await share.admin.create_topic()
+    await share.admin.produce(topic, 10, batches=10)
+    for _ in range(ROUNDS // TOGETHER):
+        rounds = await asyncio.gather(*(_raced(share, topic) for _ in range(TOGETHER)))
+        for error, first, again in rounds:
+            judge.one_of("ADM-31", [NONE, NON_EMPTY], error, "error of a deletion in a race")
+            begins = 0 if error == NONE else 5
+            judge.equal("ADM-31", begins, first, f"first offset delivered, deletion got {error}")
+            judge.equal("ADM-31", {}, again, "delivered again after it was accepted")
+            judge.saw("ADM-31", **{"deleted" if error == NONE else "refused": 1})

@@ -1,0 +1,308 @@
+"""Describing share groups: what is shown of a group and its members, and of which groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fixtures.clients.cluster import Topic, attempts
+from fixtures.clients.member import Member
+from fixtures.wire.codec import Struct
+from fixtures.wire.connection import Connection
+from fixtures.wire.errors import ErrorCode, error_name
+from spec.verdict import OutOfReach
+from suites.broker import kinds
+from suites.broker.administering import NO_GROUP, UNSET, asked, described, offsets_of, starts
+from suites.broker.administering import neighbours as neighbouring
+from suites.broker.membership import beating, every, good_beat
+from suites.broker.share import Queue, Share
+from suites.judge import Judge
+
+NOT_ASKED = -(2**31)
+READ, DESCRIBE = 1 << 3, 1 << 8
+"""Bits of AuthorizedOperations (KIP-430)."""
+
+
+class Guest(Member):
+    """A member that says everything over a connection of its own, under a client id of its own."""
+
+    connection: Connection
+
+    async def _send(self, body: dict[str, Any]) -> Struct:
+        return await self.connection.call("ShareGroupHeartbeat", **body)
+
+
+async def _guest(share: Share, group: str, client_id: str, rack: str, *topics: Topic) -> Guest:
+    guest = Guest(share.cluster, group, share.member_id())
+    guest.connection = await share.cluster.dial(await share.cluster.coordinator(group), client_id)
+    names = [topic.name for topic in topics]
+    await good_beat(guest, member_epoch=0, subscribed_topic_names=names, rack_id=rack)
+    return guest
+
+
+def _said(guest: Guest, rack: str, *topics: Topic) -> dict[str, object]:
+    """Return what a member's description has to be, by what it sent and was answered."""
+    return {
+        "epoch": guest.epoch,
+        "client id": guest.connection.client_id,
+        "rack": rack,
+        "topics": sorted(topic.name for topic in topics),
+        "assigned": sorted((str(topic), index) for topic, index in guest.assigned),
+    }
+
+
+def _seen(member: Struct) -> dict[str, object]:
+    assigned = [
+        (str(t.topic_id), i) for t in member.assignment.topic_partitions for i in t.partitions
+    ]
+    return {
+        "epoch": member.member_epoch,
+        "client id": member.client_id,
+        "rack": member.rack_id,
+        "topics": sorted(member.subscribed_topic_names),
+        "assigned": sorted(assigned),
+    }
+
+
+@pytest.mark.requirement("ADM-01")
+@pytest.mark.fast
+async def test_everything_about_a_group(share: Share, judge: Judge) -> None:
+    """ADM-01: A description tells of group and members what the members know of themselves."""
+    queue, other = await share.queue(partitions=3), await share.admin.create_topic(2)
+    both = (queue.topic, other)
+    one = await _guest(share, queue.group, "first-client", "rack-a", *both)
+    two = await _guest(share, queue.group, "second-client", "rack-b", other)
+    try:
+        await beating([one, two], lambda: (one.assigned | two.assigned) >= every(*both))
+        expected = actual = {}
+        async for _ in attempts():
+            await good_beat(one)
+            await good_beat(two)
+            found = (await described(share, [queue.group]))[queue.group]
+            expected = {
+                one.member_id: _said(one, "rack-a", *both),
+                two.member_id: _said(two, "rack-b", other),
+            }
+            actual = {member.member_id: _seen(member) for member in found.members}
+            epochs = {found.group_epoch, found.assignment_epoch, one.epoch, two.epoch}
+            if expected == actual and len(epochs) == 1:
+                break
+        judge.equal("ADM-01", expected, actual, "members")
+        judge.equal("ADM-01", "Stable", found.group_state, "state of the group")
+        of_group = (found.group_epoch, found.assignment_epoch)
+        judge.equal("ADM-01", (one.epoch, one.epoch), of_group, "group and assignment epoch")
+        judge.holds("ADM-01", found.assignor_name, "the description names no assignor")
+        hosts = [member.client_host for member in found.members]
+        judge.holds("ADM-01", all(hosts), f"the hosts of the members are {hosts}")
+    finally:
+        for guest in (one, two):
+            await guest.leave()
+
+
+class _Four:
+    """Groups of one coordinator: with a member, without, not there, and without a name."""
+
+    def __init__(self, share: Share, names: list[str], topic: Topic) -> None:
+        self.share = share
+        self.live, self.empty, self.unknown = names
+        self.topic = topic
+
+    @classmethod
+    async def make(cls, share: Share) -> _Four:
+        names = await neighbouring(share, 3)
+        four = cls(share, names, await share.admin.create_topic(2))
+        for group in (four.live, four.empty):
+            member = await share.member(group, four.topic)
+            if group == four.empty:
+                await member.leave()
+        return four
+
+    @property
+    def shuffled(self) -> list[str]:
+        """All four ids in any order; the first has to name the coordinator."""
+        rest = ["", self.live, self.empty]
+        self.share.rng.shuffle(rest)
+        return [self.unknown, *rest]
+
+
+@pytest.mark.requirement("ADM-02", "ADM-04")
+@pytest.mark.fast
+async def test_each_group_has_its_own_entry(share: Share, judge: Judge) -> None:
+    """ADM-04: Of several groups in one request each is answered for itself, whatever the others.
+
+    ADM-02: The one that does not exist is GROUP_ID_NOT_FOUND.
+    """
+    four = await _Four.make(share)
+
+    found = await described(share, four.shuffled)
+
+    entries = {
+        group: (error_name(entry.error_code), entry.group_state, len(entry.members))
+        for group, entry in found.items()
+    }
+    good = {four.live: ("NONE", "Stable", 1), four.empty: ("NONE", "Empty", 0)}
+    judge.equal("ADM-04", good, {g: entries.get(g) for g in good}, "groups that exist")
+    judge.equal("ADM-04", set(four.shuffled), set(entries), "groups that are answered")
+    judge.holds("ADM-04", found[""].error_code, "a group without a name is described")
+    judge.equal("ADM-02", NO_GROUP, entries[four.unknown][0], "error of the unknown group")
+
+
+@pytest.mark.requirement("ADM-04", "ADM-12")
+@pytest.mark.fast
+@pytest.mark.parametrize("wanted", ["named", "all"])
+async def test_offsets_of_each_group(share: Share, judge: Judge, wanted: str) -> None:
+    """ADM-12: Of several groups one that does not exist is GROUP_ID_NOT_FOUND, alone.
+
+    ADM-04: The others show their offsets.
+    """
+    four = await _Four.make(share)
+    for group in (four.live, four.empty):
+        queue = Queue(share=share, topic=four.topic, group=group)
+        await share.admin.share_offsets(queue.group, queue.topic)
+    topics = {four.topic.name: [0, 1]} if wanted == "named" else None
+    groups = [group for group in four.shuffled if group]
+
+    found = await offsets_of(share, dict.fromkeys(groups, topics))
+
+    good = {(four.topic.name, 0): UNSET, (four.topic.name, 1): UNSET}
+    seen = {g: (found[g].error_code, starts(found[g])) for g in (four.live, four.empty)}
+    judge.equal("ADM-04", dict.fromkeys(seen, (0, good)), seen, "errors and offsets shown")
+    judge.equal("ADM-04", set(groups), set(found), "groups that are answered")
+    error = error_name(found[four.unknown].error_code)
+    judge.equal("ADM-12", NO_GROUP, error, f"error of the unknown group, {wanted} partitions")
+
+
+DESCRIBERS = {
+    "share": "ShareGroupDescribe",
+    "consumer": "ConsumerGroupDescribe",
+    "classic": "DescribeGroups",
+}
+
+
+async def _describe(share: Share, group: str, by: str) -> tuple[str, int]:
+    """Return error and number of members that a kind's own API shows of a group of any kind."""
+    field = "groups" if by == "classic" else "group_ids"
+    answer = await asked(share, group, DESCRIBERS[by], **{field: [group]})
+    found = answer.groups[0]
+    return error_name(found.error_code), len(found.members)
+
+
+@pytest.mark.requirement("ADM-03")
+@pytest.mark.fast
+async def test_kinds_are_described_apart(share: Share, judge: Judge) -> None:
+    """ADM-03: A group is described by the API of its kind and by no other."""
+    queue = await share.queue()
+    names = {by: share.cluster.fresh_name("g") for by in DESCRIBERS}
+    await share.member(names["share"], queue.topic)
+    insider = await kinds.consumer_group(share, queue, names["consumer"])
+    await kinds.classic_group(share, queue, names["classic"])
+
+    seen = {
+        (kind, by): await _describe(share, group, by)
+        for kind, group in names.items()
+        for by in DESCRIBERS
+    }
+    await kinds.consumer_beat(share, names["consumer"], insider, queue.topic.name, -1)
+
+    own = {kind: seen[kind, kind] for kind in names}
+    alive = {"share": ("NONE", 1), "consumer": ("NONE", 1), "classic": ("NONE", 0)}
+    judge.equal("ADM-03", alive, own, "error and members by the API of the kind")
+    for kind, by in (("consumer", "share"), ("classic", "share"), ("share", "consumer")):
+        error, members = seen[kind, by]
+        refused = error not in ("NONE", "UNKNOWN_SERVER_ERROR") and not members
+        judge.holds(
+            "ADM-03", refused, f"{DESCRIBERS[by]} of a {kind} group: {error}, {members} members"
+        )
+
+
+@pytest.mark.requirement("ADM-05")
+@pytest.mark.fast
+async def test_authorized_operations(share: Share, judge: Judge) -> None:
+    """ADM-05: What we may do with a group is told when asked for, and not otherwise."""
+    queue = await share.queue()
+    await share.member(queue.group, queue.topic)
+
+    silent = (await described(share, [queue.group]))[queue.group]
+    fields = {"include_authorized_operations": True}
+    telling = (await described(share, [queue.group], **fields))[queue.group]
+
+    judge.equal("ADM-05", NOT_ASKED, silent.authorized_operations, "operations not asked for")
+    told = telling.authorized_operations
+    # This very check has read and described the group, so that it must be allowed to.
+    may = told != NOT_ASKED and told & READ and told & DESCRIBE
+    judge.holds("ADM-05", may, f"asked for, the operations are {told:#x}")
+
+
+def _requests(group: str, topic: Topic) -> dict[str, dict[str, Any]]:
+    """Return one good request of each kind about a group, with what a coordinator would do."""
+    name = topic.name
+    altered = [{"topic_name": name, "partitions": [{"partition_index": 0, "start_offset": 0}]}]
+    every_one = [{"group_id": group, "topics": None}]
+    named = [{"group_id": group, "topics": [{"topic_name": name, "partitions": [0]}]}]
+    return {
+        "ShareGroupDescribe": {"group_ids": [group]},
+        "DescribeShareGroupOffsets of all": {"groups": every_one},
+        "DescribeShareGroupOffsets of named": {"groups": named},
+        "AlterShareGroupOffsets": {"group_id": group, "topics": altered},
+        "DeleteShareGroupOffsets": {"group_id": group, "topics": [{"topic_name": name}]},
+        "DeleteGroups": {"groups_names": [group]},
+    }
+
+
+def _error(answer: Struct) -> str:
+    """Return the error of an answer about one group."""
+    for field in ("groups", "results"):
+        if getattr(answer, field, None):
+            return error_name(getattr(answer, field)[0].error_code)
+    return error_name(getattr(answer, "error_code", 0))
+
+
+REQUESTS = (
+    "ShareGroupDescribe",
+    "DescribeShareGroupOffsets of all",
+    "DescribeShareGroupOffsets of named",
+    "AlterShareGroupOffsets",
+    "DeleteShareGroupOffsets",
+    "DeleteGroups",
+)
+
+
+@pytest.mark.requirement("ADM-08")
+@pytest.mark.parametrize("request_kind", REQUESTS)
+async def test_only_the_coordinator_answers(share: Share, judge: Judge, request_kind: str) -> None:
+    """ADM-08: Brokers that do not coordinate a group say NOT_COORDINATOR."""
+    queue = await share.queue(1)
+    member = await share.member(queue.group, queue.topic)
+    await member.leave()
+    fields = _requests(queue.group, queue.topic)[request_kind]
+    api = request_kind.split(maxsplit=1)[0]
+    coordinator = await share.cluster.coordinator(queue.group)
+    others = [node for node in share.cluster.brokers if node != coordinator]
+    if not others:
+        raise OutOfReach("with one broker there is none that is not the coordinator")
+
+    answers = [await (await share.cluster.to(node)).call(api, **fields) for node in others]
+
+    errors = [_error(answer) for answer in answers]
+    judge.equal("ADM-08", {"NOT_COORDINATOR"}, set(errors), f"errors of {request_kind}")
+
+
+@pytest.mark.requirement("ADM-08")
+@pytest.mark.fast
+@pytest.mark.parametrize("request_kind", [r for r in REQUESTS if r != "DeleteGroups"])
+async def test_a_group_needs_an_id(share: Share, judge: Judge, request_kind: str) -> None:
+    """ADM-08: The empty string is no id of a share group; classic groups once had it."""
+    topic = await share.admin.create_topic()
+    fields = _requests("", topic)[request_kind]
+
+    errors = set()
+    for node in share.cluster.brokers:
+        connection = await share.cluster.to(node)
+        answer = await connection.call(request_kind.split(maxsplit=1)[0], **fields)
+        errors.add(_error(answer))
+
+    # Those that look for the coordinator of "" first may say that they are not the one.
+    errors -= {ErrorCode.NOT_COORDINATOR.name}
+    invalid = {ErrorCode.INVALID_GROUP_ID.name}
+    judge.equal("ADM-08", invalid, errors, f"errors of {request_kind} without a group id")

@@ -1,0 +1,59 @@
+"""Committed offsets are not for share groups: no request of the other protocols gets one in."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.transactions import TransactionalProducer
+from fixtures.wire.errors import error_name
+from suites.broker import kinds
+from suites.broker.administering import asked, described, listed
+from suites.broker.membership import good_beat
+from suites.broker.share import Queue, Share
+from suites.judge import Judge
+
+
+async def _offset_delete(share: Share, queue: Queue) -> int:
+    partitions = [{"partition_index": 0}]
+    topics = [{"name": queue.topic.name, "partitions": partitions}]
+    answer = await asked(share, queue.group, "OffsetDelete", group_id=queue.group, topics=topics)
+    if answer.error_code:
+        return int(answer.error_code)
+    return int(answer.topics[0].partitions[0].error_code)
+
+
+async def _in_transaction(share: Share, queue: Queue) -> int:
+    async with TransactionalProducer.open(share.cluster) as producer:
+        error = await producer.commit_offset(queue.group, queue.topic, 1)
+        if not error:
+            await producer.commit()
+    return error
+
+
+@pytest.mark.requirement("ADM-39")
+@pytest.mark.fast
+@pytest.mark.parametrize("empty", [False, True], ids=["with-a-member", "empty"])
+async def test_no_committed_offsets(share: Share, judge: Judge, *, empty: bool) -> None:
+    """ADM-39: No request about committed offsets works on a share group, or changes it."""
+    queue = await share.queue()
+    member = await share.member(queue.group, queue.topic)
+    if empty:
+        await good_beat(member, member_epoch=-1)
+    before = (await described(share, [queue.group]))[queue.group].to_dict()
+
+    errors = {
+        "OffsetCommit": await kinds.committed(share, queue, queue.group),
+        "TxnOffsetCommit": await _in_transaction(share, queue),
+        "OffsetDelete": await _offset_delete(share, queue),
+    }
+
+    for api, error in errors.items():
+        refusal = f"{api} on a share group got {error_name(error)}"
+        judge.holds("ADM-39", error not in kinds.SILENT, refusal)
+    stored = await kinds.committed_offsets(share, queue.group)
+    judge.equal("ADM-39", {}, stored, "committed offsets afterwards")
+    after = (await described(share, [queue.group]))[queue.group].to_dict()
+    judge.equal("ADM-39", before, after, "the group's description")
+    state = "Empty" if empty else "Stable"
+    mine = await listed(share, [queue.group])
+    judge.equal("ADM-39", {queue.group: ("share", state)}, mine, "the group in ListGroups")

@@ -1,0 +1,106 @@
+"""Deletions that stop half way, because the share state could not be deleted.
+
+The state topic of a cluster of the check's own is told to take no record any more, by a
+``max.message.bytes`` that nothing fits in. That is refused at once and for good, while a share
+coordinator that is not there would be asked again for half a minute.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.admin import TOPIC_RESOURCE
+from fixtures.clients.cluster import attempts
+from fixtures.wire.errors import error_name
+from spec.verdict import Undecided
+from suites.broker.administering import (
+    NO_GROUP,
+    NONE,
+    UNSET,
+    asked,
+    delete_groups,
+    delete_offsets,
+    described,
+    listed,
+    refusals,
+    use,
+)
+from suites.broker.share import Queue, Share
+from suites.judge import Judge
+
+STATE_TOPIC = "__share_group_state"
+_SET, _DELETE = 0, 1
+
+
+async def _jam(share: Share, *, jammed: bool) -> None:
+    """Let the state topic refuse every record, or take them again; wait until that is in force."""
+    name = "max.message.bytes"
+    change = {"name": name, "config_operation": _SET, "value": "1"}
+    if not jammed:
+        change |= {"config_operation": _DELETE, "value": None}
+    wanted = {"resource_type": TOPIC_RESOURCE, "resource_name": STATE_TOPIC, "configs": [change]}
+    answer = await (await share.cluster.any()).call("IncrementalAlterConfigs", resources=[wanted])
+    if code := answer.responses[0].error_code:
+        raise Undecided(f"configs of {STATE_TOPIC}: {error_name(code)}")
+    async for _ in attempts():
+        seen = await share.admin.configs(TOPIC_RESOURCE, STATE_TOPIC)
+        if (seen[name] == "1") == jammed:
+            return
+    raise Undecided(f"{name} of {STATE_TOPIC} did not change")
+
+
+async def _used(share: Share) -> Queue:
+    queue = await share.queue(partitions=2)
+    for index in queue.topic.partitions:
+        await use(queue, partition=index)
+    return queue
+
+
+@pytest.mark.requirement("ADM-30", "ADM-35")
+@pytest.mark.solo
+async def test_repeating_finishes(solo_share: Share, judge: Judge) -> None:
+    """ADM-35: A group whose share state cannot be deleted stays, and says so; ask again later.
+
+    ADM-30: So do its offsets, when only they were to be deleted.
+    """
+    share = solo_share
+    one, two = await _used(share), await _used(share)
+    name = one.topic.name
+
+    await _jam(share, jammed=True)
+    offsets = await delete_offsets(share, one.group, name)
+    group = await delete_groups(share, two.group)
+    left = await listed(share, [one.group, two.group])
+    await _jam(share, jammed=False)
+
+    judge.holds("ADM-35", group[two.group] != NONE, "a group is gone and its state was not deleted")
+    judge.equal("ADM-35", {one.group, two.group}, set(left), "groups that are left")
+    again = await delete_groups(share, two.group)
+    judge.equal("ADM-35", {two.group: NONE}, again, "error of deleting the group again")
+    found = (await described(share, [two.group]))[two.group]
+    judge.equal("ADM-35", NO_GROUP, error_name(found.error_code), "error of describing it then")
+
+    failed = NONE not in refusals(offsets)
+    judge.holds("ADM-30", failed, f"offsets whose state was not deleted: {offsets}")
+    again_offsets = await delete_offsets(share, one.group, name)
+    judge.equal("ADM-30", (NONE, {name: NONE}), again_offsets, "errors of the repeated deletion")
+    view = await share.admin.share_offsets(one.group, one.topic)
+    starts = [offset.start for offset in view.values()]
+    judge.equal("ADM-30", [UNSET, UNSET], starts, "start offsets shown afterwards")
+
+
+@pytest.mark.requirement("ADM-37")
+@pytest.mark.solo
+async def test_failure_has_a_message(solo_share: Share, judge: Judge) -> None:
+    """ADM-37: A deletion that failed is explained, by GROUP_DELETION_FAILED if by nothing else."""
+    share = solo_share
+    queue = await _used(share)
+    await _jam(share, jammed=True)
+
+    fields = {"version": 3, "groups_names": [queue.group]}
+    failed = (await asked(share, queue.group, "DeleteGroups", **fields)).results[0]
+
+    code = error_name(failed.error_code)
+    vague = (NONE, "UNKNOWN_SERVER_ERROR")
+    judge.holds("ADM-37", code not in vague, f"the failed deletion is {code}")
+    judge.holds("ADM-37", failed.error_message, f"{code} came without a message")

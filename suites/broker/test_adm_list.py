@@ -1,0 +1,80 @@
+"""Listing groups: share groups among those of other kinds, by type and by state."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import pytest
+
+from suites.broker import kinds
+from suites.broker.administering import listed
+from suites.broker.membership import good_beat
+from suites.broker.share import Share
+from suites.judge import Judge
+
+
+@dataclass(frozen=True, slots=True)
+class Zoo:
+    """One group of each kind, and a share group without members."""
+
+    live: str
+    empty: str
+    consumer: str
+    classic: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them."""
+        return (self.live, self.empty, self.consumer, self.classic)
+
+
+@asynccontextmanager
+async def zoo(share: Share) -> AsyncIterator[Zoo]:
+    """Make the groups, and let the consumer group's member leave at the end."""
+    queue = await share.queue()
+    animals = Zoo(*(share.cluster.fresh_name("g") for _ in range(4)))
+    await share.member(animals.live, queue.topic)
+    gone = await share.member(animals.empty, queue.topic)
+    await good_beat(gone, member_epoch=-1)
+    insider = await kinds.consumer_group(share, queue, animals.consumer)
+    await kinds.classic_group(share, queue, animals.classic)
+    try:
+        yield animals
+    finally:
+        await kinds.consumer_beat(share, animals.consumer, insider, queue.topic.name, -1)
+
+
+@pytest.mark.requirement("ADM-06")
+@pytest.mark.fast
+async def test_by_type(share: Share, judge: Judge) -> None:
+    """ADM-06: The filter "share" lists the share groups and no others, no filter lists them too."""
+    async with zoo(share) as animals:
+        shares = await listed(share, animals.names, types_filter=["share"])
+        everything = await listed(share, animals.names)
+
+    expected = dict.fromkeys((animals.live, animals.empty), "share")
+    types = {group: found[0] for group, found in shares.items()}
+    judge.equal("ADM-06", expected, types, "types of the groups listed as share groups")
+    types = {group: found[0] for group, found in everything.items()}
+    others = {animals.consumer: "consumer", animals.classic: "classic"}
+    judge.equal("ADM-06", expected | others, types, "types of the groups listed without a filter")
+
+
+@pytest.mark.requirement("ADM-07")
+@pytest.mark.fast
+async def test_by_state(share: Share, judge: Judge) -> None:
+    """ADM-07: States filter share groups, however they are spelled."""
+    async with zoo(share) as animals:
+        for names, expected in (
+            (["Stable"], {animals.live}),
+            (["sTaBLe"], {animals.live}),
+            (["Empty"], {animals.empty}),
+            (["EMPTY"], {animals.empty}),
+            (["empty", "stable"], {animals.live, animals.empty}),
+            (["dead"], set()),
+        ):
+            mine = (animals.live, animals.empty)
+            found = await listed(share, mine, states_filter=names, types_filter=["Share"])
+            judge.equal("ADM-07", expected, set(found), f"share groups in the states {names}")

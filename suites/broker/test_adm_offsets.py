@@ -1,0 +1,52 @@
+"""DescribeShareGroupOffsets: what a group shows of its share-partitions, and of all others."""
+
+from __future__ import annotations
+
+import pytest
+
+from suites.broker.administering import UNSET, offsets_of, shown, starts, use
+from suites.broker.share import Share
+from suites.judge import Judge
+
+
+@pytest.mark.requirement("ADM-09", "ADM-10")
+@pytest.mark.fast
+async def test_all_and_named(share: Share, judge: Judge) -> None:
+    """ADM-09: Asked for all, a group shows every share-partition it has, subscribed to or not.
+
+    ADM-10: Asked for some, it shows those and -1 for what it has not.
+    """
+    queue = await share.queue(partitions=2)
+    left, unused = await share.admin.create_topic(), await share.admin.create_topic(2)
+    await use(queue, left)
+    for index in (0, 1):
+        await use(queue, partition=index)
+    name = queue.topic.name
+
+    everything = await shown(share, queue.group)
+    wanted = {name: [1], left.name: [0], unused.name: [1]}
+    some = (await offsets_of(share, {queue.group: wanted}))[queue.group]
+
+    expected = {(name, 0): 7, (name, 1): 7, (left.name, 0): 7}
+    judge.equal("ADM-09", expected, everything, "all that the group has to show")
+    expected = {(name, 1): 7, (left.name, 0): 7, (unused.name, 1): UNSET}
+    judge.equal("ADM-10", expected, starts(some), "what was asked for by name")
+    errors = [part.error_code for topic in some.topics for part in topic.partitions]
+    judge.equal("ADM-10", [0, 0, 0], errors, "errors of what was asked for by name")
+
+
+@pytest.mark.requirement("ADM-11")
+@pytest.mark.fast
+async def test_topics_that_are_not_there(share: Share, judge: Judge) -> None:
+    """ADM-11: A topic that does not exist has no start offset, and that is no error."""
+    queue = await share.queue()
+    await use(queue)
+    nowhere = share.cluster.fresh_name("t")
+
+    wanted = {nowhere: [0, 3], queue.topic.name: [0]}
+    found = (await offsets_of(share, {queue.group: wanted}))[queue.group]
+
+    expected = {(nowhere, 0): UNSET, (nowhere, 3): UNSET, (queue.topic.name, 0): 7}
+    judge.equal("ADM-11", expected, starts(found), "offsets that are shown")
+    errors = [part.error_code for topic in found.topics for part in topic.partitions]
+    judge.equal("ADM-11", [0, 0, 0, 0], [found.error_code, *errors], "errors")

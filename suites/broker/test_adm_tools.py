@@ -1,0 +1,163 @@
+"""kafka-share-groups.sh and its like: what the tools print, and what they do.
+
+Every command is a process of its own, so that one command is judged for all that it says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from fixtures.clients.tools import SHARE_GROUPS, ToolRun, Tools
+from fixtures.wire.records import Record, encode_batch
+from suites.broker.administering import Place, alter, listed, shown, use, vacant
+from suites.broker.membership import beating, good_beat
+from suites.broker.share import Queue, Share
+from suites.judge import Judge
+
+
+def _groups(*names: str) -> list[str]:
+    return [word for name in names for word in ("--group", name)]
+
+
+@pytest.mark.requirement("ADM-41")
+@pytest.mark.timeout(150)
+async def test_what_is_printed(share: Share, judge: Judge) -> None:
+    """ADM-41: The tool lists and describes groups, members, offsets and states as they are."""
+    tools = await Tools.of(share.cluster.info)
+    queue = await share.queue(partitions=2)
+    await use(queue)
+    live = share.cluster.fresh_name("g")
+    members = [await share.member(live) for _ in range(2)]
+    for member in members:
+        await good_beat(member, member_epoch=0, subscribed_topic_names=[queue.topic.name])
+    await beating(members, lambda: all(member.assigned for member in members))
+    named = _groups(live, queue.group)
+
+    lists, who, offsets, states = await asyncio.gather(
+        tools.run(SHARE_GROUPS, "--list"),
+        tools.run(SHARE_GROUPS, "--describe", *named, "--members"),
+        tools.run(SHARE_GROUPS, "--describe", *named, "--offsets"),
+        tools.run(SHARE_GROUPS, "--describe", *named, "--state"),
+    )
+
+    mine = {live, queue.group}
+    judge.equal(
+        "ADM-41", mine, mine & set(lists.lines), f"groups that are listed by {tools.version}"
+    )
+    assigned = {row["CONSUMER-ID"]: row.get("ASSIGNMENT", "") for row in who.table()}
+    expected = {member.member_id: _assignment(queue, member.assigned) for member in members}
+    judge.equal("ADM-41", expected, assigned, "members and assignments")
+    seen = {(r["GROUP"], int(r["PARTITION"])): r["START-OFFSET"] for r in offsets.table()}
+    places = {(queue.group, 0): "7", (queue.group, 1): "-", (live, 0): "-", (live, 1): "-"}
+    judge.equal("ADM-41", places, seen, "start offsets")
+    state = {row["GROUP"]: (row["STATE"], row["#MEMBERS"]) for row in states.table()}
+    judge.equal("ADM-41", {live: ("Stable", "2"), queue.group: ("Empty", "0")}, state, "states")
+
+
+def _assignment(queue: Queue, assigned: frozenset[tuple[Any, int]]) -> str:
+    """Return an assignment as the tool spells it."""
+    indexes = ",".join(str(index) for _, index in sorted(assigned, key=lambda place: place[1]))
+    return f"{queue.topic.name}:{indexes}" if indexes else ""
+
+
+OLD, YOUNG = 5, 5
+"""Records older and younger than the date."""
+
+
+async def _dated(queue: Queue, partition: int = 0) -> str:
+    """Append old and young records; return a date between them as the tool wants it."""
+    now = int(time.time() * 1000)
+    for count, hours in ((OLD, 2), (YOUNG, 1)):
+        records = [
+            Record(offset=i, timestamp=now - hours * 3_600_000, value=b"x") for i in range(count)
+        ]
+        await queue.share.admin.append(queue.topic, encode_batch(records), partition)
+    between = datetime.fromtimestamp(now / 1000 - 5400, UTC)
+    return between.strftime("%Y-%m-%dT%H:%M:%S.000")
+
+
+def _new_offsets(run: ToolRun) -> dict[Place, int]:
+    return {(row["TOPIC"], int(row["PARTITION"])): int(row["NEW-OFFSET"]) for row in run.table()}
+
+
+@pytest.mark.requirement("ADM-42")
+@pytest.mark.timeout(200)
+async def test_resetting_offsets(share: Share, judge: Judge) -> None:
+    """ADM-42: A dry run shows what would be, and an execution does just what it shows."""
+    tools = await Tools.of(share.cluster.info)
+    queue = await share.queue(partitions=2)
+    date = await _dated(queue)
+    await _dated(queue, 1)
+    beside = Queue(share=share, topic=await share.admin.create_topic(), group=queue.group)
+    await beside.produce(6)
+    member = await share.member(queue.group, queue.topic)
+    await member.leave()
+    fresh = share.cluster.fresh_name("g")
+    name, unused = queue.topic.name, beside.topic.name
+    everything = {(name, 0): 3, (name, 1): 4}
+    await alter(share, queue.group, everything)
+
+    def reset(group: str, *how: str) -> Any:
+        return tools.run(SHARE_GROUPS, "--reset-offsets", *_groups(group), *how)
+
+    dry, new = await asyncio.gather(
+        reset(queue.group, "--all-topics", "--to-earliest", "--dry-run"),
+        reset(fresh, "--topic", unused, "--to-latest", "--execute"),
+    )
+    zeros = dict.fromkeys(everything, 0)
+    judge.equal("ADM-42", zeros, _new_offsets(dry), f"offsets that a dry run shows: {dry}")
+    judge.equal("ADM-42", everything, await shown(share, queue.group), "offsets after a dry run")
+    judge.equal("ADM-42", {(unused, 0): 6}, _new_offsets(new), f"shown for a new group: {new}")
+    judge.equal("ADM-42", {(unused, 0): 6}, await shown(share, fresh), "offsets of a new group")
+
+    dated = await reset(queue.group, "--topic", name, "--to-datetime", date, "--execute")
+    expected = dict.fromkeys(everything, OLD)
+    judge.equal("ADM-42", expected, _new_offsets(dated), f"shown for a date: {dated}")
+    judge.equal("ADM-42", expected, await shown(share, queue.group), "offsets by a date")
+
+    first = await reset(queue.group, "--all-topics", "--to-earliest", "--execute")
+    judge.equal("ADM-42", zeros, _new_offsets(first), f"shown for earliest: {first}")
+    judge.equal("ADM-42", zeros, await shown(share, queue.group), "offsets by earliest")
+
+
+def _about(run: ToolRun, name: str) -> str:
+    """Return what a command says of a name, on any line that has it."""
+    return " | ".join(line for line in run.lines if name in line)
+
+
+@pytest.mark.requirement("ADM-43")
+@pytest.mark.timeout(150)
+async def test_deleting(share: Share, judge: Judge) -> None:
+    """ADM-43: Of groups and topics in one command each is deleted or refused, and it says so."""
+    tools = await Tools.of(share.cluster.info)
+    queue = await share.queue()
+    await use(queue)
+    live, unknown, empty = (share.cluster.fresh_name("g") for _ in range(3))
+    await share.member(live, queue.topic)
+    gone = await share.member(empty, queue.topic)
+    await gone.leave()
+    await vacant(share, empty)
+    name, nowhere = queue.topic.name, share.cluster.fresh_name("t")
+
+    topics = ["--topic", name, "--topic", nowhere]
+    groups, some, refused = await asyncio.gather(
+        tools.run(SHARE_GROUPS, "--delete", *_groups(empty, live, unknown)),
+        tools.run(SHARE_GROUPS, "--delete-offsets", *_groups(queue.group), *topics),
+        tools.run(SHARE_GROUPS, "--delete-offsets", *_groups(live), "--topic", name),
+    )
+
+    left = await listed(share, [live, empty])
+    judge.equal("ADM-43", {live}, set(left), f"groups that are left, the tool says: {groups}")
+    for group in (live, unknown):
+        said = _about(groups, group)
+        judge.holds("ADM-43", "not" in said, f"of {group} the tool says {said!r}")
+    judge.holds("ADM-43", "success" in _about(groups, empty), f"of {empty}: {groups}")
+    judge.holds("ADM-43", "Success" in _about(some, name), f"of a topic with offsets: {some}")
+    judge.holds("ADM-43", "Error" in _about(some, nowhere), f"of a topic without: {some}")
+    judge.equal("ADM-43", {}, await shown(share, queue.group), "offsets that are left")
+    judge.holds("ADM-43", "Error" in refused.out, f"of a group with members: {refused}")
