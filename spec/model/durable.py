@@ -16,7 +16,7 @@ must, and a check compares. The epochs fence (KIP-932 §Share-group state):
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -140,9 +140,17 @@ def replay(records: Iterable[Record], release: Release = V4_4) -> Durable | None
 class Coordinator:
     """A share coordinator's answers for one share-partition key, and the records it writes."""
 
-    def __init__(self, release: Release = V4_4, *, updates_per_snapshot: int = 500) -> None:
+    def __init__(
+        self,
+        release: Release = V4_4,
+        *,
+        updates_per_snapshot: int = 500,
+        sink: Callable[[Record | None], None] | None = None,
+    ) -> None:
+        """Begin without state; ``sink`` is given each record that is written, None a tombstone."""
         self._release = release
         self._per_snapshot = updates_per_snapshot
+        self._sink = sink
         self.state: Durable | None = None
         self.records: list[Record] = []
 
@@ -226,6 +234,8 @@ class Coordinator:
 
     def delete(self) -> Error:
         """Answer DeleteShareGroupState; nothing to delete is no fault (PER-23, PER-24)."""
+        if self.state is not None and self._sink:
+            self._sink(None)
         self.state = None
         self.records.clear()
         return Error.NONE
@@ -244,6 +254,8 @@ class Coordinator:
 
     def _store(self, record: Record) -> None:
         self.records.append(record)
+        if self._sink:
+            self._sink(record)
         self.state = (self.state or Durable()).after(record, self._release)
 
 

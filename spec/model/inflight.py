@@ -18,13 +18,17 @@ from spec.model.table import TERMINAL, Effect, Event, State, Transition, step
 
 
 class Record(NamedTuple):
-    """What the leader knows of an offset. ``until`` is when its lock ends."""
+    """What the leader knows of an offset. ``until`` is when its lock ends.
+
+    ``why`` is the event that makes an archiving record undeliverable.
+    """
 
     state: State = State.AVAILABLE
     deliveries: int = 0
     member: str = ""
     until: float = math.inf
     origin: tuple[int, int] = (-1, -1)
+    why: Event | None = None
 
 
 NEW = Record()
@@ -85,7 +89,8 @@ class InFlight:
         if Effect.LOCK in row.effects:
             return record._replace(until=now + self.settings.lock_ms)
         count = record.deliveries - (Effect.COUNT_DOWN in row.effects)
-        return Record(row.after, count, origin=record.origin)
+        why = row.event if row.after is State.ARCHIVING else None
+        return Record(row.after, count, origin=record.origin, why=why)
 
     def _advance(self) -> None:
         """Move the start offset past the records that are finished."""

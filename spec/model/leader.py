@@ -32,6 +32,14 @@ from spec.model.taking import Taking, Want
 __all__ = ["NEW", "InFlight", "Leader", "Record", "Want"]
 
 
+_TOLD = {
+    Error.NONE: Error.NONE,
+    Error.FENCED_LEADER_EPOCH: Error.NOT_LEADER_OR_FOLLOWER,
+    Error.FENCED_STATE_EPOCH: Error.NOT_LEADER_OR_FOLLOWER,
+}
+"""What a client is told of a share coordinator's answers; of all others, that it was an error."""
+
+
 class Leader(Taking):
     """One share-partition on the broker that leads it.
 
@@ -101,9 +109,7 @@ class Leader(Taking):
             batches=changed,
             complete=complete_count(stored) if self.release.complete_count else -1,
         )
-        if error in {Error.FENCED_LEADER_EPOCH, Error.FENCED_STATE_EPOCH}:
-            return Error.NOT_LEADER_OR_FOLLOWER
-        return error
+        return _TOLD.get(error, Error.UNKNOWN_SERVER_ERROR)
 
     # ------------------------------------------------------------------ acquiring
 
@@ -229,10 +235,10 @@ class Leader(Taking):
         self.records.trim(self.start)
         self._background(changed)
 
-    def write_dead_letters(self, now: float) -> list[tuple[int, int, int]]:
-        """Do phase two for all records that are archiving; return ``(first, last, count)``."""
+    def write_dead_letters(self, now: float) -> list[tuple[int, int, Record]]:
+        """Do phase two for all records that are archiving; return ``(first, last, record)``."""
         due = [
-            (first, last, record.deliveries)
+            (first, last, record)
             for first, last, record in self.records.over(self.start, self.end - 1)
             if record.state is State.ARCHIVING
         ]

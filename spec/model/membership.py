@@ -88,6 +88,7 @@ class Membership:
             return refusal
         if beat.epoch == LEAVE:
             self._remove(beat.member)
+            self.look(now, terms, topics)
             return Reply(epoch=LEAVE)
         member = self.members.get(beat.member) or self._join(beat)
         self._update(member, beat)
@@ -158,6 +159,11 @@ class Membership:
             self._remove(member)
 
     # ------------------------------------------------------------------ assigning
+
+    def tend(self, now: float, terms: Terms, topics: Mapping[str, Sequence[Place]]) -> None:
+        """Do what is due although nobody asks."""
+        self.expire(now)
+        self.look(now, terms, topics)
 
     def look(self, now: float, terms: Terms, topics: Mapping[str, Sequence[Place]]) -> None:
         """Take notice of topics that changed, and assign anew if it is time to (KIP-1263)."""
