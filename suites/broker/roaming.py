@@ -41,8 +41,17 @@ async def located(queue: Queue, within: float = TAKEN_OVER) -> Queue:
 
 
 async def append(queue: Queue, count: int = 1, partition: int = 0) -> int:
-    """Append records wherever the partition is led from; return the first offset."""
-    return await (await located(queue)).produce(count, partition)
+    """Append records wherever the partition is led from; return the last batch's first offset.
+
+    A batch whose answer got lost is written again, so that there may be more than asked for.
+    """
+
+    async def ask() -> int | None:
+        with contextlib.suppress(CallFailed):
+            return await (await located(queue)).produce(count, partition)
+        return None
+
+    return await eventually(f"producing to {queue.topic.name}-{partition}", ask, TAKEN_OVER)
 
 
 @dataclass(slots=True)

@@ -97,23 +97,45 @@ async def prepared(queue: Queue, lock_ms: int = LONG_LOCK_MS) -> Scene:
     return Scene(queue, holder, lock_ms, since)
 
 
-async def judge_open(
-    judge: Judge, rule: str, scene: Scene, wanted: Collection[int], within: float = TAKEN_OVER
-) -> tuple[Roamer, dict[int, int]]:
-    """Demand that what is open is delivered, wherever it is led from, and what is settled is not.
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What the partition's leader gave to a consumer, and the record produced last before it."""
 
-    Returns:
-        The consumer that has them now, and the delivery count of each.
-    """
+    roamer: Roamer
+    counts: dict[int, int]
+    sentinel: int
+
+    @property
+    def told(self) -> str:
+        """The last errors on the way, to be put behind a sentence."""
+        return f"; errors on the way: {self.roamer.told[-3:]}" if self.roamer.told else ""
+
+
+async def taken(scene: Scene, wanted: Collection[int], within: float) -> Taken:
+    """Let a new consumer fetch, wherever the partition is led from, until all wanted came."""
     sentinel = await append(scene.queue)
     roamer = Roamer(scene.queue)
-    seen = await roamer.take({*wanted, sentinel}, within)
-    told = f"; errors on the way: {roamer.told[-3:]}" if roamer.told else ""
-    judge.equal(rule, [], sorted(scene.settled & seen.keys()), "settled records that came again")
-    judge.equal(rule, [], sorted(set(wanted) - seen.keys()), f"open records that never came{told}")
-    judge.holds(rule, sentinel in seen, f"offset {sentinel}, produced afterwards, never came{told}")
-    judge.saw(rule, redeliveries=len(seen), settled=len(scene.settled))
-    return roamer, seen
+    return Taken(roamer, await roamer.take({*wanted, sentinel}, within), sentinel)
+
+
+def judge_taken(
+    judge: Judge, rule: str, scene: Scene, wanted: Collection[int], seen: Taken
+) -> None:
+    """Demand that what is open was delivered and what is settled was not."""
+    counts = seen.counts
+    judge.equal(rule, [], sorted(scene.settled & counts.keys()), "settled records that came again")
+    missing = sorted(set(wanted) - counts.keys())
+    judge.equal(rule, [], missing, f"open records that never came{seen.told}")
+    behind = f"offset {seen.sentinel}, produced afterwards, never came{seen.told}"
+    judge.holds(rule, seen.sentinel in counts, behind)
+    judge.saw(rule, deliveries=len(counts), settled=len(scene.settled))
+
+
+async def judge_open(judge: Judge, rule: str, scene: Scene, wanted: Collection[int]) -> Taken:
+    """Judge by one rule what the leader gives of a scene; return it and who has it now."""
+    seen = await taken(scene, wanted, TAKEN_OVER)
+    judge_taken(judge, rule, scene, wanted, seen)
+    return seen
 
 
 def judge_counts(judge: Judge, rule: str, seen: dict[int, int]) -> None:
@@ -123,11 +145,13 @@ def judge_counts(judge: Judge, rule: str, seen: dict[int, int]) -> None:
 
 
 async def judge_new_leader(judge: Judge, scene: Scene) -> Roamer:
-    """Judge what a leader that took over, or came back, makes of a scene's records."""
-    roamer, seen = await judge_open(judge, "COO-21", scene, scene.open, max(scene.lock_left, 1.0))
-    judge.equal("COO-22", set(), scene.held - seen.keys(), "records still locked for the holder")
-    judge_counts(judge, "COO-23", seen)
-    return roamer
+    """Judge what a leader that took over makes of a scene; return who has the records now."""
+    seen = await taken(scene, scene.open, max(scene.lock_left, 1.0))
+    locked = sorted(scene.held - seen.counts.keys())
+    judge.equal("COO-22", [], locked, f"records still locked for the former holder{seen.told}")
+    judge_counts(judge, "COO-23", seen.counts)
+    judge_taken(judge, "COO-21", scene, scene.open, seen)
+    return seen.roamer
 
 
 async def judge_holder(judge: Judge, rule: str, scene: Scene, after: str) -> None:

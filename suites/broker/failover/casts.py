@@ -1,0 +1,169 @@
+"""Queues in which one broker plays every part there is, so that one event is judged from all sides.
+
+A share-partition has a leader, a share coordinator for its state, and a group coordinator for its
+members (KIP-932 §Share group membership, §Share coordinator). The victim plays one of these parts,
+or all, and in each queue the others go on without it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass, field
+
+from fixtures.clients.cluster import RETRIABLE, attempts, eventually
+from fixtures.clients.member import Member, accept
+from fixtures.wire.codec import Struct
+from fixtures.wire.connection import CallFailed
+from fixtures.wire.errors import error_name
+from spec.verdict import Undecided
+from suites.broker.acking import result
+from suites.broker.failover.stage import Stage
+from suites.broker.roaming import TAKEN_OVER, Roamer, append
+from suites.broker.scenes import Scene, judge_open, prepared
+from suites.broker.share import Consumer
+from suites.judge import Judge
+
+LOCK_MS = 15_000
+"""A lock that outlives a change of leader, and not the patience of a check."""
+
+MOVING = frozenset(
+    {
+        "NONE",
+        "NOT_COORDINATOR",
+        "COORDINATOR_NOT_AVAILABLE",
+        "COORDINATOR_LOAD_IN_PROGRESS",
+    }
+)
+"""What a live member may be told while its coordinator moves."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Cast:
+    """The victim, the two brokers that stay, and a queue for each of the victim's parts."""
+
+    stage: Stage
+    victim: int
+    near: int
+    far: int
+    led: Scene
+    """The victim leads it."""
+    kept: Scene
+    """The victim keeps its state."""
+    grouped: Scene
+    """The victim coordinates its members."""
+    whole: Scene
+    """The victim leads it, keeps its state and coordinates its members."""
+    alone: Scene
+    """The victim has its only replica."""
+
+    @property
+    def moving(self) -> tuple[Scene, ...]:
+        """The scenes that get another leader when the victim goes."""
+        return self.led, self.whole
+
+
+async def cast(stage: Stage) -> Cast:
+    """Choose a victim and prepare a queue for each of its parts."""
+    victim = await stage.victim()
+    near, far = stage.share.rng.sample([n for n in stage.nodes if n != victim], 2)
+
+    async def scene(*replicas: int, state: int, group: int, lock_ms: int = 60_000) -> Scene:
+        queue = await stage.queue(*replicas, state=state, group=group, lock_ms=lock_ms)
+        return await prepared(queue, lock_ms)
+
+    led, kept, grouped, whole, alone = await asyncio.gather(
+        scene(victim, near, state=far, group=near, lock_ms=LOCK_MS),
+        scene(near, far, state=victim, group=far),
+        scene(near, far, state=far, group=victim),
+        scene(victim, far, state=victim, group=victim, lock_ms=LOCK_MS),
+        scene(victim, state=near, group=far),
+    )
+    return Cast(
+        stage=stage,
+        victim=victim,
+        near=near,
+        far=far,
+        led=led,
+        kept=kept,
+        grouped=grouped,
+        whole=whole,
+        alone=alone,
+    )
+
+
+@dataclass(slots=True)
+class Pulse:
+    """A member's heartbeats across a change of its group coordinator."""
+
+    stage: Stage
+    member: Member
+    before: Struct
+    told: set[str] = field(default_factory=set)
+
+    @classmethod
+    async def of(cls, stage: Stage, member: Member) -> Pulse:
+        """Look at a member's group before the change."""
+        return cls(stage, member, await stage.share.admin.describe_group(member.group))
+
+    async def beat(self, within: float = TAKEN_OVER) -> Struct:
+        """Heartbeat until a coordinator answers for itself; return that answer."""
+
+        async def ask() -> Struct | None:
+            cluster = self.stage.cluster
+            with contextlib.suppress(CallFailed):
+                if await cluster.coordinator(self.member.group) in cluster.away:
+                    return None
+                answer = await self.member.heartbeat()
+                self.told.add(error_name(answer.error_code))
+                return None if answer.error_code in RETRIABLE else answer
+            return None
+
+        return await eventually(f"an answer to {self.member.member_id}'s heartbeat", ask, within)
+
+
+async def judge_member(judge: Judge, pulse: Pulse) -> None:
+    """Demand that a member is one still, with epochs that did not go back."""
+    member, epoch = pulse.member, pulse.member.epoch
+    answer = await pulse.beat()
+    judge.equal("COO-01", "NONE", error_name(answer.error_code), "heartbeat at the new coordinator")
+    judge.equal("COO-03", set(), pulse.told - MOVING, "what else a live member was told")
+    judge.holds("COO-02", answer.member_epoch >= epoch, _fell("member", epoch, answer.member_epoch))
+    found = await pulse.stage.share.admin.describe_group(member.group)
+    listed = {each.member_id: each.member_epoch for each in found.members}
+    judge.holds("COO-01", member.member_id in listed, f"the group lost {member.member_id}")
+    for name in ("group_epoch", "assignment_epoch"):
+        was, now = getattr(pulse.before, name), getattr(found, name)
+        judge.holds("COO-02", now >= was, _fell(name, was, now))
+    again = await pulse.beat()
+    judge.equal("COO-01", "NONE", error_name(again.error_code), "the heartbeat after that")
+
+
+def _fell(what: str, before: int, after: int) -> str:
+    return f"the {what} fell from {before} to {after}"
+
+
+async def judge_progress(judge: Judge, rule: str, roamer: Roamer) -> None:
+    """Demand that a group goes on: a new record is delivered, and what is held can be finished."""
+    sentinel = await append(roamer.queue, partition=roamer.partition)
+    seen = await roamer.take([sentinel])
+    judge.holds(rule, sentinel in seen, f"offset {sentinel}, produced afterwards, never came")
+    result_ = await roamer.finish()
+    judge.equal(rule, "NONE", result_, "accepting what the leader gave")
+
+
+async def judge_came_back(judge: Judge, scene: Scene) -> dict[int, int]:
+    """Judge a leader that restarted and leads the same partition again; return the counts."""
+    seen = await judge_open(judge, "COO-27", scene, scene.open)
+    member, where = scene.holder.member, scene.holder.where
+    late = Consumer(member, await member.new_session(where[0].leaders[0]), where)
+    async for _left in attempts(TAKEN_OVER):
+        opened = await late.fetch(max_records=0, max_wait_ms=0)
+        if not opened.errors:
+            break
+    else:
+        raise Undecided("no session could be opened at the leader that came back")
+    part = await late.ack(accept(12, 13))
+    judge.holds("COO-27", part.ack_error, f"an ACCEPT of before the restart got {result(part)}")
+    await judge_progress(judge, "COO-27", seen.roamer)
+    return seen.counts

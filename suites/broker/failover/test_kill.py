@@ -1,0 +1,133 @@
+"""A broker dies as by a power cut: kill -9, with requests under way."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from fixtures.clients.cluster import RETRIABLE, attempts
+from fixtures.clients.member import Part, accept
+from fixtures.wire.errors import error_name
+from spec.verdict import Undecided
+from suites.broker.failover.casts import (
+    Pulse,
+    cast,
+    judge_came_back,
+    judge_member,
+    judge_progress,
+)
+from suites.broker.failover.fencing import judge_raised, raised
+from suites.broker.failover.stage import Stage
+from suites.broker.leaders import moved
+from suites.broker.locks import watch
+from suites.broker.membership import Assigned
+from suites.broker.roaming import TAKEN_OVER, Roamer, located
+from suites.broker.scenes import FRESH, Scene, judge_holder, judge_new_leader, judge_open
+from suites.broker.share import Queue
+from suites.judge import Judge
+
+ANSWERED_WITHIN = 45.0
+"""Seconds in which a leader gives up storing an acknowledgement, in all of its attempts."""
+
+RETRIED = frozenset(
+    {"COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR"}
+    | {"NOT_LEADER_OR_FOLLOWER", "LEADER_NOT_AVAILABLE", "REQUEST_TIMED_OUT"}
+    | {"UNKNOWN_TOPIC_OR_PARTITION", "KAFKA_STORAGE_ERROR"}
+)
+"""Errors of a fetch after which a consumer tries again."""
+
+
+@pytest.mark.requirement("COO-01", "COO-02", "COO-03", "COO-09", "COO-11", "COO-13")
+@pytest.mark.requirement("COO-21", "COO-22", "COO-23", "COO-27", "COO-31")
+@pytest.mark.timeout(120)
+async def test_broker_killed(stage: Stage, judge: Judge) -> None:
+    """COO-11, COO-21, COO-31: What was answered survives a kill -9, and the others go on."""
+    world = await cast(stage)
+    pulses = [await Pulse.of(stage, s.holder.member) for s in (world.grouped, world.whole)]
+
+    # Frozen first, so that the state write and the acknowledgement are under way when it dies.
+    stage.pause(world.victim)
+    stored = world.kept.send(accept(12, 13))
+    lost = world.led.send(accept(12, 13))
+    await asyncio.wait([stored, lost], timeout=0.3)
+    if stored.done():
+        raise Undecided("an acknowledgement was answered although its coordinator was frozen")
+    await stage.kill(world.victim)
+
+    await _judge_without_coordinator(judge, world.grouped)
+    world.led.answered([12, 13], await lost)
+    for scene in world.moving:
+        await judge_progress(judge, "COO-31", await judge_new_leader(judge, scene))
+    for pulse in pulses:
+        await judge_member(judge, pulse)
+    await _judge_stored(judge, world.kept, stored)
+
+    await stage.start(world.victim)
+    await judge_came_back(judge, world.alone)
+
+
+async def _judge_without_coordinator(judge: Judge, scene: Scene) -> None:
+    """Judge that members work while nobody coordinates their group."""
+    expected = {10: 3, 11: 3} | dict.fromkeys(FRESH, 1)
+    seen = await watch(scene.holder, expected, TAKEN_OVER)
+    counts = {offset: sighting.count for offset, sighting in seen.items()}
+    judge.equal("COO-09", expected, counts, "delivered with no group coordinator")
+    await judge_holder(judge, "COO-09", scene, "with no group coordinator")
+
+
+async def _judge_stored(judge: Judge, scene: Scene, task: asyncio.Task[Part | None]) -> None:
+    """Judge an acknowledgement whose share coordinator died, and where its outcome is kept now."""
+    done, _ = await asyncio.wait([task], timeout=ANSWERED_WITHIN)
+    what = f"an acknowledgement was not answered {ANSWERED_WITHIN:g} s after the coordinator died"
+    judge.holds("COO-11", done, what)
+    answered = scene.answered([12, 13], task.result())
+    judge.equal("COO-13", "NONE", answered, "result of an ACCEPT whose state write was cut off")
+    # The leader knows anyway. Whether the new coordinator does, the next leader shows.
+    scene.queue = await moved(await located(scene.queue))
+    await judge_open(judge, "COO-11", scene, scene.open)
+
+
+@pytest.mark.requirement("COO-08", "COO-18", "COO-19")
+@pytest.mark.timeout(120)
+async def test_beginning_without_a_coordinator(stage: Stage, judge: Judge) -> None:
+    """COO-08, COO-18, COO-19: Groups that begin while the share coordinator is dead get going."""
+    victim = await stage.victim()
+    near, far = (node for node in stage.nodes if node != victim)
+    place = {"state": victim, "group": far}
+    unloaded, unknown, bare = [await stage.queue(near, far, **place) for _ in range(3)]
+    for queue in (unloaded, unknown):
+        await queue.produce(6)
+    await unloaded.consumer()
+    key = await raised(bare)
+
+    await stage.kill(victim)
+    loading = asyncio.create_task(_loaded(unloaded))
+    assigned = await _assigned(unknown)
+    judge.equal("COO-08", {(unknown.topic.id, 0)}, assigned, "assigned after the fail-over")
+    counts = await Roamer(unknown).take(range(6))
+    judge.equal("COO-08", dict.fromkeys(range(6), 1), counts, "delivered after a late beginning")
+
+    roamer, counts = await loading
+    judge.equal("COO-19", dict.fromkeys(range(6), 1), counts, "delivered after a late load")
+    judge.equal("COO-19", set(), set(roamer.told) - RETRIED, "errors of fetches meanwhile")
+
+    await judge_raised(judge, key)
+
+
+async def _assigned(queue: Queue) -> Assigned:
+    """Join and heartbeat until there is an assignment or time is up; return it."""
+    member = await queue.share.member(queue.group)
+    first = {"member_epoch": 0, "subscribed_topic_names": [queue.topic.name]}
+    async for _ in attempts(TAKEN_OVER):
+        answer = await member.heartbeat(**({} if member.epoch else first))
+        if answer.error_code and answer.error_code not in RETRIABLE:
+            raise Undecided(f"a heartbeat was answered {error_name(answer.error_code)}")
+        if member.assigned:
+            break
+    return member.assigned
+
+
+async def _loaded(queue: Queue) -> tuple[Roamer, dict[int, int]]:
+    roamer = Roamer(queue)
+    return roamer, await roamer.take(range(6))

@@ -1,0 +1,188 @@
+"""Coordinators that move from broker to broker while every broker lives."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+
+from fixtures.clients.cluster import attempts
+from fixtures.clients.member import Member, accept
+from fixtures.wire.errors import error_name
+from spec.verdict import Undecided
+from suites.broker.acking import result
+from suites.broker.failover.casts import MOVING, Pulse, judge_member
+from suites.broker.failover.fencing import judge_raised, raised
+from suites.broker.failover.placing import OFFSETS, STATE, partition_of
+from suites.broker.failover.stage import Stage
+from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
+from suites.broker.locks import SLACK
+from suites.broker.membership import member_ids
+from suites.broker.statestore import EVERY, StateKey
+from suites.judge import Judge
+
+SILENT_MS = 3000
+"""The session timeout of a member that falls silent."""
+
+PROBES = {
+    "InitializeShareGroupState": {"state_epoch": 0, "start_offset": 0},
+    "ReadShareGroupState": {"leader_epoch": 0},
+    "WriteShareGroupState": {"state_epoch": 0, "leader_epoch": 0, "start_offset": 0},
+    "ReadShareGroupStateSummary": {"leader_epoch": 0},
+    "DeleteShareGroupState": {},
+}
+"""The state RPCs and what each needs; sent to a broker that has to refuse them."""
+
+
+@asynccontextmanager
+async def _asking(work: AsyncIterator[None]) -> AsyncIterator[None]:
+    """Ask over and over in the background for as long as the block runs."""
+
+    async def ask() -> None:
+        async for _ in work:
+            await asyncio.sleep(0.005)
+
+    task = asyncio.create_task(ask())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+@pytest.mark.requirement("COO-01", "COO-02", "COO-03", "COO-04")
+async def test_group_coordinator_moves(stage: Stage, judge: Judge) -> None:
+    """COO-03, COO-04: Members outlive moves of their coordinator, unless they fall silent."""
+    queue = await stage.queue(*stage.nodes, **{"share.session.timeout.ms": str(SILENT_MS)})
+    live = await stage.share.member(queue.group, queue.topic)
+    partition = partition_of(queue.group, len((await stage.layout()).offsets))
+    pulse = await Pulse.of(stage, live)
+
+    async with _asking(_heartbeats(stage, live, pulse.told)):
+        silent = await stage.share.member(queue.group, queue.topic)
+        for node in [*stage.nodes, stage.nodes[0]]:
+            await stage.led_by(OFFSETS, partition, node)
+        if silent.member_id not in await member_ids(stage.share, queue.group):
+            raise Undecided(f"the moves took longer than the {SILENT_MS} ms of a silent member")
+        left = await _members_but(stage, queue.group, silent.member_id)
+        judge.equal("COO-04", [live.member_id], left, "members, one of them silent for long")
+
+    await judge_member(judge, pulse)
+
+
+async def _heartbeats(stage: Stage, member: Member, told: set[str]) -> AsyncIterator[None]:
+    """Send a member's heartbeats to every broker in turn, and note what each answers."""
+    while True:
+        for node in stage.nodes:
+            answer = await (await stage.cluster.to(node)).call(
+                "ShareGroupHeartbeat",
+                group_id=member.group,
+                member_id=member.member_id,
+                member_epoch=member.epoch,
+            )
+            told.add(error_name(answer.error_code))
+            if not answer.error_code:
+                member.epoch = answer.member_epoch
+            yield
+
+
+async def _members_but(stage: Stage, group: str, gone: str) -> list[str]:
+    """Return the members of a group as soon as one is not among them, or when time is up."""
+    seen: list[str] = []
+    async for _ in attempts(SILENT_MS / 1000 + SLACK):
+        seen = await member_ids(stage.share, group)
+        if seen and gone not in seen:
+            break
+    return seen
+
+
+@pytest.mark.requirement("COO-12", "COO-13", "COO-18")
+async def test_share_coordinator_moves(stage: Stage, judge: Judge) -> None:
+    """COO-12, COO-13, COO-18: A share coordinator hands over what it knows, others refuse."""
+    home = stage.nodes[0]
+    queue = await stage.queue(*stage.nodes, state=home)
+    await queue.produce(100, batches=100)
+    consumer = await queue.consumer()
+    await consumer.acquire(100)
+    key = await raised(await stage.queue(*stage.nodes, state=home))
+    decoy = await stage.queue(*stage.nodes, state=home)
+    probe = StateKey(stage.share, decoy.group, decoy.topic.id)
+
+    await _judge_refusals(stage, judge, probe, home)
+    told: set[str] = set()
+    results: list[str] = []
+
+    async def moves() -> None:
+        for node in [*stage.nodes[1:], home, *stage.nodes[1:]]:
+            await stage.led_by(STATE, 0, node)
+
+    async with _asking(_summaries(stage, key, told)):
+        moving = asyncio.create_task(moves())
+        for offset in range(100):
+            results.append(result(await consumer.ack(accept(offset))))
+            if moving.done():
+                break
+        await moving
+    judge.equal("COO-12", set(), told - MOVING, "what else a state RPC was told meanwhile")
+    judge.equal("COO-13", {"NONE"}, set(results), f"results of {len(results)} ACCEPTs meanwhile")
+
+    now = stage.nodes[-1]
+    await _judge_refusals(stage, judge, probe, now)
+    await judge_raised(judge, key)
+    judge.saw("COO-13", acknowledged=len(results), coordinator_moves=5)
+
+
+async def _ask(stage: Stage, node: int, key: StateKey, api: str) -> str:
+    """Send a state RPC to a broker, coordinator or not; return its result's name."""
+    asked = {"topic_id": key.topic_id, "partitions": [{"partition": key.partition} | PROBES[api]]}
+    answer = await (await stage.cluster.to(node)).call(api, group_id=key.group, topics=[asked])
+    if not answer.results:
+        return "no result"
+    return error_name(answer.results[0].partitions[0].error_code)
+
+
+async def _judge_refusals(stage: Stage, judge: Judge, key: StateKey, coordinator: int) -> None:
+    """Judge what brokers say that do not coordinate a key, once all have heard who does."""
+    for node in stage.nodes:
+        if node == coordinator:
+            continue
+        for api in EVERY:
+            seen = ""
+            async for _ in attempts():
+                seen = await _ask(stage, node, key, api)
+                if seen == "NOT_COORDINATOR":
+                    break
+            judge.equal("COO-12", "NOT_COORDINATOR", seen, f"{api} at a broker that is none")
+
+
+async def _summaries(stage: Stage, key: StateKey, told: set[str]) -> AsyncIterator[None]:
+    while True:
+        for node in stage.nodes:
+            told.add(await _ask(stage, node, key, "ReadShareGroupStateSummary"))
+            yield
+
+
+@pytest.mark.requirement("COO-35")
+@pytest.mark.timeout(90)
+async def test_everything_moves(stage: Stage, judge: Judge) -> None:
+    """COO-35: With leaders and coordinators on the move, every record gets finished."""
+    rng, nodes = stage.share.rng, stage.nodes
+    placed = [rng.sample(nodes, 3) for _ in range(2)]
+    queue = await stage.share.queue(assignments=placed, lock_ms=LOCK_MS)
+    await queue.consumer()
+    keys = {(queue.topic.name, i) for i in range(2)} | {(STATE, i) for i in range(3)}
+    keys |= {(OFFSETS, i) for i in range(3)}
+
+    async with Traffic(queue, rng, releases=0.2) as traffic:
+        await traffic.flowing()
+        for _ in range(25):
+            name, partition = rng.choice(sorted(keys))
+            await stage.led_by(name, partition, rng.choice(nodes))
+        await traffic.flowing()
+        produced = await traffic.drained()
+
+    judge_books(judge, "COO-35", traffic, produced)
+    judge.saw("COO-35", moves=25)

@@ -1,0 +1,86 @@
+"""A broker freezes, is taken for dead, and wakes up: the zombie, and the path that was cut."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from fixtures.clients.member import Part, accept
+from suites.broker.failover.casts import Cast, Pulse, cast, judge_member, judge_progress
+from suites.broker.failover.stage import Stage
+from suites.broker.leaders import moved
+from suites.broker.roaming import Roamer, located
+from suites.broker.scenes import Scene, judge_new_leader, judge_open, prepared
+from suites.judge import Judge
+
+CUT_FOR = 1.0
+"""Seconds without a share coordinator in which nobody else can have become one."""
+
+ANSWERED_WITHIN = 45.0
+SHORT_LOCK_MS = 3000
+"""A lock that runs out while its leader is frozen, so that its timer is late."""
+
+
+@pytest.mark.requirement("COO-01", "COO-02", "COO-03", "COO-13")
+@pytest.mark.requirement("COO-21", "COO-22", "COO-23", "COO-28", "COO-29")
+@pytest.mark.timeout(120)
+async def test_broker_frozen(stage: Stage, judge: Judge) -> None:
+    """COO-28, COO-29: A leader that sleeps through its succession changes nothing afterwards."""
+    world = await cast(stage)
+    pulses = [await Pulse.of(stage, s.holder.member) for s in (world.grouped, world.whole)]
+    queue = await stage.queue(world.victim, world.near, state=world.far, lock_ms=SHORT_LOCK_MS)
+    expiring = await prepared(queue, SHORT_LOCK_MS)
+
+    stage.pause(world.victim)
+    zombies = [(scene, scene.send(accept(12, 13))) for scene in (world.led, expiring)]
+    cut = world.kept.send(accept(12, 13))
+    await _judge_cut(judge, cut)
+    heirs = [await judge_new_leader(judge, scene) for scene in (world.led, world.whole, expiring)]
+    for pulse in pulses:
+        await judge_member(judge, pulse)
+
+    stage.resume(world.victim)
+    for scene, task in zombies:
+        await _judge_zombie(judge, scene, task)
+    for scene, heir in zip((world.led, world.whole, expiring), heirs, strict=True):
+        await _judge_kept(judge, scene, heir)
+    await _judge_healed(judge, world, cut)
+
+
+async def _judge_cut(judge: Judge, task: asyncio.Task[Part | None]) -> None:
+    """Judge that no ACCEPT is answered NONE while its outcome can be stored nowhere."""
+    await asyncio.wait([task], timeout=CUT_FOR)
+    part = task.result() if task.done() else None
+    soon = f"an ACCEPT was answered NONE within {CUT_FOR:g} s, its share coordinator being frozen"
+    judge.holds("COO-29", part is None or part.ack_error, soon)
+
+
+async def _judge_zombie(judge: Judge, scene: Scene, task: asyncio.Task[Part | None]) -> None:
+    """Judge what a former leader answers to an acknowledgement that waited for it to wake up."""
+    await asyncio.wait([task], timeout=ANSWERED_WITHIN)
+    told = scene.answered([12, 13], task.result()) if task.done() else "nothing"
+    judge.equal("COO-28", "NOT_LEADER_OR_FOLLOWER", told, "ACCEPT at a leader that was replaced")
+
+
+async def _judge_kept(judge: Judge, scene: Scene, heir: Roamer) -> None:
+    """Judge that the zombie left the state alone: the heir's acknowledgements count, for good."""
+    mine = set(heir.held)
+    judge.equal("COO-28", "NONE", await heir.finish(), "the new holder's ACCEPT after the waking")
+    scene.settled |= mine
+    scene.doubtful -= mine
+    # The former leader is the one that reads it now.
+    scene.queue = await moved(await located(scene.queue))
+    await judge_open(judge, "COO-28", scene, [])
+
+
+async def _judge_healed(judge: Judge, world: Cast, task: asyncio.Task[Part | None]) -> None:
+    """Judge that the partition works on once the cut has healed, and by what was answered."""
+    scene = world.kept
+    done, _ = await asyncio.wait([task], timeout=ANSWERED_WITHIN)
+    judge.holds("COO-29", done, "an ACCEPT was not answered after the share coordinator woke up")
+    answered = scene.answered([12, 13], task.result())
+    judge.equal("COO-13", "NONE", answered, "result of an ACCEPT whose state write was held up")
+    scene.queue = await moved(await located(scene.queue))
+    seen = await judge_open(judge, "COO-29", scene, scene.open)
+    await judge_progress(judge, "COO-29", seen.roamer)

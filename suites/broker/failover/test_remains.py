@@ -1,0 +1,94 @@
+"""What deleted groups leave in the log of a coordinator, and whether it can be loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from fixtures.clients.admin import TOPIC_RESOURCE
+from fixtures.clients.cluster import Topic, attempts, eventually
+from fixtures.clients.configs import alter
+from fixtures.clients.member import accept
+from fixtures.wire.errors import error_name
+from spec.verdict import Undecided
+from suites.broker.acking import result
+from suites.broker.failover.casts import Pulse
+from suites.broker.failover.placing import OFFSETS, partition_of
+from suites.broker.failover.stage import Stage
+from suites.broker.holes import CLEANED_WITHIN, data_offsets, read_log
+from suites.broker.membership import good_beat
+from suites.broker.share import Consumer
+from suites.judge import Judge
+
+EAGER = {"segment.ms": "50", "min.cleanable.dirty.ratio": "0.0"}
+"""Topic configs that let the cleaner work at once on all but the newest records."""
+
+
+@pytest.mark.requirement("COO-05")
+@pytest.mark.timeout(90)
+async def test_remains_can_be_loaded(stage: Stage, judge: Judge) -> None:
+    """COO-05: Remains of deleted groups and topics do not keep a coordinator from loading."""
+    home, other = stage.nodes[:2]
+    kept = await stage.queue(*stage.nodes, group=home)
+    await kept.produce(3)
+    consumer = await kept.consumer()
+    log = await stage.cluster.topic(OFFSETS)
+    partition = partition_of(kept.group, len(log.leaders))
+    await _configure(stage, EAGER)
+    try:
+        await _leave_remains(stage, home)
+        holes = await _cleaned(stage, log, partition, consumer)
+    finally:
+        await _configure(stage, dict.fromkeys(EAGER))
+
+    await stage.led_by(OFFSETS, partition, other)
+    await stage.led_by(OFFSETS, partition, home)
+
+    answer = await (await Pulse.of(stage, consumer.member)).beat()
+    judge.equal("COO-05", "NONE", error_name(answer.error_code), "heartbeat after the load")
+    await consumer.acquire(3)
+    judge.equal("COO-05", "NONE", result(await consumer.ack(accept(0, 2))), "ACCEPT after the load")
+    fresh = await stage.queue(*stage.nodes, group=home)
+    await fresh.produce(3)
+    caught = await (await fresh.consumer()).acquire(3)
+    judge.equal("COO-05", [0, 1, 2], caught.offsets, "delivered to a new group after the load")
+    judge.saw("COO-05", removed=holes)
+
+
+async def _leave_remains(stage: Stage, home: int) -> None:
+    """Leave behind a group deleted before its topic, and a group whose topic is gone."""
+    for group_too in (True, False):
+        queue = await stage.queue(*stage.nodes, group=home)
+        consumer = await queue.consumer()
+        await consumer.member.leave()
+        if group_too:
+            await _delete_group(stage, queue.group)
+        await stage.share.admin.delete_topics(queue.topic.name)
+
+
+async def _delete_group(stage: Stage, group: str) -> None:
+    async def ask() -> bool | None:
+        answer = await stage.cluster.at_coordinator(group, "DeleteGroups", groups_names=[group])
+        return None if answer.results[0].error_code else True
+
+    await eventually(f"deleting group {group}", ask)
+
+
+async def _cleaned(stage: Stage, log: Topic, partition: int, consumer: Consumer) -> int:
+    """Write to a coordinator's log until the cleaner has been there; return how much is gone."""
+    async for _ in attempts(CLEANED_WITHIN):
+        # The newest segment is left alone, so that what was deleted needs something behind it.
+        await consumer.member.join(consumer.where[0])
+        await good_beat(consumer.member)
+        offsets = data_offsets(await read_log(stage.share, log, partition))
+        if offsets and (gone := max(offsets) + 1 - len(offsets)):
+            return gone
+    raise Undecided(f"nothing was removed from {log.name}-{partition}")
+
+
+async def _configure(stage: Stage, values: Mapping[str, str | None]) -> None:
+    """Set configs of __consumer_offsets, ``None`` removing one."""
+    answer = await alter(stage.cluster, TOPIC_RESOURCE, OFFSETS, values)
+    if answer.error_code:
+        raise Undecided(f"configs of {OFFSETS} were refused: {error_name(answer.error_code)}")

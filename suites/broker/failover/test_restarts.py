@@ -1,0 +1,53 @@
+"""Every broker restarts: one after the other under load, or all at once."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from suites.broker.failover.casts import Pulse, judge_came_back, judge_member
+from suites.broker.failover.stage import Stage
+from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
+from suites.broker.scenes import judge_counts, prepared
+from suites.judge import Judge
+
+
+@pytest.mark.requirement("COO-30")
+@pytest.mark.timeout(150)
+@pytest.mark.parametrize("how", ["stopped", "killed"])
+async def test_rolling_restart(stage: Stage, judge: Judge, how: str) -> None:
+    """COO-30: A rolling restart loses no record and brings no accepted one back."""
+    nodes = list(stage.nodes)
+    placed = [[*nodes[first:], *nodes[:first]] for first in range(len(nodes))]
+    queue = await stage.share.queue(assignments=placed, lock_ms=LOCK_MS)
+    await queue.consumer()
+
+    async with Traffic(queue, stage.share.rng) as traffic:
+        for node in stage.share.rng.sample(nodes, len(nodes)):
+            await traffic.flowing()
+            await (stage.stop(node) if how == "stopped" else stage.kill(node))
+            await stage.start(node)
+            await stage.caught_up()
+        await traffic.flowing()
+        produced = await traffic.drained()
+
+    judge_books(judge, "COO-30", traffic, produced)
+    judge.saw("COO-30", restarts=len(nodes))
+
+
+@pytest.mark.requirement("COO-01", "COO-02", "COO-03", "COO-23", "COO-27")
+@pytest.mark.timeout(120)
+async def test_all_brokers_killed(stage: Stage, judge: Judge) -> None:
+    """COO-27, COO-23: With every broker killed at once, what was answered is there afterwards."""
+    queues = [await stage.queue(node) for node in stage.nodes]
+    scenes = await asyncio.gather(*map(prepared, queues))
+    pulses = [await Pulse.of(stage, scene.holder.member) for scene in scenes]
+
+    await stage.kill(*stage.nodes)
+    await stage.start(*stage.nodes)
+
+    for scene in scenes:
+        judge_counts(judge, "COO-23", await judge_came_back(judge, scene))
+    for pulse in pulses:
+        await judge_member(judge, pulse)

@@ -1,0 +1,45 @@
+"""A broker is shut down in order: it hands over what it leads before it goes."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.member import accept
+from suites.broker.failover.casts import (
+    Pulse,
+    cast,
+    judge_came_back,
+    judge_member,
+    judge_progress,
+)
+from suites.broker.failover.stage import Stage
+from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
+from suites.broker.scenes import judge_new_leader
+from suites.judge import Judge
+
+
+@pytest.mark.requirement("COO-01", "COO-02", "COO-03", "COO-10")
+@pytest.mark.requirement("COO-21", "COO-22", "COO-23", "COO-27")
+@pytest.mark.timeout(120)
+async def test_broker_stopped(stage: Stage, judge: Judge) -> None:
+    """COO-10, COO-21: A clean shutdown under live traffic loses nothing."""
+    world = await cast(stage)
+    pulses = [await Pulse.of(stage, s.holder.member) for s in (world.grouped, world.whole)]
+    busy = await stage.queue(world.near, world.far, state=world.victim, lock_ms=LOCK_MS)
+    await busy.consumer()
+
+    async with Traffic(busy, stage.share.rng) as traffic:
+        await traffic.flowing()
+        racing = [(scene, scene.send(accept(12, 13))) for scene in world.moving]
+        await stage.stop(world.victim)
+        await traffic.flowing()
+        for scene, task in racing:
+            scene.answered([12, 13], await task)
+            await judge_progress(judge, "COO-21", await judge_new_leader(judge, scene))
+        for pulse in pulses:
+            await judge_member(judge, pulse)
+        await stage.start(world.victim)
+        await judge_came_back(judge, world.alone)
+        produced = await traffic.drained()
+
+    judge_books(judge, "COO-10", traffic, produced)

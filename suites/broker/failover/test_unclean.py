@@ -1,0 +1,41 @@
+"""A log that got shorter than what was consumed: the price of an unclean election."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.member import accept
+from spec.verdict import Undecided
+from suites.broker.failover.stage import Stage
+from suites.broker.roaming import Roamer, append, located
+from suites.judge import Judge
+
+
+@pytest.mark.requirement("COO-32")
+@pytest.mark.timeout(120)
+async def test_log_shorter_than_the_start_offset(stage: Stage, judge: Judge) -> None:
+    """COO-32: With the log cut below the start offset, the group delivers what is new."""
+    third = await stage.controller()
+    ahead, behind = (node for node in stage.nodes if node != third)
+    config = {"unclean.leader.election.enable": "true"}
+    queue = await stage.queue(ahead, behind, topic_config=config)
+    await queue.produce(5)
+    consumer = await queue.consumer()
+    await consumer.acquire(5)
+    await consumer.acked(accept(0, 4))
+
+    await stage.stop(behind)
+    await queue.produce(20)
+    await consumer.acquire(20)
+    await consumer.acked(accept(5, 24))
+    await stage.stop(ahead)
+    await stage.start(behind)
+
+    queue = await located(queue)
+    first = await append(queue, 10)
+    if queue.topic.leaders[0] != behind or first >= 25:
+        raise Undecided(f"the log was not cut: the next offset is {first}")
+    wanted = range(first, first + 10)
+    seen = await Roamer(queue).take(wanted)
+    missing = sorted(set(wanted) - seen.keys())
+    judge.equal("COO-32", [], missing, f"new records never delivered, the log cut to {first}")

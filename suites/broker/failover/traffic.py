@@ -1,0 +1,167 @@
+"""Live traffic while brokers come and go, with books of what was produced, delivered, finished."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from dataclasses import dataclass, field
+from random import Random
+from types import TracebackType
+from typing import Self
+
+from fixtures.clients.cluster import attempts
+from fixtures.clients.member import Ack, Part, accept, release
+from fixtures.wire.connection import CallFailed
+from spec.verdict import Undecided
+from suites.broker.holes import data_offsets, read_log
+from suites.broker.roaming import Roamer, located
+from suites.broker.share import Queue
+from suites.judge import Judge
+
+Place = tuple[int, int]
+"""A partition and an offset."""
+
+BATCH = 5
+LOCK_MS = 4000
+"""What an answer that got lost leaves locked comes back soon."""
+
+_PAUSE = 0.1
+_DRAINED_WITHIN = 30.0
+_APPENDED_WITHIN = 8.0
+
+
+@dataclass(slots=True)
+class Books:
+    """What is known of every record; what nobody knows for certain is kept apart."""
+
+    delivered: set[Place] = field(default_factory=set)
+    finished: dict[Place, float] = field(default_factory=dict)
+    doubtful: set[Place] = field(default_factory=set)
+    again: set[Place] = field(default_factory=set)
+    refused: int = 0
+
+    def deliver(self, places: set[Place], asked_at: float) -> None:
+        """Note a delivery; finished records that came to a later request came again."""
+        self.delivered |= places
+        self.again |= {p for p in places if self.finished.get(p, asked_at) < asked_at}
+
+    def settle(self, places: set[Place], result: str) -> None:
+        """Note what an ACCEPT was answered; with anything but NONE it may have been carried out."""
+        if result == "NONE":
+            now = time.monotonic()
+            for place in places:
+                self.finished.setdefault(place, now)
+        else:
+            self.refused += 1
+            self.doubtful |= places
+
+
+class Traffic:
+    """A producer and consumers of all partitions of a queue, from entering to :meth:`drained`."""
+
+    def __init__(self, queue: Queue, rng: Random, *, releases: float = 0.0) -> None:
+        """Describe the traffic.
+
+        Args:
+            queue: every partition of it gets a consumer, and one of them two.
+            rng: chooses partitions and fates.
+            releases: the share of records that are released instead of accepted.
+        """
+        self.queue = queue
+        self.books = Books()
+        self._rng = rng
+        self._releases = releases
+        self._producing = True
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> Self:
+        work = [self._consume(index) for index in self.queue.topic.partitions]
+        work.append(self._consume(self._rng.choice(self.queue.topic.partitions)))
+        self._tasks = [asyncio.create_task(each) for each in (self._produce(), *work)]
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def flowing(self, count: int = 30) -> None:
+        """Wait until some more records were finished, by which time everything is at work.
+
+        Raises:
+            Undecided: that did not come about.
+        """
+        goal = len(self.books.finished) + count
+        async for _ in attempts(_DRAINED_WITHIN):
+            if len(self.books.finished) >= goal:
+                return
+        raise Undecided(f"the traffic does not flow: {len(self.books.finished)} of {goal} finished")
+
+    async def drained(self) -> set[Place]:
+        """Stop producing, let the consumers work on, and return every record that is in the log."""
+        self._producing = False
+        await self._tasks[0]
+        produced = await self._produced()
+        async for _ in attempts(_DRAINED_WITHIN):
+            left = produced - self.books.finished.keys() - self.books.doubtful
+            if not left and produced <= self.books.delivered:
+                break
+        return produced
+
+    async def _produced(self) -> set[Place]:
+        queue = await located(self.queue)
+        places: set[Place] = set()
+        for index in queue.topic.partitions:
+            batches = await read_log(queue.share, queue.topic, index)
+            places |= {(index, offset) for offset in data_offsets(batches)}
+        return places
+
+    async def _produce(self) -> None:
+        while self._producing:
+            index = self._rng.choice(self.queue.topic.partitions)
+            # Whether a record whose answer got lost was written, the log will tell.
+            with contextlib.suppress(CallFailed, Undecided, TimeoutError):
+                async with asyncio.timeout(_APPENDED_WITHIN):
+                    await (await located(self.queue)).produce(BATCH, index)
+            await asyncio.sleep(_PAUSE)
+
+    async def _consume(self, partition: int) -> None:
+        roamer = Roamer(self.queue, partition)
+        while True:
+            with contextlib.suppress(Undecided):
+                asked_at = time.monotonic()
+                part = await roamer.fetch(max_records=20)
+                if part and part.ranges:
+                    self.books.deliver(_places(part), asked_at)
+                    await self._finish(roamer, part)
+            await asyncio.sleep(0)
+
+    async def _finish(self, roamer: Roamer, part: Part) -> None:
+        kept = [o for o in part.offsets if part.counts[o] > 2 or not self._given_back()]
+        acks: list[Ack] = [accept(o) if o in kept else release(o) for o in part.offsets]
+        result = await roamer.ack(*acks)
+        self.books.settle({(part.partition, offset) for offset in kept}, result)
+
+    def _given_back(self) -> bool:
+        return self._rng.random() < self._releases
+
+
+def _places(part: Part) -> set[Place]:
+    return {(part.partition, offset) for offset in part.offsets}
+
+
+def judge_books(judge: Judge, rule: str, traffic: Traffic, produced: set[Place]) -> None:
+    """Demand that every record was delivered and none again after its ACCEPT was answered NONE."""
+    books = traffic.books
+    missing = sorted(produced - books.delivered)
+    judge.equal(rule, [], missing, f"records of {len(produced)} that were never delivered")
+    judge.equal(rule, [], sorted(books.again), "accepted records that came again")
+    left = sorted(produced - books.finished.keys() - books.doubtful)
+    judge.equal(rule, [], left, "records that never got finished")
+    judge.saw(rule, produced=len(produced), finished=len(books.finished), refused=books.refused)

@@ -1,0 +1,109 @@
+"""What becomes of records whose consumer dies, and of consumers whose topic does."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from fixtures.clients.cluster import attempts
+from fixtures.clients.member import accept
+from fixtures.wire.errors import error_name
+from spec.verdict import Undecided
+from suites.broker.acking import result_in
+from suites.broker.locks import SLACK
+from suites.broker.share import Consumer, Share
+from suites.judge import Judge
+
+NOTICED = 8.0
+"""Seconds, counted from when acknowledgements show that the leader has heard of a deletion."""
+
+LONG_WAIT_MS = 40_000
+"""MaxWaitMs of a fetch that has to be answered before it is over."""
+
+GONE = ("UNKNOWN_TOPIC_ID", "UNKNOWN_TOPIC_OR_PARTITION")
+
+
+async def _die(consumer: Consumer, how: str) -> None:
+    """End a consumer as the kernel ends a process: it is killed, ends, or is stopped for good."""
+    if how == "killed":
+        consumer.session.connection.abort()
+    elif how == "ended":
+        await consumer.session.connection.close()
+
+
+@pytest.mark.requirement("COO-34")
+@pytest.mark.parametrize("how", ["killed", "ended", "stopped"])
+async def test_others_get_what_the_dead_left(share: Share, judge: Judge, how: str) -> None:
+    """COO-34: The unfinished records of a consumer that dies without leaving go to the others."""
+    total, lock_ms = share.rng.randint(20, 60), 2000
+    queue = await share.queue(total, lock_ms=lock_ms, batches=share.rng.choice([1, 5]))
+    dead = await queue.consumer()
+    await dead.acquire(total)
+    done = share.rng.randint(1, total - 1)
+    await dead.acked(accept(0, done - 1))
+    heirs = [await queue.consumer(join=False) for _ in range(2)]
+
+    await _die(dead, how)
+    wanted = set(range(done, total))
+    counts = await _inherit(heirs, wanted, lock_ms / 1000 + SLACK)
+
+    judge.equal("COO-34", wanted, set(counts), f"offsets inherited from a consumer that was {how}")
+
+
+async def _inherit(heirs: list[Consumer], wanted: set[int], within: float) -> dict[int, int]:
+    """Let consumers share the work until everything wanted came or time is up."""
+    counts: dict[int, int] = {}
+    async for _ in attempts(within):
+        for heir in heirs:
+            answer = heir.sound(await heir.fetch(max_records=7, max_wait_ms=100))
+            counts |= answer.only.counts
+            if answer.offsets:
+                await heir.acked(*(accept(r.first, r.last) for r in answer.only.ranges))
+        if counts.keys() >= wanted:
+            break
+    return counts
+
+
+@pytest.mark.requirement("COO-33")
+@pytest.mark.timeout(90)
+async def test_topic_deleted_under_its_consumers(share: Share, judge: Judge) -> None:
+    """COO-33: Deleting a topic ends waits and acknowledgements; its successor is served."""
+    queue = await share.queue(6, lock_ms=60_000)
+    holder = await queue.consumer()
+    await holder.acquire(6)
+    waiter = await queue.consumer(join=False)
+    waiting = asyncio.create_task(waiter.fetch(max_wait_ms=LONG_WAIT_MS, timeout=90))
+    await asyncio.wait([waiting], timeout=0.4)
+    if waiting.done():
+        raise Undecided(f"the fetch did not wait: {waiting.result()}")
+
+    await share.admin.delete_topics(queue.topic.name)
+
+    seen = ""
+    async for _ in attempts():
+        # Until the leader has heard of it, the topic is as good as there.
+        seen = result_in(await holder.session.acknowledge({holder.where: [accept(0)]}), holder)
+        if seen not in {"NONE", "INVALID_RECORD_STATE"}:
+            break
+    judge.one_of("COO-33", GONE, seen, "result of an acknowledgement of a deleted topic")
+    heir = replace(queue, topic=await share.admin.create_topic(name=queue.topic.name))
+    if heir.topic.id == queue.topic.id:
+        raise Undecided("the topic was not created anew")
+    await heir.produce(4)
+    await holder.member.subscribe(heir.topic)
+    counts: dict[int, int] = {}
+    errors: set[str] = set()
+    where = (heir.topic, 0)
+    async for _ in attempts():
+        answer = await holder.session.fetch(where, forget=[holder.where])
+        errors |= {error_name(code) for code in answer.errors}
+        if part := answer.part(heir.topic.id):
+            counts |= part.counts
+        if len(counts) == 4:
+            break
+    judge.equal("COO-33", dict.fromkeys(range(4), 1), counts, f"counts of the new topic; {errors}")
+    done, _ = await asyncio.wait([waiting], timeout=NOTICED)
+    waiting.cancel()
+    judge.holds("COO-33", done, f"a fetch still waited {NOTICED:g} s after its topic was deleted")

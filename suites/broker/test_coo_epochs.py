@@ -1,0 +1,64 @@
+"""The epochs of a share group at rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.cluster import attempts, eventually
+from fixtures.clients.member import Member
+from fixtures.wire.codec import Struct
+from suites.broker.membership import beating
+from suites.broker.share import Share
+from suites.judge import Judge
+
+
+async def _described(share: Share, group: str) -> Struct:
+    return await share.admin.describe_group(group)
+
+
+async def _at_rest(share: Share, members: list[Member]) -> int:
+    """Let members heartbeat until group, assignment and members have one epoch; return it."""
+
+    async def ask() -> int | None:
+        await beating(members, lambda: False, within=0.01)
+        group = await _described(share, members[0].group)
+        epochs = {group.group_epoch, group.assignment_epoch, *(m.epoch for m in members)}
+        return int(epochs.pop()) if len(epochs) == 1 else None
+
+    return await eventually("group, assignment and members having one epoch", ask)
+
+
+@pytest.mark.requirement("COO-06")
+@pytest.mark.fast
+async def test_empty_group_has_one_epoch(share: Share, judge: Judge) -> None:
+    """COO-06: The assignment epoch of a group whose last member left is its group epoch."""
+    queue = await share.queue()
+    members = [await share.member(queue.group, queue.topic) for _ in range(share.rng.randint(1, 3))]
+    for member in members:
+        await member.leave()
+
+    group, target = -1, -2
+    async for _ in attempts():
+        found = await _described(share, queue.group)
+        group, target = found.group_epoch, found.assignment_epoch
+        if group == target:
+            break
+    judge.equal("COO-06", group, target, "assignment epoch of the empty group")
+    judge.saw("COO-06", left=len(members))
+
+
+@pytest.mark.requirement("COO-07")
+@pytest.mark.fast
+async def test_group_at_rest_keeps_its_epoch(share: Share, judge: Judge) -> None:
+    """COO-07: The group epoch stands still while members, subscriptions and topics do."""
+    queue = await share.queue(partitions=share.rng.randint(1, 4))
+    members = [await share.member(queue.group, queue.topic) for _ in range(share.rng.randint(1, 4))]
+    before = await _at_rest(share, members)
+
+    for _ in range(10):
+        answers = [await member.heartbeat() for member in members]
+        judge.equal("COO-07", [0] * len(members), [a.error_code for a in answers], "errors")
+        judge.equal("COO-07", {before}, {a.member_epoch for a in answers}, "member epochs")
+    found = await _described(share, queue.group)
+    judge.equal("COO-07", before, found.group_epoch, "group epoch after many heartbeats")
+    judge.equal("COO-07", before, found.assignment_epoch, "assignment epoch after many heartbeats")

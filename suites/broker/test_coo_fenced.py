@@ -1,0 +1,200 @@
+"""State writes that fail: what the client is told, and what becomes of its records.
+
+No network is cut here. The state of a live share-partition is deleted, replaced or read with a
+higher epoch under its leader, by the same RPCs that brokers send each other, so that the leader's
+next write fails at once and for good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from fixtures.clients.cluster import attempts
+from fixtures.clients.member import accept, release
+from fixtures.wire.errors import error_name
+from spec.verdict import Undecided
+from suites.broker.acking import next_catch, result, spread
+from suites.broker.locks import SLACK, watch
+from suites.broker.share import Catch, Consumer, Queue, Share
+from suites.broker.statestore import StateKey, Store
+from suites.judge import Judge
+
+KNOWN = frozenset(
+    {
+        "COORDINATOR_NOT_AVAILABLE",
+        "NOT_LEADER_OR_FOLLOWER",
+        "GROUP_ID_NOT_FOUND",
+        "UNKNOWN_TOPIC_OR_PARTITION",
+        "UNKNOWN_SERVER_ERROR",
+    }
+)
+"""What a client may be told when the state of its acknowledgement could not be stored."""
+
+
+async def _held(share: Share, lock_ms: int = 60_000) -> tuple[Queue, Consumer, StateKey]:
+    """Return a member that holds ten records, and the key of their state."""
+    queue = await share.queue(10, lock_ms=lock_ms)
+    consumer = await queue.consumer()
+    await consumer.acquire(10)
+    return queue, consumer, Store(share).of(queue)
+
+
+async def _done(work: Awaitable[str], what: str) -> None:
+    if (error := await work) != "NONE":
+        raise Undecided(f"{what} answered {error}")
+
+
+async def _read_ahead(key: StateKey) -> None:
+    """Read the state as a leader of the next epoch would."""
+    before = await key.summary()
+    epoch = getattr(before, "leader_epoch", 0) + 1
+    part = await key.read(leader_epoch=epoch)
+    if part.error_code:
+        raise Undecided(f"reading ahead answered {error_name(part.error_code)}")
+
+
+async def _replace(key: StateKey) -> None:
+    """Initialise the state again, from offset 5 on, as an alteration of the offsets does."""
+    epoch = (await key.summary()).state_epoch + 1
+    await _done(key.initialize(epoch, start=5), "Initialize")
+
+
+@pytest.mark.requirement("COO-15", "COO-16")
+@pytest.mark.fast
+@pytest.mark.parametrize("fence", [_read_ahead, _replace], ids=["leader-epoch", "state-epoch"])
+async def test_fenced_leader(
+    share: Share, judge: Judge, fence: Callable[[StateKey], Awaitable[None]]
+) -> None:
+    """COO-16: A leader fenced by the share coordinator answers NOT_LEADER_OR_FOLLOWER."""
+    _queue, consumer, key = await _held(share)
+    await fence(key)
+
+    seen = result(await consumer.ack(accept(1, 3)))
+
+    judge.one_of("COO-15", KNOWN, seen, "result of an acknowledgement that cannot be stored")
+    judge.equal("COO-16", "NOT_LEADER_OR_FOLLOWER", seen, "result from a leader that is fenced")
+
+
+@pytest.mark.requirement("COO-17")
+@pytest.mark.fast
+async def test_fenced_leader_loads_anew(share: Share, judge: Judge) -> None:
+    """COO-17: A leader that was fenced delivers by the state that it loads anew."""
+    queue, consumer, key = await _held(share)
+    await _replace(key)
+    refused = await consumer.ack(accept(1, 3))
+    if not refused.ack_error:
+        raise Undecided("the leader was not fenced: its acknowledgement was answered with NONE")
+
+    # The stored state begins at 5 and knows neither locks nor deliveries.
+    other = await queue.consumer(join=False)
+    sentinel = await queue.produce(1)
+    seen = await _patiently(other, sentinel)
+
+    expected = dict.fromkeys([*range(5, 10), sentinel], 1)
+    judge.equal("COO-17", expected, seen.counts, "delivery counts by the state loaded anew")
+
+
+async def _patiently(consumer: Consumer, until: int) -> Catch:
+    """Fetch through the errors of a share-partition that is being loaded, until an offset came."""
+    catch = Catch()
+    async for _ in attempts():
+        answer = await consumer.fetch()
+        if answer.error:
+            raise Undecided(f"the fetch answered {error_name(answer.error)}")
+        catch.add(answer)
+        if until in catch.counts:
+            break
+    return catch
+
+
+@pytest.mark.requirement("COO-14", "COO-15")
+@pytest.mark.fast
+async def test_failed_write_changes_nothing(share: Share, judge: Judge) -> None:
+    """COO-14: A failed acknowledgement leaves its records acquired by the same member."""
+    queue, consumer, key = await _held(share)
+    before = await key.summary()
+    await _done(key.delete(), "Delete")
+
+    seen = result(await consumer.ack(accept(1, 3)))
+
+    judge.holds("COO-14", seen != "NONE", "an ACCEPT without a stored state was answered NONE")
+    judge.one_of("COO-15", KNOWN, seen, "result of an acknowledgement that cannot be stored")
+    await _done(key.initialize(before.state_epoch, start=0), "Initialize")
+    other = await queue.consumer(join=False)
+    leaked = (await next_catch(queue, other)).counts
+    judge.equal("COO-14", {}, leaked, "records given to somebody else while they were held")
+    again = result(await consumer.ack(accept(1, 3)))
+    judge.equal("COO-14", "NONE", again, "the same ACCEPT once more, with the state back")
+    await consumer.acked(release(4, 9))
+    counts = (await next_catch(queue, other)).counts
+    judge.equal("COO-14", set(), {1, 2, 3} & counts.keys(), "accepted records delivered again")
+
+
+@pytest.mark.requirement("COO-14")
+async def test_failed_write_does_not_keep_the_lock(share: Share, judge: Judge) -> None:
+    """COO-14: After a failed acknowledgement the lock runs out and the records come back."""
+    lock_ms = 2000
+    queue, consumer, key = await _held(share, lock_ms)
+    before = await key.summary()
+    await _done(key.delete(), "Delete")
+    seen = result(await consumer.ack(accept(1, 3)))
+    judge.holds("COO-14", seen != "NONE", "an ACCEPT without a stored state was answered NONE")
+    await _done(key.initialize(before.state_epoch, start=0), "Initialize")
+
+    other = await queue.consumer(join=False)
+    back = await watch(other, range(10), lock_ms / 1000 + SLACK)
+
+    counts = {offset: sighting.count for offset, sighting in back.items()}
+    judge.equal("COO-14", dict.fromkeys(range(10), 2), counts, "counts after the locks ran out")
+
+
+@pytest.mark.requirement("COO-20")
+@pytest.mark.fast
+async def test_failed_write_is_one_partitions_affair(share: Share, judge: Judge) -> None:
+    """COO-20: A state write that fails leaves the other partitions of the request unharmed."""
+    world = await spread(share, partitions=3, records=5)
+    sick = share.rng.randrange(3)
+    key = Store(share).of(world.queue, sick)
+    await _done(key.delete(), "Delete")
+
+    seen = await world.acknowledge(*[[accept(1, 4)]] * 3)
+
+    for partition in {0, 1, 2} - {sick}:
+        judge.equal("COO-20", "NONE", seen[partition], f"partition {partition} beside a sick one")
+    judge.holds("COO-20", seen[sick] != "NONE", "the partition without state was answered NONE")
+    await world.session.close()
+    for partition in {0, 1, 2} - {sick}:
+        left = await world.left(partition)
+        judge.equal("COO-20", set(), {1, 2, 3, 4} & left.keys(), "accepted records that came again")
+
+
+@pytest.mark.requirement("COO-20")
+@pytest.mark.fast
+async def test_failed_load_is_one_partitions_affair(share: Share, judge: Judge) -> None:
+    """COO-20: A state that cannot be loaded leaves the other partitions of the fetch unharmed."""
+    leader = share.rng.choice(sorted(share.cluster.brokers))
+    queue = await share.queue(assignments=[[leader]] * 3)
+    member = (await queue.consumer()).member
+    sick = share.rng.randrange(3)
+    await _done(Store(share).of(queue, sick).delete(), "Delete")
+    for partition in range(3):
+        await queue.produce(4, partition)
+
+    session = await member.session(leader)
+    where = [(queue.topic, index) for index in range(3)]
+    got: dict[int, list[int]] = {0: [], 1: [], 2: []}
+    errors: set[str] = set()
+    async for _ in attempts():
+        answer = await session.fetch(*(() if session.epoch else where))
+        judge.equal("COO-20", "NONE", error_name(answer.error), "error of the whole fetch")
+        for part in answer.parts:
+            got[part.partition] += part.offsets
+            if part.error:
+                errors.add(f"{part.partition}: {error_name(part.error)}")
+        if all(got[index] for index in {0, 1, 2} - {sick}):
+            break
+    expected = {index: [] if index == sick else [0, 1, 2, 3] for index in range(3)}
+    judge.equal("COO-20", expected, got, f"acquired with the state of partition {sick} gone")
+    judge.equal("COO-20", set(), {e for e in errors if not e.startswith(str(sick))}, "errors")

@@ -1,0 +1,153 @@
+"""A partition that gets another leader while every broker lives."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import pytest
+
+from fixtures.clients.cluster import Topic, eventually
+from fixtures.clients.member import OPEN, Answer, accept
+from fixtures.wire.errors import error_name
+from spec.verdict import OutOfReach, Undecided
+from suites.broker.acking import result
+from suites.broker.leaders import moved
+from suites.broker.scenes import Scene, judge_new_leader, prepared
+from suites.broker.share import Queue, Share
+from suites.judge import Judge
+
+HINTED = ("NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH")
+"""Errors that come with the leader's name."""
+
+UNSET = ((-1, -1), (0, 0))
+"""CurrentLeader of an answer that names none: by its schema, or left as it was."""
+
+Move = Callable[[Queue], Awaitable[Queue]]
+
+
+async def _reassigned(queue: Queue) -> Queue:
+    """Give the partition replicas that its leader is not among; return the queue as it is then."""
+    cluster = queue.share.cluster
+    others = [node for node in sorted(cluster.brokers) if node != queue.topic.leaders[0]]
+    answer = await (await cluster.any()).call(
+        "AlterPartitionReassignments",
+        topics=[
+            {
+                "name": queue.topic.name,
+                "partitions": [{"partition_index": 0, "replicas": others[:2]}],
+            }
+        ],
+    )
+    if answer.error_code or answer.responses[0].partitions[0].error_code:
+        raise Undecided("the partition could not be reassigned")
+
+    async def ask() -> Topic | None:
+        topic = await cluster.topic(queue.topic.name)
+        return topic if topic.leaders != queue.topic.leaders else None
+
+    return replace(queue, topic=await eventually("a leader among the new replicas", ask))
+
+
+MOVES = {"election": moved, "reassignment": _reassigned}
+
+
+async def _scene(share: Share) -> Scene:
+    nodes = sorted(share.cluster.brokers)
+    if len(nodes) < 3:
+        raise OutOfReach("replicas can only be moved where there are three brokers")
+    pair = share.rng.sample(nodes, 2)
+    return await prepared(await share.queue(assignments=[pair], lock_ms=15_000), lock_ms=15_000)
+
+
+@pytest.mark.requirement("COO-21", "COO-22", "COO-23", "COO-24")
+@pytest.mark.parametrize("how", sorted(MOVES))
+async def test_leader_moves(share: Share, judge: Judge, how: str) -> None:
+    """COO-21, COO-22, COO-23, COO-24: A new leader goes by what is stored, the old one by none."""
+    scene = await _scene(share)
+    after = await MOVES[how](scene.queue)
+    # Until the new leader has read the state, the former one may still store what it is told.
+    racing = scene.answered([12, 13], await scene.send(accept(12, 13)))
+    told = {"NONE", "", "NOT_LEADER_OR_FOLLOWER", "UNKNOWN_TOPIC_OR_PARTITION"}
+    judge.one_of("COO-24", told, racing, "result of an ACCEPT that races the move")
+
+    roamer = await judge_new_leader(judge, scene)
+
+    late = result(await scene.holder.ack(accept(14, 15)))
+    judge.one_of(
+        "COO-24",
+        {"NOT_LEADER_OR_FOLLOWER", "UNKNOWN_TOPIC_OR_PARTITION"},
+        late,
+        f"result of an ACCEPT at the former leader {scene.queue.topic.leaders[0]}, "
+        f"with broker {after.topic.leaders[0]} leading",
+    )
+    kept = await roamer.ack(accept(14, 15))
+    judge.equal("COO-24", "NONE", kept, "result of the new holder's ACCEPT afterwards")
+    judge.saw("COO-21", leader_moves=1)
+
+
+def _hinted(answer: Answer) -> bool:
+    part = answer.only
+    return error_name(part.error or part.ack_error) in HINTED
+
+
+def _judge_unhinted(judge: Judge, answer: Answer, leader: int) -> None:
+    """Judge that an answer which has no need to name the leader names nobody else."""
+    told = error_name(answer.only.error or answer.only.ack_error)
+    node, epoch = answer.only.leader
+    if node != leader:
+        judge.one_of("COO-25", UNSET, (node, epoch), f"CurrentLeader with {told}")
+    strangers = answer.endpoints.keys() - {leader}
+    judge.equal("COO-25", set(), strangers, f"NodeEndpoints with {told}, besides the leader")
+
+
+@pytest.mark.requirement("COO-25")
+@pytest.mark.fast
+@pytest.mark.parametrize("how", sorted(MOVES))
+async def test_who_leads(share: Share, judge: Judge, how: str) -> None:
+    """COO-25: The leader is named to whom asks another broker, and to nobody else."""
+    scene = await _scene(share)
+    ordinary = await scene.holder.fetch(max_wait_ms=0)
+    acked = await scene.holder.session.acknowledge({scene.holder.where: [accept(1)]})
+    for answer in (ordinary, acked):
+        _judge_unhinted(judge, answer, scene.queue.topic.leaders[0])
+
+    after = await MOVES[how](scene.queue)
+    leader, where = after.topic.leaders[0], (after.topic, 0)
+    await _settled(share, after)
+    hinted = 0
+    for node in sorted(share.cluster.brokers):
+        session = await (await share.member(after.group)).session(node)
+        fetched = await session.fetch(where, epoch=OPEN, max_wait_ms=0)
+        answers = [fetched]
+        if not fetched.error:
+            answers.append(await session.acknowledge({where: [accept(12)]}))
+        for answer in answers:
+            if not _hinted(answer):
+                _judge_unhinted(judge, answer, leader)
+                continue
+            hinted += 1
+            told, epoch = answer.only.leader
+            judge.equal("COO-25", leader, told, f"CurrentLeader by broker {node}")
+            judge.holds("COO-25", epoch > 0, f"the epoch of a second leader is {epoch}")
+            named = answer.endpoints.get(leader)
+            expected = share.cluster.brokers[leader]
+            judge.equal("COO-25", expected, named, f"NodeEndpoint by broker {node}")
+    judge.holds("COO-25", hinted, "no broker but the leader said NOT_LEADER_OR_FOLLOWER")
+    judge.saw("COO-25", hints=hinted)
+
+
+async def _settled(share: Share, queue: Queue) -> None:
+    """Wait until every broker has heard who leads."""
+
+    async def ask() -> bool | None:
+        for node in share.cluster.brokers:
+            answer = await (await share.cluster.to(node)).call(
+                "Metadata", topics=[{"name": queue.topic.name}]
+            )
+            found = answer.topics[0].partitions
+            if not found or found[0].leader_id != queue.topic.leaders[0]:
+                return None
+        return True
+
+    await eventually("every broker knowing the leader", ask)
