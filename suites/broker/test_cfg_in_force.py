@@ -1,0 +1,135 @@
+"""Whose configuration is in force: the group's own or the broker's, from when on, and where."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.cluster import WITHIN, attempts
+from fixtures.clients.configs import describe_group
+from fixtures.clients.member import Member
+from fixtures.wire.errors import ErrorCode, error_name
+from suites.broker.locks import SLACK, watch
+from suites.broker.settings import HEARTBEAT, LOCK, RESET, broker_values
+from suites.broker.share import Queue, Share
+from suites.judge import Judge
+
+Told = tuple[int, int]
+"""Lock duration and heartbeat interval in ms, as a group's members are told them."""
+
+
+async def _joined(queue: Queue) -> Member:
+    return await queue.share.member(queue.group, queue.topic)
+
+
+async def _told(queue: Queue, member: Member, partition: int = 0) -> Told:
+    """Return what a member is told by a partition's leader and by the group coordinator."""
+    session = await member.session(queue.topic.leaders[partition])
+    named = ((queue.topic, partition),) if session.epoch == 0 else ()
+    fetched = await session.fetch(*named, max_records=0, max_wait_ms=0)
+    beat = await member.heartbeat()
+    return fetched.lock_ms, int(beat.heartbeat_interval_ms)
+
+
+async def _until_told(queue: Queue, member: Member, told: Told, partition: int = 0) -> Told:
+    """Return the expected values, or what the member is still told after a while."""
+    seen: Told = (-1, -1)
+    async for _ in attempts(WITHIN):
+        seen = await _told(queue, member, partition)
+        if seen == told:
+            break
+    return seen
+
+
+async def _broker_defaults(share: Share) -> Told:
+    broker = await broker_values(share)
+    return int(broker[f"group.{LOCK}"]), int(broker[f"group.{HEARTBEAT}"])
+
+
+def _own(share: Share, *taken: int) -> tuple[Told, dict[str, str]]:
+    """Return values that a group may have and nobody else has, and the configs that set them."""
+    values = (share.rng.randint(15_000, 29_000), share.rng.randint(5000, 14_000))
+    if any(value in taken for value in values):
+        return _own(share, *taken)
+    return values, {LOCK: str(values[0]), HEARTBEAT: str(values[1])}
+
+
+@pytest.mark.requirement("CFG-13")
+async def test_groups_do_not_share_values(share: Share, judge: Judge) -> None:
+    """CFG-13: Groups on one topic have their own values, a third one those of the broker."""
+    default = await _broker_defaults(share)
+    one, configs = _own(share, *default)
+    two, others = _own(share, *default, *one)
+    first = await share.queue(1, group_config=configs)
+    second = await share.sibling(first, **others)
+    third = await share.sibling(first)
+    queues = (first, second, third)
+
+    seen = [await _told(queue, await _joined(queue)) for queue in queues]
+    judge.equal("CFG-13", [one, two, default], seen, "lock and heartbeat of the three groups")
+
+
+@pytest.mark.requirement("CFG-13")
+async def test_short_locks_are_one_groups(share: Share, judge: Judge) -> None:
+    """CFG-13: A record comes back soon in the group with short locks, and not in the other."""
+    short = await share.queue(1, lock_ms=1000)
+    long = await share.sibling(short, **{LOCK: "30000"})
+    for queue in (long, short):
+        await (await queue.consumer()).acquire(1)
+    other = await long.consumer(join=False)
+
+    back = await watch(await short.consumer(join=False), [0], 1 + SLACK)
+    still = other.sound(await other.fetch(max_wait_ms=0)).offsets
+    judge.equal("CFG-13", ([0], []), (sorted(back), still), "offsets that came back in each group")
+
+
+@pytest.mark.requirement("CFG-14")
+@pytest.mark.fast
+async def test_change_reaches_every_broker(share: Share, judge: Judge) -> None:
+    """CFG-14: A change is in force on every broker in bounded time, with nobody restarted."""
+    nodes = sorted(share.cluster.brokers)
+    queue = await share.queue(assignments=[[node] for node in nodes])
+    member = await _joined(queue)
+    before = await _broker_defaults(share)
+    for partition in queue.topic.partitions:
+        await _until_told(queue, member, before, partition)
+
+    after, configs = _own(share, *before)
+    await share.admin.try_group_config(queue.group, configs)
+    for partition, node in enumerate(nodes):
+        seen = await _until_told(queue, member, after, partition)
+        judge.equal("CFG-14", after, seen, f"lock and heartbeat with broker {node} leading")
+        shown = await describe_group(share.cluster, queue.group, node)
+        values = (int(shown[LOCK]), int(shown[HEARTBEAT]))
+        judge.equal("CFG-14", after, values, f"configurations that broker {node} shows")
+
+
+@pytest.mark.requirement("CFG-15")
+@pytest.mark.fast
+async def test_removal_brings_the_default_back(share: Share, judge: Judge) -> None:
+    """CFG-15: Without its own values a group goes by the broker's again."""
+    default = await _broker_defaults(share)
+    own, configs = _own(share, *default)
+    queue = await share.queue(group_config=configs)
+    member = await _joined(queue)
+    judge.equal("CFG-15", own, await _until_told(queue, member, own), "lock and heartbeat, set")
+
+    await share.admin.try_group_config(queue.group, dict.fromkeys(configs))
+    seen = await _until_told(queue, member, default)
+    judge.equal("CFG-15", default, seen, "lock and heartbeat, removed")
+
+
+@pytest.mark.requirement("CFG-17")
+@pytest.mark.fast
+async def test_configured_before_it_exists(share: Share, judge: Judge) -> None:
+    """CFG-17: A group's first member finds what was configured when there was no group yet."""
+    default = await _broker_defaults(share)
+    own, configs = _own(share, *default)
+    queue = await share.queue(5, group_config={**configs, RESET: "earliest"})
+    described = await share.admin.describe_group(queue.group)
+    missing = ErrorCode.GROUP_ID_NOT_FOUND.name
+    judge.equal("CFG-17", missing, error_name(described.error_code), "the group, configured only")
+
+    consumer = await queue.consumer()
+    judge.equal("CFG-17", own, await _told(queue, consumer.member), "what the first member is told")
+    came = await watch(consumer, range(5), WITHIN)
+    judge.equal("CFG-17", list(range(5)), sorted(came), "offsets by the configured reset")

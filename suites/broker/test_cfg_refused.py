@@ -1,0 +1,120 @@
+"""Group configurations that are refused, and what is left of them: nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.wire.errors import ErrorCode, error_name
+from spec.configs import Scope
+from spec.verdict import OutOfReach
+from suites.broker.settings import (
+    HEARTBEAT,
+    LOCK,
+    RESET,
+    SESSION,
+    bounds,
+    broker_values,
+    everywhere,
+    table,
+    wrong,
+)
+from suites.broker.share import Share
+from suites.judge import Judge
+
+INVALID = ErrorCode.INVALID_CONFIG.name
+GOOD_RESETS = (
+    "earliest",
+    "latest",
+    "by_duration:PT0S",
+    "by_duration:PT1.5S",
+    "by_duration:P3DT4H30M",
+    "by_duration:P0D",
+)
+BAD_RESETS = (
+    "none",
+    "by_duration",
+    "by_duration:",
+    "by_duration:-PT1H",
+    "by_duration:PT-1S",
+    "by_duration:1h",
+    "by_duration:P1Y",
+    "soonest",
+)
+
+
+async def _answer(share: Share, group: str, **values: str) -> str:
+    response = await share.admin.try_group_config(group, values)
+    return error_name(response.error_code)
+
+
+@pytest.mark.requirement("CFG-10")
+@pytest.mark.fast
+async def test_wrong_values(share: Share, judge: Judge) -> None:
+    """CFG-10: Every key refuses what is no value of it, and with it what else was asked for."""
+    group = share.cluster.fresh_name("g")
+    kept = {RESET: "earliest"}
+    await share.admin.group_config(group, kept)
+    before = await everywhere(share, group)
+    broker = await broker_values(share)
+    tried = 0
+    for name, config in table(share, Scope.GROUP).items():
+        for value in wrong(config, bounds(config, broker)):
+            code = await _answer(share, group, **{name: value, RESET: "latest"})
+            judge.equal("CFG-10", INVALID, code, f"answer to {name}={value}")
+            tried += 1
+    code = await _answer(share, group, **{"share.no.such.key": "1", RESET: "latest"})
+    judge.equal("CFG-10", INVALID, code, "answer to a key that does not exist")
+
+    # What comes after them is in force everywhere, so whatever they changed would be, too.
+    await share.admin.group_config(group, {LOCK: "20001"})
+    after = await everywhere(share, group)
+    expected = {node: seen | {LOCK: "20001"} for node, seen in before.items()}
+    judge.equal("CFG-10", expected, after, "configurations by broker after the refusals")
+    judge.saw("CFG-10", refusals=tried + 1)
+
+
+@pytest.mark.requirement("CFG-11")
+@pytest.mark.fast
+async def test_offset_reset(share: Share, judge: Judge) -> None:
+    """CFG-11: The offset reset is earliest, latest or a duration that is not negative."""
+    group = share.cluster.fresh_name("g")
+    for value in GOOD_RESETS:
+        code = await _answer(share, group, **{RESET: value})
+        judge.equal("CFG-11", "NONE", code, f"answer to {value}")
+    last = share.rng.choice(GOOD_RESETS)
+    await share.admin.group_config(group, {RESET: last})
+    for value in BAD_RESETS:
+        code = await _answer(share, group, **{RESET: value})
+        judge.equal("CFG-11", INVALID, code, f"answer to {value!r}")
+
+    await share.admin.group_config(group, {LOCK: "20001"})
+    shown = {seen[RESET] for seen in (await everywhere(share, group)).values()}
+    judge.equal("CFG-11", {last}, shown, "offset reset in force after the refusals")
+
+
+@pytest.mark.requirement("CFG-12")
+@pytest.mark.fast
+async def test_session_within_the_heartbeat(share: Share, judge: Judge) -> None:
+    """CFG-12: A session timeout that does not exceed the heartbeat interval is refused."""
+    broker = await broker_values(share)
+    keys = table(share, Scope.GROUP)
+    beat, session = bounds(keys[HEARTBEAT], broker), bounds(keys[SESSION], broker)
+    low, high = max(beat.low, session.low), beat.high or session.low
+    if low >= high:
+        raise OutOfReach("the broker's own bounds keep every session above every heartbeat")
+    both = share.rng.randint(low, high - 1)
+
+    group = share.cluster.fresh_name("g")
+    code = await _answer(share, group, **{HEARTBEAT: str(both), SESSION: str(both)})
+    judge.equal("CFG-12", INVALID, code, f"answer to both at {both} ms")
+    await share.admin.group_config(group, {HEARTBEAT: str(both)})
+    code = await _answer(share, group, **{SESSION: str(both)})
+    judge.equal("CFG-12", INVALID, code, f"answer to a session of {both} ms after the heartbeat")
+    code = await _answer(share, group, **{SESSION: str(both + 1)})
+    judge.equal("CFG-12", "NONE", code, "answer to a session of one millisecond more")
+    code = await _answer(share, group, **{HEARTBEAT: str(both + 1)})
+    judge.equal("CFG-12", INVALID, code, "answer to a heartbeat of as much, after the session")
+
+    await share.admin.group_config(group, {RESET: "earliest"})
+    shown = {(seen[HEARTBEAT], seen[SESSION]) for seen in (await everywhere(share, group)).values()}
+    judge.equal("CFG-12", {(str(both), str(both + 1))}, shown, "heartbeat and session in force")

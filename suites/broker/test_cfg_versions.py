@@ -1,0 +1,126 @@
+"""Versions of the share APIs: what a broker offers, and what a client of the first one gets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fixtures.clients.cluster import WITHIN
+from fixtures.clients.member import accept, reject, release, renew
+from fixtures.wire.connection import CallFailed, Connection
+from fixtures.wire.errors import ErrorCode, error_name
+from fixtures.wire.schema import SchemaError
+from spec.configs import release_line
+from spec.requirement import SpecError
+from spec.verdict import OutOfReach
+from suites.broker.locks import watch
+from suites.broker.share import Share
+from suites.judge import Judge
+
+APIS = (
+    "ShareGroupHeartbeat",
+    "ShareGroupDescribe",
+    "ShareFetch",
+    "ShareAcknowledge",
+    "InitializeShareGroupState",
+    "ReadShareGroupState",
+    "WriteShareGroupState",
+    "DeleteShareGroupState",
+    "ReadShareGroupStateSummary",
+    "DescribeShareGroupOffsets",
+    "AlterShareGroupOffsets",
+    "DeleteShareGroupOffsets",
+)
+Ranges = dict[str, tuple[int, int] | None]
+
+
+def _defined(share: Share) -> Ranges:
+    """Return the versions that the release's own message definitions have.
+
+    Raises:
+        OutOfReach: the definitions at hand are those of another release.
+    """
+    jar = Path(share.cluster.info.schema_jar).stem.removeprefix("kafka-clients-")
+    try:
+        same = release_line(jar) == release_line(share.cluster.info.version)
+    except SpecError:
+        same = False
+    if not same:
+        raise OutOfReach("the message definitions at hand are not those of the release under test")
+    found: Ranges = {}
+    for api in APIS:
+        try:
+            valid = share.cluster.schemas.request(api).valid
+        except SchemaError:
+            found[api] = None
+        else:
+            found[api] = (valid.low, valid.high)
+    return found
+
+
+async def _controllers(share: Share) -> list[tuple[str, int]]:
+    """Return the listeners of the controllers; none where the cluster does not tell."""
+    asked = {"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}
+    answer = await (await share.cluster.any()).call("DescribeQuorum", topics=[asked])
+    return [
+        (listener.host, listener.port)
+        for node in getattr(answer, "nodes", None) or []
+        for listener in node.listeners
+    ]
+
+
+async def _offered_at(share: Share, host: str, port: int) -> Ranges | None:
+    """Return the share APIs offered at an address, ``None`` where nobody lets us in."""
+    try:
+        connection = await Connection.open(host, port, schemas=share.cluster.schemas, timeout=5.0)
+    except CallFailed:
+        return None
+    async with connection:
+        return {api: connection.versions[api] for api in APIS if api in connection.versions}
+
+
+@pytest.mark.requirement("CFG-02")
+@pytest.mark.fast
+async def test_advertised_versions(share: Share, judge: Judge) -> None:
+    """CFG-02: Brokers offer the share APIs as their release defines them, controllers none."""
+    expected = _defined(share)
+    for node in sorted(share.cluster.brokers):
+        offered = (await share.cluster.to(node)).versions
+        seen: Ranges = {api: offered.get(api) for api in APIS}
+        judge.equal("CFG-02", expected, seen, f"versions that broker {node} offers")
+    for host, port in await _controllers(share):
+        at_controller = await _offered_at(share, host, port)
+        if at_controller is not None:
+            judge.equal("CFG-02", {}, at_controller, "share APIs on a controller's listener")
+            judge.saw("CFG-02", controllers=1)
+
+
+@pytest.mark.requirement("CFG-24")
+@pytest.mark.feature("renew")
+@pytest.mark.fast
+async def test_first_version_is_served(share: Share, judge: Judge) -> None:
+    """CFG-24: A client of version 1 fetches, settles and closes as ever, and cannot renew."""
+    queue = await share.queue(6)
+    consumer = await queue.consumer()
+    caught = await consumer.acquire(6, version=1)
+    first = {"offsets": caught.offsets, "records": len(caught.answers[-1].only.acquired_records())}
+    judge.equal("CFG-24", {"offsets": [*range(6)], "records": 6}, first, "what a fetch brings")
+
+    part = await consumer.ack(accept(0), release(1, 2), reject(3), version=1)
+    judge.equal("CFG-24", "NONE", error_name(part.ack_error), "answer to a mixed acknowledgement")
+    part = await consumer.ack(renew(4), version=1)
+    refused = ErrorCode.INVALID_REQUEST.name
+    judge.equal("CFG-24", refused, error_name(part.ack_error), "answer to a renewal")
+
+    again = await watch(consumer, [1, 2], WITHIN, version=1)
+    counts = {offset: seen.count for offset, seen in again.items()}
+    judge.equal("CFG-24", {1: 2, 2: 2}, counts, "deliveries of what was released")
+    carried = await consumer.fetch(accept(1), version=1, max_wait_ms=0)
+    judge.equal("CFG-24", (), carried.errors, "errors of a fetch that acknowledges")
+    closed = await consumer.session.acknowledge({consumer.where: [accept(2)]}, epoch=-1, version=1)
+    judge.equal("CFG-24", (), closed.errors, "errors of a close that acknowledges")
+
+    other = await queue.consumer(join=False)
+    left = await watch(other, [4, 5], WITHIN, version=1)
+    judge.equal("CFG-24", [4, 5], sorted(left), "offsets left for another member")
