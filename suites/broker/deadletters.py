@@ -1,0 +1,200 @@
+"""Dead letters (KIP-1191): groups with a dead-letter topic, and what a plain Fetch finds in it.
+
+Every letter that is owed is written before its source record becomes archived, and the start offset
+waits for that. So a start offset that has passed the last record says that no letter is still to
+come; that is what "no other letter" rests on here, since letters keep no order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fixtures.clients.cluster import WITHIN, Topic, attempts
+from fixtures.clients.features import share_version
+from fixtures.clients.member import Ack, accept, reject
+from fixtures.wire.records import Record
+from spec.verdict import OutOfReach, Undecided
+from suites.broker.holes import read_log
+from suites.broker.share import Consumer, Queue, Share
+
+NAME = "errors.deadletterqueue.topic.name"
+COPY = "errors.deadletterqueue.copy.record.enable"
+PERMIT = "errors.deadletterqueue.group.enable"
+PREFIX = "errors.deadletterqueue.topic.name.prefix"
+AUTO_CREATE = "errors.deadletterqueue.auto.create.topics.enable"
+
+PERMITTED = {PERMIT: "true"}
+LIMIT = "share.delivery.count.limit"
+
+_HEADER = "__dlq.errors."
+HEADERS = ("topic", "partition", "offset", "group", "delivery.count", "message")
+"""The context headers of KIP-1191, without what they have in common."""
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A record of a dead-letter topic, and the partition of that topic where it was found."""
+
+    partition: int
+    record: Record
+
+    @property
+    def headers(self) -> dict[str, str | None]:
+        """All headers as text, the names of the context headers shortened."""
+        return {
+            name.removeprefix(_HEADER): None if value is None else value.decode(errors="replace")
+            for name, value in self.record.headers
+        }
+
+    @property
+    def offset(self) -> int:
+        """The offset of the source record; -1 if the letter does not say."""
+        text = self.headers.get("offset") or ""
+        return int(text) if text.isdecimal() else -1
+
+    @property
+    def source(self) -> tuple[str | None, ...]:
+        """What identifies the source record to its group: topic, partition, offset, group."""
+        return tuple(self.headers.get(name) for name in HEADERS[:4])
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A queue whose group has a dead-letter topic."""
+
+    queue: Queue
+    topic: Topic
+
+    async def letters(self) -> list[Letter]:
+        """Return all letters of the dead-letter topic, those of other groups too."""
+        return await letters_in(self.queue.share, self.topic)
+
+    async def own(self, partition: int = 0) -> list[Letter]:
+        """Return the letters about one share-partition of the queue."""
+        wanted = (self.queue.topic.name, str(partition), self.queue.group)
+        return [
+            letter
+            for letter in await self.letters()
+            if tuple(letter.headers.get(n) for n in ("topic", "partition", "group")) == wanted
+        ]
+
+    async def arrived(
+        self, offsets: Iterable[int], within: float = WITHIN, partition: int = 0
+    ) -> list[Letter]:
+        """Return the letters of a share-partition once each offset has one, or time is up."""
+        wanted = set(offsets)
+        found: list[Letter] = []
+        async for _ in attempts(within):
+            found = await self.own(partition)
+            if wanted <= {letter.offset for letter in found}:
+                break
+        return found
+
+    async def complete(self, consumer: Consumer, end: int) -> list[Letter]:
+        """Return the letters of partition 0 once all below ``end`` is behind the group.
+
+        Raises:
+            Undecided: the start offset did not get there.
+        """
+        start = await beyond(self.queue, consumer, end)
+        if start < end:
+            raise Undecided(f"the start offset is {start}, not {end}: letters may be under way")
+        return await self.own()
+
+
+async def beyond(queue: Queue, consumer: Consumer, end: int, within: float = WITHIN) -> int:
+    """Return the start offset: ``end`` or more, or what it still is after ``within`` seconds.
+
+    The admin's view is that of the last state write, so every look comes after one: a new record is
+    acquired and accepted, with whatever else there is.
+    """
+    start = -1
+    async for _ in attempts(within, pause=0.1):
+        catch = await consumer.drain(until=await queue.produce(1))
+        await consumer.acked(*(accept(offset) for offset in catch.offsets))
+        start = (await queue.offsets()).start
+        if start >= end:
+            break
+    return start
+
+
+async def letters_in(share: Share, topic: Topic) -> list[Letter]:
+    """Return all records of a topic as letters."""
+    return [
+        Letter(index, record)
+        for index in topic.partitions
+        for batch in await read_log(share, topic, index)
+        if not batch.control
+        for record in batch.records
+    ]
+
+
+def offsets_of(letters: Iterable[Letter]) -> list[int]:
+    """Return the source offsets of letters, sorted, one for each letter."""
+    return sorted(letter.offset for letter in letters)
+
+
+async def dead_name(share: Share) -> str:
+    """Return a name that nobody uses and that the brokers allow for a dead-letter topic.
+
+    Raises:
+        OutOfReach: the cluster does not write dead letters at all.
+    """
+    level = await share_version(share.cluster)
+    if level < 2:
+        raise OutOfReach(f"share.version is {level} on this cluster, dead letters need 2")
+    prefix = (await share.admin.broker_configs()).get(PREFIX, "dlq.")
+    return prefix + share.cluster.fresh_name("d")
+
+
+async def dead_topic(share: Share, partitions: int = 1, **options: Any) -> Topic:
+    """Return a new topic that is permitted and named to hold dead letters."""
+    configs = PERMITTED | options.pop("configs", {})
+    name = options.pop("name", None) or await dead_name(share)
+    return await share.admin.create_topic(partitions, name=name, configs=configs, **options)
+
+
+def naming(name: str, *, copy: bool = False) -> dict[str, str]:
+    """Return the group configs that name a dead-letter topic."""
+    return {NAME: name, COPY: str(copy).lower()}
+
+
+async def boxed(
+    share: Share,
+    records: int = 0,
+    *,
+    dead: Topic | None = None,
+    copy: bool = False,
+    group_config: Mapping[str, str] | None = None,
+    **options: Any,
+) -> Box:
+    """Return a queue with a dead-letter topic, its own or the given one.
+
+    Args:
+        share: the world of the check.
+        records: how many records partition 0 gets.
+        dead: the dead-letter topic; a new one if left out.
+        copy: whether letters are to be copies of their source records.
+        group_config: further group configs.
+        **options: as for :meth:`Share.queue`.
+    """
+    dead = dead or await dead_topic(share)
+    configs = naming(dead.name, copy=copy) | dict(group_config or {})
+    return Box(await share.queue(records, group_config=configs, **options), dead)
+
+
+async def rejecting(box: Box, count: int, *rejected: int) -> Consumer:
+    """Acquire the queue's first ``count`` records; reject the named ones, or all, accept others."""
+    consumer = await box.queue.consumer()
+    await consumer.acquire(count)
+    await consumer.acked(*verdicts(count, rejected or range(count)))
+    return consumer
+
+
+def verdicts(count: int, rejected: Collection[int], first: int = 0) -> list[Ack]:
+    """Return one acknowledgement for each offset: the named ones rejected, the others accepted."""
+    return [
+        (reject if offset in rejected else accept)(offset) for offset in range(first, first + count)
+    ]

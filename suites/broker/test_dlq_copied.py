@@ -1,0 +1,167 @@
+"""What a dead letter holds of its source record: nothing by default, key and value on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from fixtures.clients.member import reject
+from fixtures.wire.batch import TimestampType
+from fixtures.wire.compression import Compression
+from fixtures.wire.records import Record, encode_batch
+from spec.verdict import Undecided
+from suites.broker.deadletters import Box, Letter, boxed, dead_topic, offsets_of, rejecting
+from suites.broker.holes import CLEANED_WITHIN, COMPACTED, Compacted, keys, read_log
+from suites.broker.share import Share
+from suites.judge import Judge
+
+pytestmark = pytest.mark.feature("dead-letters")
+
+PAST = 1_000_000_000_000
+"""September 2001 in milliseconds."""
+
+KEYS = (None, b"", b"key", bytes(range(256)))
+VALUES = (None, b"", b"value", bytes(reversed(range(256))))
+CONTENT = [(key, value) for key in KEYS for value in VALUES]
+
+FOREVER = {"retention.ms": "-1", "message.timestamp.before.max.ms": str(2**63 - 1)}
+"""For records that say they are old."""
+
+
+def _content(letters: list[Letter]) -> dict[int, tuple[bytes | None, bytes | None]]:
+    return {letter.offset: (letter.record.key, letter.record.value) for letter in letters}
+
+
+async def _sources(box: Box, *codecs: Compression) -> int:
+    """Append one batch of every content for each codec; return how many records that makes."""
+    admin, topic = box.queue.share.admin, box.queue.topic
+    for codec in codecs:
+        records = [
+            Record(timestamp=PAST, key=key, value=value, headers=(("own", b"header"),))
+            for key, value in CONTENT
+        ]
+        await admin.append(topic, encode_batch(records, compression=codec))
+    return len(CONTENT) * len(codecs)
+
+
+@pytest.mark.requirement("DLQ-08")
+@pytest.mark.fast
+async def test_no_copy_by_default(share: Share, judge: Judge) -> None:
+    """DLQ-08: A letter of a group that does not ask for copies has neither key nor value."""
+    box = await boxed(share, topic_config=FOREVER)
+    count = await _sources(box, Compression.NONE)
+    await rejecting(box, count)
+
+    content = _content(await box.arrived(range(count)))
+    expected = dict.fromkeys(range(count), (None, None))
+    judge.equal("DLQ-08", expected, content, "key and value of letters")
+
+
+@pytest.mark.requirement("DLQ-09")
+async def test_copies_are_exact(share: Share, judge: Judge) -> None:
+    """DLQ-09: A copy has the key and the value of its source, whatever they and the codec are."""
+    box = await boxed(share, copy=True, topic_config=FOREVER)
+    count = await _sources(box, *Compression)
+    consumer = await box.queue.consumer()
+    await consumer.acquire(count)
+    await consumer.acked(reject(0, count - 1))
+
+    content = _content(await box.arrived(range(count)))
+    expected = dict(enumerate(CONTENT * len(Compression)))
+    judge.equal("DLQ-09", expected, content, "key and value of letters")
+    judge.saw("DLQ-09", codecs=len(Compression), copies=count)
+
+
+@pytest.mark.requirement("DLQ-09")
+@pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP, Compression.ZSTD])
+async def test_copies_of_a_large_batch(share: Share, judge: Judge, codec: Compression) -> None:
+    """DLQ-09: A copy has its source's value though all that were sent together are not one letter.
+
+    A batch that was compressed well may hold more than the dead-letter topic takes in one go.
+    """
+    limit, each, size = 20_000, 1_000, 40
+    dead = await dead_topic(share, configs={"max.message.bytes": str(limit)})
+    box = await boxed(share, dead=dead, copy=True)
+    values = [b"%d " % number + bytes(each) for number in range(size)]
+    batch = encode_batch(values, compression=codec)
+    await share.admin.append(box.queue.topic, batch)
+    await rejecting(box, size)
+
+    letters = await box.arrived(range(size))
+    content = {one.offset: one.record.value for one in letters}
+    differing = sorted(o for o, value in enumerate(values) if content.get(o) != value)
+    what = f"copies that are not their source's value, sent by {codec.name} in {len(batch)} bytes"
+    judge.equal("DLQ-09", [], differing, what)
+    judge.saw("DLQ-09", bytes_sent=len(batch), bytes_copied=size * each)
+
+
+@pytest.mark.requirement("DLQ-10")
+@pytest.mark.fast
+async def test_copies_have_the_headers(share: Share, judge: Judge) -> None:
+    """DLQ-10: A copy has the headers of its source beside the context headers."""
+    box = await boxed(share, copy=True, topic_config=FOREVER)
+    count = await _sources(box, Compression.NONE)
+    await rejecting(box, count)
+
+    letters = await box.arrived(range(count))
+    if len(letters) < count:
+        raise Undecided(f"only {offsets_of(letters)} became letters")
+    without = [letter.offset for letter in letters if letter.headers.get("own") != "header"]
+    judge.equal("DLQ-10", [], without, "letters without the source's own header")
+
+
+@pytest.mark.requirement("DLQ-11")
+@pytest.mark.timeout(CLEANED_WITHIN + 60)
+async def test_source_that_is_gone(share: Share, judge: Judge) -> None:
+    """DLQ-11: The letter of a record that compaction removed meanwhile has its headers alone."""
+    box = await boxed(share, copy=True, lock_ms=60_000, topic_config=COMPACTED)
+    world = Compacted(box.queue)
+    await world.write(*([name] for name in keys(*range(4))))
+    consumer = await box.queue.consumer()
+    await consumer.acquire(4)
+    await world.write(keys(1, 2))
+    await world.fresh()
+    await world.until_gone((1, 2))
+    await consumer.acked(reject(0, 3))
+
+    content = _content(await box.arrived(range(4)))
+    expected = {0: (b"0", b"0"), 1: (None, None), 2: (None, None), 3: (b"3", b"3")}
+    judge.equal("DLQ-11", expected, content, "key and value of letters, 1 and 2 being gone")
+
+
+@pytest.mark.requirement("DLQ-13")
+@pytest.mark.fast
+@pytest.mark.parametrize("copy", [False, True], ids=["plain", "copy"])
+async def test_time_of_writing(share: Share, judge: Judge, copy: bool) -> None:
+    """DLQ-13: A letter's time is that of its writing, between two that the same broker stamps."""
+    box = await boxed(share, copy=copy, topic_config=FOREVER)
+    clock = await _clock(box)
+    count = await _sources(box, Compression.NONE)
+    before = await clock()
+    await rejecting(box, count)
+    letters = await box.arrived(range(count))
+    after = await clock()
+
+    times = {letter.record.timestamp for letter in letters} or {-1}
+    within = before <= min(times) and max(times) <= after
+    sentence = f"letters say {min(times)} to {max(times)}, written between {before} and {after}"
+    judge.holds("DLQ-13", within, sentence)
+    judge.saw("DLQ-13", letters=len(letters))
+
+
+async def _clock(box: Box) -> Callable[[], Awaitable[int]]:
+    """Return a function that tells the time of the broker that leads the source partition."""
+    share = box.queue.share
+    stamped = {"message.timestamp.type": "LogAppendTime"}
+    node = box.queue.topic.leaders[0]
+    topic = await share.admin.create_topic(assignments=[[node]], configs=stamped)
+
+    async def tell() -> int:
+        await share.admin.produce(topic, 1)
+        last = (await read_log(share, topic))[-1]
+        if last.timestamp_type is not TimestampType.LOG_APPEND_TIME:
+            raise Undecided("the broker does not stamp records")
+        return last.max_timestamp
+
+    return tell

@@ -1,0 +1,127 @@
+"""What is no dead letter though its group has a dead-letter topic: nothing was given up."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.cluster import attempts
+from fixtures.clients.member import accept, reject
+from spec.verdict import Undecided
+from suites.broker.deadletters import Box, boxed, offsets_of
+from suites.broker.holes import CLEANED_WITHIN, COMMITTED, COMPACTED, Compacted, keys
+from suites.broker.outcomes import committed, jumble
+from suites.broker.share import Consumer, Share
+from suites.judge import Judge
+
+pytestmark = pytest.mark.feature("dead-letters")
+
+SIZE = 10
+
+
+async def _strays(box: Box, consumer: Consumer, *owed: int) -> list[int]:
+    """Reject one more record and await its letter; return the offsets of letters not owed."""
+    sentinel = await box.queue.produce(1)
+    await consumer.drain(until=sentinel)
+    await consumer.acked(reject(sentinel))
+    letters = await box.arrived({sentinel, *owed})
+    missing = {sentinel, *owed} - set(offsets_of(letters))
+    if missing:
+        raise Undecided(f"no letters came for {sorted(missing)}, so others may be late, too")
+    return [offset for offset in offsets_of(letters) if offset not in {sentinel, *owed}]
+
+
+@pytest.mark.requirement("DLQ-23")
+async def test_aborted_records(share: Share, judge: Judge) -> None:
+    """DLQ-23: What a read_committed group passes over because it was aborted is no dead letter."""
+    box = await boxed(share, group_config=COMMITTED)
+    outcomes = await jumble(box.queue)
+    consumer = await box.queue.consumer()
+    last = await box.queue.produce(1)
+    catch = await consumer.drain(until=last)
+    rejected = sorted(outcomes.visible & catch.counts.keys())
+    await consumer.acked(*(reject(offset) for offset in rejected), accept(last))
+    # Holes that came along are left to the session's end, which gives them back as they are.
+    await consumer.close()
+
+    letters = await box.arrived(rejected)
+    aborted = sorted(outcomes.aborted & set(offsets_of(letters)))
+    judge.equal("DLQ-23", [], aborted, "aborted records that became letters")
+    judge.saw("DLQ-23", aborted=len(outcomes.aborted), letters=len(letters))
+
+
+@pytest.mark.requirement("DLQ-24")
+@pytest.mark.fast
+async def test_deleted_records(share: Share, judge: Judge) -> None:
+    """DLQ-24: Records that the log's start passes, held or not, are no dead letters."""
+    box = await boxed(share, SIZE, batches=SIZE, lock_ms=60_000)
+    consumer = await box.queue.consumer()
+    await consumer.acquire(4, max_records=4)
+    await share.admin.delete_records(box.queue.topic, SIZE)
+
+    judge.equal("DLQ-24", [], await _strays(box, consumer), "deleted records that became letters")
+    judge.saw("DLQ-24", deleted=SIZE)
+
+
+@pytest.mark.requirement("DLQ-24")
+@pytest.mark.fast
+async def test_records_behind_an_altered_offset(share: Share, judge: Judge) -> None:
+    """DLQ-24: Records that an administrator skips are no dead letters."""
+    box = await boxed(share, SIZE, batches=SIZE)
+    consumer = await box.queue.consumer()
+    await consumer.acquire(SIZE)
+    await consumer.acked(reject(0, 1))
+    await consumer.close()
+    await consumer.depart()
+    async for _ in attempts():
+        answer = await share.admin.alter_offset(box.queue.group, box.queue.topic, SIZE)
+        if not answer.error_code:
+            break
+    else:
+        raise Undecided(f"the start offset cannot be altered: {answer.error_message}")
+
+    strays = await _strays(box, await box.queue.consumer(), 0, 1)
+    judge.equal("DLQ-24", [], strays, "skipped records that became letters")
+    judge.saw("DLQ-24", skipped=SIZE - 2)
+
+
+@pytest.mark.requirement("DLQ-25")
+@pytest.mark.timeout(CLEANED_WITHIN + 60)
+async def test_compacted_offsets(share: Share, judge: Judge) -> None:
+    """DLQ-25: An offset whose record compaction removed before delivery is no dead letter."""
+    box = await boxed(share, topic_config=COMPACTED)
+    world = Compacted(box.queue)
+    await world.write(keys(*range(SIZE)))
+    holes = sorted(share.rng.sample(range(1, SIZE - 1), k=share.rng.randint(2, 4)))
+    await world.write(keys(*holes))
+    await world.fresh()
+    await world.until_gone(holes)
+    await _judge_range(judge, box, set(holes))
+
+
+@pytest.mark.requirement("DLQ-25")
+@pytest.mark.fast
+async def test_markers(share: Share, judge: Judge) -> None:
+    """DLQ-25: The offset of a transaction's marker is no dead letter."""
+    box = await boxed(share)
+    first = await committed(box.queue, 3)
+    second = await committed(box.queue, 3)
+    await box.queue.produce(3)
+    await _judge_range(judge, box, {first[-1] + 1, second[-1] + 1})
+
+
+async def _judge_range(judge: Judge, box: Box, holes: set[int]) -> None:
+    """Reject ranges just as they are acquired; demand letters for other offsets than the holes."""
+    end = await box.queue.share.admin.log_offset(box.queue.topic)
+    consumer = await box.queue.consumer()
+    last = max(set(range(end)) - holes)
+    catch = await consumer.drain(until=last)
+    ranges = [acquired for answer in catch.answers for acquired in answer.only.ranges]
+    await consumer.acked(*(reject(acquired.first, acquired.last) for acquired in ranges))
+
+    data = {offset for offset in catch.offsets if offset not in holes}
+    letters = await box.arrived(data)
+    if missing := data - set(offsets_of(letters)):
+        raise Undecided(f"no letters came for {sorted(missing)}, so others may be late, too")
+    empty = sorted(holes & set(offsets_of(letters)))
+    judge.equal("DLQ-25", [], empty, "offsets without a record that became letters")
+    judge.saw("DLQ-25", letters=len(letters), holes_rejected=len(holes & set(catch.offsets)))

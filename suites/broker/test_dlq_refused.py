@@ -1,0 +1,156 @@
+"""Dead-letter topics that may not be used, and groups without one: records are archived at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from fixtures.clients.cluster import attempts, eventually
+from fixtures.clients.features import share_version
+from fixtures.clients.member import accept, reject, release
+from fixtures.wire.errors import ErrorCode, error_name
+from spec.verdict import OutOfReach, Undecided
+from suites.broker.deadletters import (
+    AUTO_CREATE,
+    LIMIT,
+    NAME,
+    PERMITTED,
+    PREFIX,
+    beyond,
+    dead_name,
+    dead_topic,
+    letters_in,
+    naming,
+)
+from suites.broker.deliveries import hold_at
+from suites.broker.share import NOT_FOR, Share
+from suites.broker.statestore import ARCHIVING, StateKey, Trail, batches_of
+from suites.judge import Judge
+
+pytestmark = pytest.mark.feature("dead-letters")
+
+
+async def _archives(
+    share: Share, judge: Judge, rule: str, configs: Mapping[str, str], why: str
+) -> None:
+    """Demand that a group with these configs leaves rejected records behind and goes on."""
+    queue = await share.queue(4, group_config=configs)
+    consumer = await queue.consumer()
+    await consumer.acquire(4)
+    await consumer.acked(reject(0, 1), accept(2), reject(3))
+    start = await beyond(queue, consumer, 4)
+    judge.holds(rule, start >= 4, f"the start offset stays at {start} of 4 rejected, {why}")
+
+
+@pytest.mark.requirement("DLQ-19")
+@pytest.mark.fast
+@pytest.mark.parametrize("denied", [True, False], ids=["denied", "not-permitted"])
+async def test_topic_without_permission(share: Share, judge: Judge, denied: bool) -> None:
+    """DLQ-19: A topic that does not permit dead letters gets none, and the group goes on."""
+    configs = dict.fromkeys(PERMITTED, "false") if denied else {}
+    topic = await share.admin.create_topic(name=await dead_name(share), configs=configs)
+    await _archives(share, judge, "DLQ-19", naming(topic.name), "the topic not permitting letters")
+    judge.equal("DLQ-19", 0, await share.admin.log_offset(topic), "end of the topic")
+
+
+@pytest.mark.requirement("DLQ-20")
+@pytest.mark.fast
+async def test_topic_without_prefix(share: Share, judge: Judge) -> None:
+    """DLQ-20: A topic whose name lacks the prefix gets no dead letters though it permits them."""
+    await dead_name(share)
+    if not (await share.admin.broker_configs()).get(PREFIX):
+        raise OutOfReach("the cluster asks for no prefix")
+    topic = await share.admin.create_topic(configs=PERMITTED)
+    await _archives(share, judge, "DLQ-20", naming(topic.name), "the name lacking the prefix")
+    judge.equal("DLQ-20", 0, await share.admin.log_offset(topic), "end of the topic")
+
+
+@pytest.mark.requirement("DLQ-21")
+@pytest.mark.fast
+async def test_topic_that_is_not_there(share: Share, judge: Judge) -> None:
+    """DLQ-21: A dead-letter topic that is missing stays so, and the records are archived."""
+    name = await dead_name(share)
+    if (await share.admin.broker_configs()).get(AUTO_CREATE) == "true":
+        raise OutOfReach("the cluster creates missing dead-letter topics")
+    await _archives(share, judge, "DLQ-21", naming(name), "the topic missing")
+    connection = await share.cluster.any()
+    async for _ in attempts(NOT_FOR):
+        answer = await connection.call(
+            "Metadata", topics=[{"name": name}], allow_auto_topic_creation=False
+        )
+        seen = error_name(answer.topics[0].error_code)
+        judge.equal("DLQ-21", "UNKNOWN_TOPIC_OR_PARTITION", seen, "what brokers know of the topic")
+
+
+@pytest.mark.requirement("DLQ-22")
+@pytest.mark.fast
+async def test_name_of_an_internal_topic(share: Share, judge: Judge) -> None:
+    """DLQ-22: A name that begins with two underscores is refused as a configuration."""
+    group = (await share.queue(group_config=naming(await dead_name(share)))).group
+    for name in ("__consumer_offsets", "__share_group_state", "__dlq.letters", "__"):
+        response = await share.admin.try_group_config(group, {NAME: name})
+        judge.equal(
+            "DLQ-22", ErrorCode.INVALID_CONFIG, response.error_code, f"error of the name {name}"
+        )
+    response = await share.admin.try_group_config(group, {NAME: "_one.underscore"})
+    judge.equal("DLQ-22", 0, response.error_code, "error of a name with one underscore")
+
+
+async def _states(trail: Trail, offset: int) -> list[int]:
+    """Return the states that an offset was persisted in, one after the other."""
+    seen: list[int] = []
+    for record in await trail.records():
+        for batch in batches_of(record.value) if record.value else ():
+            if batch.first <= offset <= batch.last and batch.state not in seen[-1:]:
+                seen.append(batch.state)
+    return seen
+
+
+@pytest.mark.requirement("DLQ-18")
+@pytest.mark.fast
+@pytest.mark.parametrize("configs", [{}, {NAME: ""}], ids=["never-named", "empty-name"])
+async def test_group_without_a_topic(share: Share, judge: Judge, configs: dict[str, str]) -> None:
+    """DLQ-18: Without a dead-letter topic no state that was ever stored is "archiving"."""
+    await dead_name(share)
+    queue = await share.queue(6, batches=6, group_config={LIMIT: "2"} | configs)
+    trail = await StateKey(share, queue.group, queue.topic.id).trail()
+    consumer = await queue.consumer()
+    await consumer.acquire(6)
+    await consumer.acked(reject(0, 2), release(3, 5))
+    await hold_at(consumer, 3, 2)
+    await consumer.acked(release(3, 5))
+    start = await beyond(queue, consumer, 6)
+    judge.holds("DLQ-18", start >= 6, f"the start offset stays at {start} of 6 undeliverable")
+
+    states = {offset: await _states(trail, offset) for offset in range(6)}
+    if not any(states.values()):
+        raise Undecided("the state topic holds nothing of the group")
+    archiving = [offset for offset, seen in states.items() if ARCHIVING in seen]
+    judge.equal("DLQ-18", [], archiving, "offsets that were stored as archiving")
+    judge.saw("DLQ-18", stored_states=sum(map(len, states.values())))
+
+
+async def _share_version(share: Share, level: int) -> None:
+    """Take ``share.version`` to a level and wait until the brokers work with it."""
+    update = {"feature": "share.version", "max_version_level": level, "upgrade_type": 2}
+    answer = await (await share.cluster.any()).call(
+        "UpdateFeatures", timeout_ms=15000, feature_updates=[update], validate_only=False
+    )
+    if answer.error_code:
+        raise Undecided(f"share.version {level}: {answer.error_message}")
+
+    async def ask() -> bool | None:
+        return await share_version(share.cluster) == level or None
+
+    await eventually(f"brokers working with share.version {level}", ask)
+
+
+@pytest.mark.requirement("DLQ-17")
+@pytest.mark.solo
+async def test_below_share_version_2(solo_share: Share, judge: Judge) -> None:
+    """DLQ-17: Below share.version 2 a group's dead-letter topic gets nothing, and all goes on."""
+    dead = await dead_topic(solo_share)
+    await _share_version(solo_share, 1)
+    await _archives(solo_share, judge, "DLQ-17", naming(dead.name), "share.version being 1")
+    judge.equal("DLQ-17", [], await letters_in(solo_share, dead), "dead letters")

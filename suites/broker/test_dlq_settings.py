@@ -1,0 +1,155 @@
+"""Settings of dead letters that change under a live group, and topics that brokers make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from fixtures.clients.admin import BROKER_RESOURCE, TOPIC_RESOURCE
+from fixtures.clients.cluster import Topic, attempts, eventually
+from fixtures.clients.member import reject
+from spec.verdict import Undecided
+from suites.broker.deadletters import (
+    AUTO_CREATE,
+    PERMIT,
+    PERMITTED,
+    PREFIX,
+    Box,
+    beyond,
+    boxed,
+    dead_name,
+    dead_topic,
+    letters_in,
+    naming,
+    offsets_of,
+)
+from suites.broker.locks import reconfigure
+from suites.broker.share import Consumer, Queue, Share
+from suites.judge import Judge
+
+pytestmark = pytest.mark.feature("dead-letters")
+
+_NAME, _COPY = "errors_deadletterqueue_topic_name", "errors_deadletterqueue_copy_record_enable"
+
+
+async def _reject_next(queue: Queue, consumer: Consumer) -> int:
+    """Produce, acquire and reject one record; return its offset."""
+    offset = await queue.produce([b"rejected"])
+    await consumer.drain(until=offset)
+    await consumer.acked(reject(offset))
+    return offset
+
+
+@pytest.mark.requirement("DLQ-27")
+@pytest.mark.fast
+async def test_name_taken_away(share: Share, judge: Judge) -> None:
+    """DLQ-27: Once the name is empty, undeliverable records are archived without a letter."""
+    box = await boxed(share)
+    consumer = await box.queue.consumer()
+    before = await _reject_next(box.queue, consumer)
+    if not await box.arrived([before]):
+        raise Undecided("no letters were written before the name was taken away")
+    await reconfigure(box.queue, consumer, 29_000, **{_NAME: ""})
+    after = [await _reject_next(box.queue, consumer) for _ in range(3)]
+
+    start = await beyond(box.queue, consumer, after[-1] + 1)
+    judge.holds("DLQ-27", start > after[-1], f"the start offset stays at {start} of {after}")
+    judge.equal("DLQ-27", [before], offsets_of(await box.own()), "source offsets of letters")
+
+
+@pytest.mark.requirement("DLQ-28")
+@pytest.mark.fast
+async def test_group_settings_change(share: Share, judge: Judge) -> None:
+    """DLQ-28: A new dead-letter topic and copying are in force as soon as the group has them."""
+    box = await boxed(share)
+    other = Box(box.queue, await dead_topic(share))
+    consumer = await box.queue.consumer()
+    first = await _reject_next(box.queue, consumer)
+    await box.arrived([first])
+    await reconfigure(box.queue, consumer, 29_000, **{_COPY: "true"})
+    second = await _reject_next(box.queue, consumer)
+    copies = {letter.offset: letter.record.value for letter in await box.arrived([first, second])}
+    expected = {first: None, second: b"rejected"}
+    judge.equal("DLQ-28", expected, copies, "values of letters before and after copying is on")
+    await reconfigure(box.queue, consumer, 28_000, **{_NAME: other.topic.name})
+    third = await _reject_next(box.queue, consumer)
+    moved = offsets_of(await other.arrived([third]))
+    judge.equal("DLQ-28", [third], moved, "source offsets of letters on the new topic")
+    left = offsets_of(await box.own())
+    judge.equal("DLQ-28", [first, second], left, "source offsets of letters on the old topic")
+
+
+async def _set_brokers(share: Share, values: Mapping[str, str]) -> None:
+    """Change settings of all brokers and wait until they show them."""
+    changes = [{"name": n, "config_operation": 0, "value": v} for n, v in values.items()]
+    resource = {"resource_type": BROKER_RESOURCE, "resource_name": "", "configs": changes}
+    answer = await (await share.cluster.any()).call("IncrementalAlterConfigs", resources=[resource])
+    if answer.responses[0].error_code:
+        raise Undecided(f"{values} cannot be set: {answer.responses[0].error_message}")
+
+    async def ask() -> bool | None:
+        seen = await share.admin.broker_configs()
+        return all((seen.get(name) or "") == value for name, value in values.items()) or None
+
+    await eventually(f"brokers showing {values}", ask)
+
+
+async def _gets_letters(share: Share, name: str) -> list[int]:
+    """Reject records of a new group that names the topic until one becomes a letter there.
+
+    A broker shows a setting a moment before it acts on it, so the first ones may be lost. Returns
+    the source offsets of the letters, none if time is up.
+    """
+    queue = await share.queue(group_config=naming(name))
+    consumer = await queue.consumer()
+    async for _ in attempts(pause=0.2):
+        await _reject_next(queue, consumer)
+        if await _exists(share, name):
+            letters = await letters_in(share, await share.cluster.topic(name))
+            if found := [one for one in letters if one.headers.get("group") == queue.group]:
+                return offsets_of(found)
+    return []
+
+
+async def _exists(share: Share, name: str) -> bool:
+    answer = await (await share.cluster.any()).call(
+        "Metadata", topics=[{"name": name}], allow_auto_topic_creation=False
+    )
+    return not answer.topics[0].error_code
+
+
+@pytest.mark.requirement("DLQ-20", "DLQ-26", "DLQ-28")
+@pytest.mark.solo({"log.message.timestamp.type": "LogAppendTime"})
+async def test_broker_settings_change(solo_share: Share, judge: Judge) -> None:
+    """DLQ-20, DLQ-26, DLQ-28: Prefix and automatic creation change what topics get letters."""
+    share = solo_share
+    plain = await share.admin.create_topic(configs=PERMITTED)
+    missing = f"rejects.{share.cluster.fresh_name('d')}"
+    await dead_name(share)
+
+    await _set_brokers(share, {PREFIX: ""})
+    seen = await _gets_letters(share, plain.name)
+    judge.holds("DLQ-28", seen, "no letters without restart though the prefix is empty now")
+    judge.holds("DLQ-20", seen, "no letters on a topic of any name though the prefix is empty")
+
+    await _set_brokers(share, {PREFIX: "rejects.", AUTO_CREATE: "true"})
+    seen = await _gets_letters(share, missing)
+    judge.holds("DLQ-28", seen, "no letters without restart on a topic to be made")
+    judge.holds("DLQ-26", seen, f"no letters on {missing}, which brokers may make")
+    configs = await share.admin.configs(TOPIC_RESOURCE, missing)
+    shown = (configs.get(PERMIT), configs.get("message.timestamp.type"))
+    judge.equal("DLQ-26", ("true", "CreateTime"), shown, "permission and time stamps of the topic")
+    await _nothing_more(share, judge, plain)
+
+
+async def _nothing_more(share: Share, judge: Judge, topic: Topic) -> None:
+    """Demand that a topic that lost its right to letters by a new prefix gets none."""
+    before = await share.admin.log_offset(topic)
+    queue = await share.queue(group_config=naming(topic.name))
+    consumer = await queue.consumer()
+    offset = await _reject_next(queue, consumer)
+    start = await beyond(queue, consumer, offset + 1)
+    judge.holds("DLQ-20", start > offset, f"the start offset stays at {start} of {offset}")
+    after = await share.admin.log_offset(topic)
+    judge.equal("DLQ-20", before, after, "end of a topic whose name lacks the new prefix")

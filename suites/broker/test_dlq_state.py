@@ -1,0 +1,205 @@
+"""The two phases of a dead letter: archiving while it is written, archived afterwards."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+
+import pytest
+
+from fixtures.clients.cluster import attempts
+from fixtures.clients.member import Part, accept, reject
+from fixtures.wire.errors import error_name
+from spec.verdict import OutOfReach, Undecided
+from suites.broker.deadletters import Box, Letter, beyond, boxed, dead_topic, naming, offsets_of
+from suites.broker.leaders import moved, replicated
+from suites.broker.share import Consumer, Share
+from suites.broker.statestore import ARCHIVED, ARCHIVING, StateKey, Trail, batches_of
+from suites.broker.stored import read_state, write_state
+from suites.judge import Judge
+
+pytestmark = pytest.mark.feature("dead-letters")
+
+
+async def _history(trail: Trail) -> list[tuple[int, dict[int, int]]]:
+    """Return what was stored, record by record: the start offset and the state of each offset."""
+    return [
+        (
+            record.value.start_offset,
+            {
+                offset: batch.state
+                for batch in batches_of(record.value)
+                for offset in range(batch.first, batch.last + 1)
+            },
+        )
+        for record in await trail.records()
+        if record.value is not None
+    ]
+
+
+@pytest.mark.requirement("DLQ-30", "DLQ-31")
+@pytest.mark.fast
+async def test_what_is_stored(share: Share, judge: Judge) -> None:
+    """DLQ-30, DLQ-31: Stored as archiving, then as archived, and only then is the start beyond."""
+    box = await boxed(share, 8, batches=share.rng.choice([1, 8]))
+    trail = await StateKey(share, box.queue.group, box.queue.topic.id).trail()
+    rejected = sorted(share.rng.sample(range(8), k=share.rng.randint(1, 8)))
+    consumer = await box.queue.consumer()
+    await consumer.acquire(8)
+    await consumer.acked(*(reject(o) if o in rejected else accept(o) for o in range(8)))
+    await box.arrived(rejected)
+    start = await beyond(box.queue, consumer, 8)
+    judge.holds("DLQ-31", start >= 8, f"the start offset stays at {start} though all is written")
+
+    history = await _history(trail)
+    if not history:
+        raise Undecided("the state topic holds nothing of the group")
+    for offset in rejected:
+        stages = [states[offset] for _, states in history if offset in states]
+        once = [s for s, before in zip(stages, [-1, *stages], strict=False) if s != before]
+        judge.equal("DLQ-30", [ARCHIVING, ARCHIVED], once, f"stored states of offset {offset}")
+        until = next(i for i, (_, s) in enumerate(history) if s.get(offset) == ARCHIVED)
+        starts = [first for first, _ in history[:until]]
+        passed = [first for first in starts if first > offset]
+        judge.equal("DLQ-31", [], passed, f"start offsets beyond {offset} while it was archiving")
+    judge.saw("DLQ-30", letters=len(rejected), stored_records=len(history))
+
+
+SLOW = 5.0
+"""Seconds for which a writer of dead letters is held back, roughly."""
+
+
+async def _hold_back_writer(share: Share) -> None:
+    """Make the writer wait after a letter, by a quota on bytes that holds for it alone.
+
+    A broker that is over its quota sends nothing until the rate is back under it (KIP-13, KIP-219);
+    the rate is taken over ten seconds, and a letter in its request has about 300 bytes.
+    """
+    (node,) = share.cluster.brokers
+    entity = [{"entity_type": "client-id", "entity_name": f"ShareGroupDLQManager-client-{node}"}]
+    ops = [{"key": "producer_byte_rate", "value": 300 / (10 + SLOW), "remove": False}]
+    answer = await (await share.cluster.any()).call(
+        "AlterClientQuotas", entries=[{"entity": entity, "ops": ops}], validate_only=False
+    )
+    if code := answer.entries[0].error_code:
+        raise OutOfReach(f"the quota cannot be set: {error_name(code)}")
+
+
+async def _slow_reject(box: Box, consumer: Consumer, offset: int) -> tuple[Part, float, bool]:
+    """Reject an offset; return the answer, the seconds it took, and whether the letter is there."""
+    began = time.monotonic()
+    part = await consumer.ack(reject(offset))
+    took = time.monotonic() - began
+    return part, took, offset in offsets_of(await box.own())
+
+
+@pytest.mark.requirement("DLQ-29", "DLQ-30", "DLQ-31")
+@pytest.mark.solo
+async def test_while_the_letter_is_written(solo_share: Share, judge: Judge) -> None:
+    """DLQ-29, DLQ-30, DLQ-31: The client is answered, the state is archiving, the start waits."""
+    size = 8
+    box = await boxed(solo_share, size, batches=size)
+    consumer = await box.queue.consumer()
+    await consumer.acquire(size)
+    await _hold_back_writer(solo_share)
+    for offset in range(size):
+        part, took, there = await _slow_reject(box, consumer, offset)
+        if there and took < SLOW / 5:
+            continue  # the quota is not in force yet
+        judge.holds("DLQ-29", not there, f"the reject was answered after its letter, {took:.1f} s")
+        judge.equal("DLQ-29", "NONE", error_name(part.ack_error), "result of the reject")
+        stored = await read_state(box.queue)
+        start = (await box.queue.offsets()).start
+        if offset in offsets_of(await box.own()):
+            continue  # it may have been there when we looked at the state
+        states = {b.first_offset: b.delivery_state for b in stored.state_batches}
+        judge.equal("DLQ-30", ARCHIVING, states.get(offset), f"stored state of offset {offset}")
+        judge.equal("DLQ-31", offset, start, "start offset while the letter is written")
+        break
+    else:
+        raise Undecided("the quota never held a letter back")
+    await box.arrived([offset])
+    start = await beyond(box.queue, consumer, offset + 1)
+    judge.holds("DLQ-31", start > offset, f"the start offset stays at {start} afterwards")
+
+
+@pytest.mark.requirement("DLQ-32")
+@pytest.mark.fast
+async def test_next_leader_finishes(share: Share, judge: Judge) -> None:
+    """DLQ-32: What a leader left behind as archiving is written and archived by the next one."""
+    box = await boxed(share, 6, batches=6)
+    consumer = await box.queue.consumer()
+    # The first fetch loads the share-partition; this is how a dead leader would have left it.
+    await write_state(box.queue, 0, [(0, 1, ARCHIVING, 1), (3, 3, ARCHIVING, 2)])
+
+    sentinel = await box.queue.produce(1)
+    catch = await consumer.drain(until=sentinel)
+    judge.equal("DLQ-32", [2, 4, 5, sentinel], catch.offsets, "offered by the next leader")
+    await consumer.acked(*(accept(offset) for offset in catch.offsets))
+    found = set(offsets_of(await box.arrived([0, 1, 3])))
+    judge.equal("DLQ-32", {0, 1, 3}, found, "archiving offsets with a letter")
+    start = await beyond(box.queue, consumer, sentinel)
+    judge.holds("DLQ-32", start >= sentinel, f"the start offset stays at {start}")
+
+
+async def _movable(share: Share, records: int, *, batches: int = 1) -> Box:
+    dead = await dead_topic(share)
+    queue = await replicated(share, 0, group_config=naming(dead.name))
+    await queue.produce(records, batches=batches)
+    return Box(queue, dead)
+
+
+@pytest.mark.requirement("DLQ-32", "DLQ-33")
+async def test_leader_moves_meanwhile(share: Share, judge: Judge) -> None:
+    """DLQ-32, DLQ-33: Every record rejected before its leader moved gets a letter, or several."""
+    size = 200
+    box = await _movable(share, size, batches=10)
+    consumer = await box.queue.consumer()
+    await consumer.acquire(size)
+    rejected = range(0, size, 2)
+    await consumer.acked(*((accept if o % 2 else reject)(o) for o in range(size)))
+
+    box = Box(await moved(box.queue), box.topic)
+    heir = await box.queue.consumer(join=False)
+    sentinel = await box.queue.produce(1)
+    async for _ in attempts():
+        answer = await heir.fetch()
+        if sentinel in answer.offsets:
+            break
+    await heir.acked(accept(sentinel))
+    letters = await box.arrived(rejected)
+    without = sorted(set(rejected) - set(offsets_of(letters)))
+    judge.equal("DLQ-32", [], without, "rejected offsets without a letter")
+    start = await beyond(box.queue, heir, sentinel)
+    judge.holds("DLQ-32", start >= sentinel, f"the start offset stays at {start} of {sentinel}")
+    _judge_repeats(judge, box, await box.letters(), set(rejected))
+
+
+@pytest.mark.requirement("DLQ-33")
+@pytest.mark.fast
+async def test_written_twice(share: Share, judge: Judge) -> None:
+    """DLQ-33: A letter that a next leader writes again names the same source and group."""
+    box = await _movable(share, 4, batches=4)
+    consumer = await box.queue.consumer()
+    await consumer.acquire(4)
+    await consumer.acked(reject(1, 3))
+    await box.arrived([1, 2, 3])
+    # Offset 0 is held, so that the start offset stays and the state of the others is still told.
+    # The higher count makes this the later word on them.
+    await write_state(box.queue, 0, [(1, 3, ARCHIVING, 2)])
+    box = Box(await moved(box.queue), box.topic)
+    heir = await box.queue.consumer(join=False)
+    async for _ in attempts():
+        await heir.fetch()
+        if len(await box.letters()) >= 6:
+            break
+    _judge_repeats(judge, box, await box.letters(), {1, 2, 3})
+
+
+def _judge_repeats(judge: Judge, box: Box, letters: list[Letter], offsets: set[int]) -> None:
+    """Demand that letters name the offsets' sources and no other, however often."""
+    topic, group = box.queue.topic.name, box.queue.group
+    expected = {(topic, "0", str(offset), group) for offset in offsets}
+    times = Counter(letter.source for letter in letters)
+    judge.equal("DLQ-33", expected, set(times), "sources named by letters")
+    judge.saw("DLQ-33", letters=len(letters), repeated=sum(times.values()) - len(times))

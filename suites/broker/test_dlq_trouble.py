@@ -1,0 +1,211 @@
+"""Dead letters that cannot be written, or not at once, or not in one piece.
+
+What a broker does its best for and does not promise is counted, not judged: how many letters of how
+many rejected records were there in the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from fixtures.clients.cluster import Topic
+from fixtures.clients.member import accept, reject
+from spec.verdict import OutOfReach, Undecided
+from suites.broker.deadletters import Box, beyond, boxed, dead_name, dead_topic, naming, offsets_of
+from suites.broker.holes import read_log
+from suites.broker.share import Consumer, Queue, Share
+from suites.judge import Judge
+
+pytestmark = pytest.mark.feature("dead-letters")
+
+TROUBLES: Mapping[str, Mapping[str, str]] = {
+    "too-few-in-sync": {"min.insync.replicas": "2"},
+    "letters-too-large": {"max.message.bytes": "60"},
+    "keys-demanded": {"cleanup.policy": "compact"},
+}
+"""Configurations with which a topic refuses every letter."""
+
+SIZE = 10
+
+
+async def _reject_all(consumer: Consumer, size: int) -> None:
+    """Acquire the first records of a queue and reject them, one acknowledgement for each."""
+    await consumer.acquire(size)
+    await consumer.acked(*(reject(offset) for offset in range(size)))
+
+
+async def _goes_on(judge: Judge, rule: str, queue: Queue, consumer: Consumer, end: int) -> None:
+    """Demand that the start offset gets beyond ``end``; on the way new records are accepted."""
+    start = await beyond(queue, consumer, end)
+    judge.holds(rule, start >= end, f"the start offset stays at {start} of {end}")
+
+
+@pytest.mark.requirement("DLQ-35")
+@pytest.mark.fast
+@pytest.mark.parametrize("trouble", TROUBLES)
+async def test_letters_refused(share: Share, judge: Judge, trouble: str) -> None:
+    """DLQ-35: Records whose letters are refused become archived, and the group goes on."""
+    box = await boxed(share, SIZE, dead=await dead_topic(share, configs=TROUBLES[trouble]))
+    consumer = await box.queue.consumer()
+    await _reject_all(consumer, SIZE)
+
+    await _goes_on(judge, "DLQ-35", box.queue, consumer, SIZE)
+    written = len(await box.letters())
+    judge.saw("DLQ-35", rejected=SIZE, letters_written=written, letters_lost=SIZE - written)
+
+
+@pytest.mark.requirement("DLQ-36")
+@pytest.mark.fast
+@pytest.mark.parametrize("copy", [False, True], ids=["plain", "copy"])
+async def test_hundreds_at_once(share: Share, judge: Judge, copy: bool) -> None:
+    """DLQ-36: Hundreds of letters of one reject all come, in batches that the topic allows."""
+    size, limit = 500, 10_000
+    dead = await dead_topic(share, configs={"max.message.bytes": str(limit)})
+    box = await boxed(share, dead=dead, copy=copy)
+    values = [b"%d " % number + bytes(200) for number in range(size)]
+    await box.queue.produce(values)
+    consumer = await box.queue.consumer()
+    await consumer.acquire(size)
+    await consumer.acked(reject(0, size - 1))
+
+    letters = await box.arrived(range(size))
+    judge.equal("DLQ-36", list(range(size)), offsets_of(letters), "rejected and written")
+    sizes = [batch.size for batch in await read_log(share, dead)]
+    judge.holds("DLQ-36", max(sizes) <= limit, f"a batch of {max(sizes)} bytes, {limit} allowed")
+    if copy:
+        differing = [one.offset for one in letters if one.record.value != values[one.offset]]
+        judge.equal("DLQ-36", [], differing, "copies that differ from their sources")
+    judge.saw("DLQ-36", letters=len(letters), batches=len(sizes))
+
+
+@pytest.mark.requirement("DLQ-42")
+@pytest.mark.fast
+async def test_one_letter_too_large(share: Share, judge: Judge) -> None:
+    """DLQ-42: A letter that is too large for its topic takes no other letter with it."""
+    dead = await dead_topic(share, configs={"max.message.bytes": "2000"})
+    box = await boxed(share, dead=dead, copy=True)
+    large = share.rng.randint(1, SIZE - 2)
+    await box.queue.produce([bytes(5000 if o == large else 10) for o in range(SIZE)])
+    consumer = await box.queue.consumer()
+    await consumer.acquire(SIZE)
+    await consumer.acked(reject(0, SIZE - 1))
+
+    await _goes_on(judge, "DLQ-42", box.queue, consumer, SIZE)
+    missing = sorted({*range(SIZE)} - {large, *offsets_of(await box.own())})
+    judge.equal("DLQ-42", [], missing, f"small letters lost beside a large one about {large}")
+
+
+async def _second_box(share: Share, queue: Queue, dead: Topic) -> Box:
+    sibling = await share.sibling(queue, **naming(dead.name))
+    return Box(sibling, dead)
+
+
+@pytest.mark.requirement("DLQ-37")
+@pytest.mark.parametrize("trouble", [*TROUBLES, "missing"])
+async def test_trouble_of_one_group(share: Share, judge: Judge, trouble: str) -> None:
+    """DLQ-37: A group next to one whose letters fail gets its records and its letters."""
+    name = await dead_name(share)
+    if trouble != "missing":
+        await dead_topic(share, configs=TROUBLES[trouble], name=name)
+    troubled = await share.queue(50, batches=50, group_config=naming(name))
+    box = await _second_box(share, troubled, await dead_topic(share))
+    first, second = await troubled.consumer(), await box.queue.consumer()
+    await first.acquire(50)
+    await second.acquire(50)
+    for offset in range(0, 50, 5):
+        await first.acked(*(reject(o) for o in range(offset, offset + 5)))
+        part = await second.ack(*(reject(o) for o in range(offset, offset + 5)))
+        what = f"error of rejecting in the other group, {trouble}"
+        judge.equal("DLQ-37", 0, part.ack_error, what)
+    letters = await box.arrived(range(50))
+    judge.equal("DLQ-37", list(range(50)), offsets_of(letters), f"rejected and written, {trouble}")
+    await _goes_on(judge, "DLQ-37", box.queue, second, 50)
+    judge.saw("DLQ-37", letters=len(letters), failing_letters=50)
+
+
+@pytest.mark.requirement("DLQ-38")
+@pytest.mark.fast
+async def test_topic_deleted(share: Share, judge: Judge) -> None:
+    """DLQ-38: With its dead-letter topic deleted, a group archives what it rejects and goes on."""
+    box = await boxed(share, SIZE)
+    consumer = await box.queue.consumer()
+    await consumer.acquire(SIZE)
+    await consumer.acked(reject(0, 4))
+    await box.arrived(range(5))
+    deleting = asyncio.create_task(share.admin.delete_topics(box.topic.name))
+    await consumer.acked(*(reject(offset) for offset in range(5, SIZE)))
+    await deleting
+
+    await _goes_on(judge, "DLQ-38", box.queue, consumer, SIZE)
+
+
+@pytest.mark.requirement("DLQ-34")
+async def test_topic_moves(share: Share, judge: Judge) -> None:
+    """DLQ-34: Letters that meet a dead-letter topic on the move arrive all the same."""
+    nodes = sorted(share.cluster.brokers)
+    if len(nodes) < 2:
+        raise OutOfReach("a leader can only move where there are two brokers")
+    pair = share.rng.sample(nodes, 2)
+    rounds, each = 6, 20
+    size = rounds * each
+    box = await boxed(share, size, batches=size, dead=await dead_topic(share, assignments=[pair]))
+    consumer = await box.queue.consumer()
+    await consumer.acquire(size)
+    for number in range(rounds):
+        target = pair[(number + 1) % 2]
+        moving = asyncio.create_task(share.admin.move_leader(box.topic, target))
+        for offset in range(number * each, (number + 1) * each):
+            await consumer.acked(reject(offset))
+        box = replace(box, topic=await moving)
+
+    written = set(offsets_of(await box.arrived(range(size))))
+    lost = sorted(set(range(size)) - written)
+    judge.saw("DLQ-34", rejected=size, letters_lost=len(lost), moves=rounds)
+    judge.equal("DLQ-34", [], lost, f"letters lost of {size}, the topic moving {rounds} times")
+    await _goes_on(judge, "DLQ-34", box.queue, consumer, size)
+
+
+@pytest.mark.requirement("DLQ-39")
+@pytest.mark.fast
+async def test_topic_of_its_own_letters(share: Share, judge: Judge) -> None:
+    """DLQ-39: A group that dead-letters into the topic it consumes goes on past every reject."""
+    own = await dead_topic(share)
+    queue = Queue(share=share, topic=own, group=share.cluster.fresh_name("g"))
+    configs = naming(own.name, copy=True) | {"share.auto.offset.reset": "earliest"}
+    await share.admin.group_config(queue.group, configs)
+    await queue.produce(3)
+    consumer = await queue.consumer()
+    rejected = 0
+    for last in (2, 5, 8):
+        catch = await consumer.drain(until=last)
+        await consumer.acked(*(reject(offset) for offset in catch.offsets))
+        rejected += len(catch.offsets)
+    rest = await consumer.drain(until=11)
+    judge.equal("DLQ-39", [9, 10, 11], rest.offsets, "letters of letters of letters")
+    await consumer.acked(*(accept(offset) for offset in rest.offsets))
+    await _goes_on(judge, "DLQ-39", queue, consumer, 12)
+    judge.saw("DLQ-39", rejected=rejected)
+
+
+@pytest.mark.requirement("DLQ-40")
+@pytest.mark.fast
+async def test_letters_of_letters(share: Share, judge: Judge) -> None:
+    """DLQ-40: A second group that rejects dead letters has letters that name the first topic."""
+    first = await boxed(share, 3, batches=3, copy=True)
+    consumer = await first.queue.consumer()
+    await _reject_all(consumer, 3)
+    if len(await first.arrived(range(3))) < 3:
+        raise Undecided("the first letters were not written")
+    of_letters = replace(first.queue, topic=first.topic)
+    second = await _second_box(share, of_letters, await dead_topic(share))
+    reader = await second.queue.consumer()
+    await _reject_all(reader, 3)
+
+    letters = await second.arrived(range(3))
+    expected = [(first.topic.name, "0", str(o), second.queue.group) for o in range(3)]
+    found = sorted(letter.source for letter in letters)
+    judge.equal("DLQ-40", expected, found, "sources of the second letters")

@@ -1,0 +1,134 @@
+"""Which records become dead letters, and what a dead letter says of its source record."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+
+from fixtures.clients.member import reject, release
+from suites.broker.deadletters import (
+    HEADERS,
+    LIMIT,
+    boxed,
+    dead_topic,
+    letters_in,
+    offsets_of,
+    verdicts,
+)
+from suites.broker.deliveries import hold_at
+from suites.broker.locks import SLACK, watch
+from suites.broker.share import Share
+from suites.judge import Judge
+
+pytestmark = pytest.mark.feature("dead-letters")
+
+
+@pytest.mark.requirement("DLQ-01", "DLQ-04")
+@pytest.mark.fast
+@pytest.mark.parametrize("batches", [1, 12])
+async def test_rejected_records(share: Share, judge: Judge, batches: int) -> None:
+    """DLQ-01, DLQ-04: One letter for each rejected record, and none for any other."""
+    box = await boxed(share, 12, batches=batches)
+    rejected = sorted(share.rng.sample(range(11), k=share.rng.randint(3, 8)))
+    released = 11
+    consumer = await box.queue.consumer()
+    await consumer.acquire(12)
+    await consumer.acked(*verdicts(11, rejected), release(released))
+
+    judge.equal("DLQ-01", rejected, offsets_of(await box.arrived(rejected)), "rejected and written")
+    letters = await box.complete(consumer, released)
+    strays = sorted(set(offsets_of(letters)) - set(rejected))
+    judge.equal("DLQ-04", [], strays, "letters of accepted and released records")
+
+
+@pytest.mark.requirement("DLQ-16")
+@pytest.mark.fast
+async def test_any_order(share: Share, judge: Judge) -> None:
+    """DLQ-16: All letters of neighbouring rejects are there, in the order of offsets or not."""
+    box = await boxed(share, 20, batches=4)
+    consumer = await box.queue.consumer()
+    await consumer.acquire(20)
+    order = share.rng.sample(range(20), k=20)
+    for start in range(0, 20, 5):
+        await consumer.acked(*(reject(offset) for offset in sorted(order[start : start + 5])))
+
+    # KIP-1191 promises no order: a set is all that may be compared.
+    found = [letter.offset for letter in await box.arrived(range(20))]
+    judge.equal("DLQ-16", set(range(20)), set(found), "source offsets in whatever order")
+    backwards = sum(later < earlier for earlier, later in pairwise(found))
+    judge.saw("DLQ-16", letters=len(found), out_of_order=backwards)
+
+
+@pytest.mark.requirement("DLQ-02", "DLQ-06", "DLQ-07")
+@pytest.mark.fast
+async def test_releases_up_to_the_limit(share: Share, judge: Judge) -> None:
+    """DLQ-02, DLQ-06, DLQ-07: Letters tell how often a record came, and why it will not again."""
+    box = await boxed(share, 6, batches=6, group_config={LIMIT: "3"})
+    consumer = await box.queue.consumer()
+    await consumer.acquire(6)
+    await consumer.acked(reject(0), release(1, 5))
+    await hold_at(consumer, 5, 2)
+    await consumer.acked(reject(1), release(2, 5))
+    await hold_at(consumer, 4, 3)
+    await consumer.acked(reject(2), release(3, 5))
+
+    letters = await box.arrived(range(6))
+    released = [offset for offset in offsets_of(letters) if offset >= 3]
+    judge.equal("DLQ-02", [3, 4, 5], released, "released at the limit and written")
+    counts = {letter.offset: letter.headers.get("delivery.count") for letter in letters}
+    expected = {0: "1", 1: "2", 2: "3", 3: "3", 4: "3", 5: "3"}
+    judge.equal("DLQ-07", expected, counts, "delivery counts in letters")
+    causes = {letter.offset: letter.headers.get("message") for letter in letters}
+    by_client, by_count = {causes.get(o) for o in range(3)}, {causes.get(o) for o in range(3, 6)}
+    apart = by_client.isdisjoint(by_count) and None not in by_client | by_count
+    judge.holds("DLQ-06", apart, f"rejected says {by_client}, delivered too often says {by_count}")
+
+
+@pytest.mark.requirement("DLQ-03")
+async def test_locks_that_run_out(share: Share, judge: Judge) -> None:
+    """DLQ-03: A record whose lock runs out on its last delivery becomes a dead letter."""
+    box = await boxed(share, 2, lock_ms=1000, group_config={LIMIT: "2"})
+    consumer = await box.queue.consumer()
+    await consumer.acquire(2)
+    await watch(consumer, range(2), SLACK)
+
+    letters = await box.arrived(range(2))
+    judge.equal("DLQ-03", [0, 1], offsets_of(letters), "delivered twice, never acknowledged")
+    counts = Counter(letter.headers.get("delivery.count") for letter in letters)
+    judge.equal("DLQ-03", {"2": 2}, dict(counts), "delivery counts in letters")
+
+
+@pytest.mark.requirement("DLQ-05", "DLQ-14", "DLQ-15")
+@pytest.mark.fast
+async def test_one_topic_for_all(share: Share, judge: Judge) -> None:
+    """DLQ-05, DLQ-14, DLQ-15: Letters of two groups on two topics each name their own source."""
+    dead = await dead_topic(share, partitions=2)
+    first = await boxed(share, dead=dead, partitions=3)
+    second = await boxed(share, dead=dead, partitions=3)
+    expected: set[tuple[str | None, ...]] = set()
+    for box in (first, second):
+        topic, group = box.queue.topic, box.queue.group
+        await box.queue.consumer()  # the group's share-partitions begin with a member
+        for partition in topic.partitions:
+            await box.queue.produce(partition + 1, partition)
+            consumer = await box.queue.consumer(partition, join=False)
+            await consumer.acquire(partition + 1)
+            await consumer.acked(reject(0, partition))
+            for offset in range(partition + 1):
+                expected.add((topic.name, str(partition), str(offset), group))
+            await box.arrived(range(partition + 1), partition=partition)
+
+    letters = await letters_in(share, dead)
+    partitions = {(one.headers.get("partition") or "", one.partition) for one in letters}
+    misplaced = [pair for pair in partitions if pair[0].isdecimal() and int(pair[0]) % 2 != pair[1]]
+    judge.equal("DLQ-14", [], misplaced, "partitions of sources whose letters are elsewhere")
+    judge.equal("DLQ-15", expected, {one.source for one in letters}, "sources named by letters")
+    wanted = {f"__dlq.errors.{name}" for name in HEADERS}
+    lacking = [wanted - {name for name, _ in letter.record.headers} for letter in letters]
+    judge.equal("DLQ-05", set(), set().union(*lacking), "context headers that letters lack")
+    bare = {name for one in letters for name in HEADERS if not one.headers.get(name)}
+    judge.equal("DLQ-05", set(), bare, "context headers without a text")
+    for rule in ("DLQ-05", "DLQ-14"):
+        judge.saw(rule, letters=len(letters))
