@@ -22,9 +22,10 @@ from rich.table import Table
 from fixtures.targets import DEFAULT_TARGET, UsageFault, open_target
 from fixtures.targets.doctor import examine
 from reports import html
+from reports.console import show
 from reports.results import read, suite_version
 from reports.verdicts import FAULT, USAGE
-from shareproof import HOUSE
+from shareproof import HOUSE, histories
 from shareproof.run import run_broker, show_end
 from spec.requirement import Honesty, Level, Requirement, SpecError, load_requirements
 from spec.verdict import EnvironmentFault
@@ -94,6 +95,74 @@ def broker(
         show_end(ended, Console(stderr=as_json))
         console.print(f"reports in {out}", highlight=False, soft_wrap=True)
     raise typer.Exit(ended.code)
+
+
+@app.command()
+def load(
+    *,
+    target: Target = DEFAULT_TARGET,
+    brokers: Brokers = 3,
+    seconds: Annotated[float, typer.Option(min=1, help="How long to produce.")] = 20.0,
+    rate: Annotated[
+        float, typer.Option(min=0, help="Records a second; 0 for as many as possible.")
+    ] = 4000.0,
+    seed: Annotated[int | None, typer.Option(help="Repeat the choices of an earlier run.")] = None,
+    out: Annotated[Path, typer.Option(help="Directory for the history.")] = Path("out"),
+    as_json: AsJson = False,
+) -> None:
+    """Put a mixed load on a target, without faults, and record its history."""
+    chosen = new_seed() if seed is None else seed
+    console = Console(stderr=True)
+    console.print(f"seed {chosen}, target {target}", highlight=False)
+    done = histories.load(
+        target=target,
+        brokers=brokers,
+        seconds=seconds,
+        rate=rate,
+        seed=chosen,
+        out=out.absolute(),
+        console=console,
+    )
+    if as_json:
+        typer.echo(json.dumps(done, indent=1))
+    else:
+        for name, value in done.items():
+            typer.echo(f"{name}: {value}")
+
+
+@app.command()
+def analyse(
+    runs: Annotated[list[Path], typer.Argument(help="Directories of runs that left a history.")],
+    *,
+    master: Annotated[
+        str, typer.Option(help="Where Spark runs: local[N] or spark://HOST:PORT.")
+    ] = "local[*]",
+    memory: Annotated[str, typer.Option(help="Memory of Spark's driver and executors.")] = "2g",
+    level: Annotated[
+        Level, typer.Option(case_sensitive=False, help="Rules from MUST down to this must hold.")
+    ] = Level.SHOULD,
+    only: Only = None,
+    out: Annotated[Path | None, typer.Option(help="Directory for results.json.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Judge recorded histories by the invariants and write the verdicts."""
+    console = Console(stderr=True)
+    where = (out or runs[0] / "analysis").absolute()
+    document = histories.analyse(
+        runs,
+        master=master,
+        memory=memory,
+        level=level,
+        only=words(only or []),
+        out=where,
+        console=console,
+    )
+    if as_json:
+        typer.echo(json.dumps(document, indent=1, ensure_ascii=False))
+    else:
+        show(document, Console())
+        console.print(f"results in {where}", highlight=False, soft_wrap=True)
+    raise typer.Exit(int(document["run"]["exit_code"]))
 
 
 @app.command()
@@ -205,6 +274,8 @@ def _shareproof(
 def _reached(rule: Requirement, checks: int) -> str:
     if rule.honesty is Honesty.UNTESTED:
         return "untested"
+    if not checks and rule.area == "INV":
+        return "histories"
     return f"{checks} check{'' if checks == 1 else 's'}"
 
 

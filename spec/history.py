@@ -87,12 +87,11 @@ TABLES: Mapping[str, pa.Schema] = {
     ),
     # One delivery of one record to one member. The lock cannot have ended by itself before
     # "holds_until" and must have by "ends_by"; "freed" is when its session began to end, if that
-    # came first. "after" is the highest offset of the log that its answer listed before, -1 if none.
-    # "reign" counts the loads of the share-partition that
-    # were certainly over before the fetch was sent, "reign_acquired" and "reign_settled" those that
-    # may have begun before the answers; where they agree, no load came between. "blind" and
-    # "blind_acquired" count likewise the fetches whose answers nobody saw, so that what they
-    # acquired is not here.
+    # came first. "after" is the highest offset that the same answer had listed before, -1 if none.
+    # "reign" counts the loads of the share-partition that were certainly over before the fetch was
+    # sent, "reign_acquired" and "reign_settled" those that may have begun before the answers; where
+    # they agree, no load came between. "blind" and "blind_acquired" count likewise the fetches
+    # whose answers nobody saw, so that what they acquired is not here.
     "deliveries": _table(
         log=_I32,
         offset=_I64,

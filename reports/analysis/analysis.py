@@ -1,0 +1,223 @@
+"""Judges the histories of one or more runs and settles the verdicts like any other run's."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from reports import results
+from reports.analysis.distributions import distributions
+from reports.analysis.files import History, open_history
+from reports.analysis.judging import Found, Tell, judge, observation
+from reports.analysis.rules import Invariant, load_invariants
+from reports.analysis.session import open_session, register, unregister
+from reports.results import Document, Run, Subject, Timing
+from reports.verdicts import FAULT, OK, exit_code, settle
+from spec.profile import Profile, defined_in, load_profile
+from spec.requirement import Level, Requirement, load_requirements
+from spec.verdict import EnvironmentFault, Observation
+
+_NUMBERS = itertools.count()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is asked for; ``profile`` and ``version`` default to what the runs say."""
+
+    runs: tuple[Path, ...]
+    out: Path
+    master: str = "local[*]"
+    memory: str = "1g"
+    level: Level = Level.SHOULD
+    only: tuple[str, ...] = ()
+    profile: str = ""
+    version: str = ""
+    command: tuple[str, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Judged:
+    """One history with what was found in it."""
+
+    history: History
+    found: dict[str, Found]
+    distributions: list[dict[str, Any]]
+
+
+def analyse(request: Request, tell: Tell) -> Document:
+    """Judge every history and write the results; return them.
+
+    Raises:
+        EnvironmentFault: none of the histories can be judged at all.
+    """
+    began, started = time.monotonic(), datetime.now(UTC)
+    histories, faults = _open(request.runs)
+    if not histories:
+        raise EnvironmentFault("; ".join(faults))
+    invariants = [rule for rule in load_invariants() if _wanted(rule, request.only)]
+    with _session(request) as spark:
+        ready = time.monotonic()
+        judged = [_judge(spark, history, invariants, tell) for history in histories]
+    faults += [sentence for one in histories for sentence in (*one.spoiled, *one.cut_short)]
+    document = _settled(
+        request,
+        judged,
+        invariants,
+        faults=faults,
+        started=started,
+        times=(began, ready, time.monotonic()),
+    )
+    results.write(request.out, document)
+    return document
+
+
+def _open(runs: Sequence[Path]) -> tuple[list[History], list[str]]:
+    histories: list[History] = []
+    faults: list[str] = []
+    for run in runs:
+        try:
+            histories.append(open_history(run))
+        except EnvironmentFault as fault:
+            faults.append(str(fault))
+    return histories, faults
+
+
+def _wanted(rule: Invariant, only: Sequence[str]) -> bool:
+    return not only or rule.id in only or rule.id[:3] in only
+
+
+@contextlib.contextmanager
+def _session(request: Request) -> Iterator[SparkSession]:
+    spark = open_session(request.master, request.memory, dict(request.settings))
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _judge(
+    spark: SparkSession, history: History, invariants: Sequence[Invariant], tell: Tell
+) -> _Judged:
+    database = f"history_{os.getpid()}_{next(_NUMBERS)}"
+    register(spark, history, database)
+    try:
+        found = judge(spark, history, invariants, tell)
+        tell(f"{history.folder}: distributions")
+        return _Judged(history, found, distributions(spark))
+    finally:
+        unregister(spark, database)
+
+
+def _control(judged: Sequence[_Judged]) -> dict[str, Found] | None:
+    """Return what was found in the run that nothing was done to, if there is one."""
+    for one in judged:
+        faults = [file for file in one.history.manifest.files if file.table == "faults"]
+        if faults and not any(file.rows for file in faults):
+            return one.found
+    return None
+
+
+def _settled(
+    request: Request,
+    judged: Sequence[_Judged],
+    invariants: Sequence[Invariant],
+    *,
+    faults: Sequence[str],
+    started: datetime,
+    times: tuple[float, float, float],
+) -> Document:
+    target = judged[0].history.run.get("target", {})
+    version = request.version or str(target.get("version", ""))
+    profile = load_profile(request.profile or str(target.get("profile") or "apache-kafka"))
+    rules = _rules(invariants)
+    seen = _observations(judged, invariants)
+    settled = settle(
+        rules, seen, profile=_about(profile, rules), version=version, today=started.date()
+    )
+    code = exit_code(settled, (), request.level)
+    spoiled = any(one.history.spoiled for one in judged) or len(judged) < len(request.runs)
+    run = Run(
+        started=started.isoformat(timespec="seconds"),
+        seed=int(judged[0].history.run.get("seed", 0)),
+        command=request.command,
+        exit_code=FAULT if code == OK and spoiled else code,
+        partial=bool(faults),
+        faults=tuple(faults),
+        level=request.level,
+        only=request.only,
+        fast=False,
+        versions={"shareproof": results.suite_version()},
+        timing=_timing(times, seen),
+    )
+    subject = Subject(
+        name=str(target.get("name", "history")),
+        version=version,
+        profile=profile.name,
+        brokers=int(judged[0].history.run.get("brokers", 0)),
+        properties=judged[0].history.run.get("properties", {}),
+    )
+    document = results.build(
+        run,
+        subject,
+        settled,
+        problems=(),
+        later=[rule for rule in rules if not defined_in(rules[rule], version)],
+        reproduce=lambda rule: " ".join(
+            ["shareproof", "analyse", *map(str, request.runs), "--only", rule]
+        ),
+        transcript=lambda _: "",
+    )
+    measured = {str(one.history.folder): one.distributions for one in judged}
+    return {**document, "distributions": measured}
+
+
+def _rules(invariants: Sequence[Invariant]) -> dict[str, Requirement]:
+    known = load_requirements()
+    return {rule.id: known[rule.id] for rule in invariants}
+
+
+def _about(profile: Profile, rules: Mapping[str, Requirement]) -> Profile:
+    """Leave out what a ledger says about rules that no history decides."""
+    kept = tuple(entry for entry in profile.expected if entry.requirement in rules)
+    return Profile(name=profile.name, title=profile.title, absent=profile.absent, expected=kept)
+
+
+def _observations(judged: Sequence[_Judged], invariants: Sequence[Invariant]) -> list[Observation]:
+    """Return one observation a rule and history; what one exercised, another need not."""
+    control = _control(judged)
+    seen: list[Observation] = []
+    for rule in invariants:
+        found = [
+            observation(
+                rule,
+                one.found[rule.id],
+                one.history,
+                control if one.found is not control else None,
+            )
+            for one in judged
+        ]
+        telling = [one for one in found if one.evidence or one.verdict.value != "vacuous"]
+        seen += telling or found[:1]
+    return seen
+
+
+def _timing(times: tuple[float, float, float], seen: Sequence[Observation]) -> Timing:
+    began, ready, ended = times
+    return Timing(
+        total=ended - began,
+        cluster_start=ready - began,
+        before_checks=ready - began,
+        checks=ended - ready,
+        work=sum(one.seconds for one in seen),
+        by_check={one.check: one.seconds for one in seen},
+    )

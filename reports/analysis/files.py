@@ -1,0 +1,117 @@
+"""What there is of a history on disk, and which of it can be believed."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from spec.history import BUCKETED, TABLES, File, Manifest
+from spec.verdict import EnvironmentFault
+
+MANIFEST, RUN = "manifest.json", "run.json"
+NEEDED = frozenset({"queues", "reloads", "blinds", "members"})
+"""Tables without which nothing can be judged soundly."""
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """A compacted history.
+
+    Attributes:
+        folder: Where it is.
+        manifest: What it consists of.
+        run: What its run says about itself.
+        spoiled: Sentences that name what cannot be read.
+        lost_tables: Small tables that cannot be read.
+        lost_buckets: Buckets that cannot be read, in one of the large tables or in both.
+    """
+
+    folder: Path
+    manifest: Manifest
+    run: dict[str, Any]
+    spoiled: tuple[str, ...] = ()
+    lost_tables: frozenset[str] = frozenset()
+    lost_buckets: frozenset[int] = frozenset()
+
+    @property
+    def whole(self) -> bool:
+        """Whether what is missing here did not happen: no process was killed, nothing spoiled."""
+        return not (self.manifest.cut or self.manifest.broken or self.lost_tables)
+
+    @property
+    def cut_short(self) -> tuple[str, ...]:
+        """Sentences that name what the recorder could not finish."""
+        cut = (f"{name}: cut when its process was killed" for name in self.manifest.cut)
+        broken = (f"{name}: unreadable from some byte on" for name in self.manifest.broken)
+        return (*cut, *broken)
+
+
+def open_history(path: Path) -> History:
+    """Look at a history, given its directory or that of its run.
+
+    Raises:
+        EnvironmentFault: there is none, or too little of it can be read to judge anything.
+    """
+    folder = path / "history" if (path / "history").is_dir() else path
+    try:
+        manifest = Manifest.from_json((folder / MANIFEST).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise EnvironmentFault(f"{folder}: no history ({error.strerror})") from None
+    except ValueError as error:
+        raise EnvironmentFault(f"{folder / MANIFEST}: {error}") from None
+    wrong = [(file, why) for file in manifest.files if (why := _fault(folder, file))]
+    lost = frozenset(file.table for file, _ in wrong if file.table not in BUCKETED)
+    spoiled = tuple(f"{folder / file.path}: {why}" for file, why in wrong)
+    if unjudgeable := lost & NEEDED:
+        names = ", ".join(sorted(unjudgeable))
+        raise EnvironmentFault(f"nothing can be judged without {names}: {'; '.join(spoiled)}")
+    return History(
+        folder=folder,
+        manifest=manifest,
+        run=_run(folder),
+        spoiled=spoiled,
+        lost_tables=lost,
+        lost_buckets=frozenset(file.bucket for file, _ in wrong if file.table in BUCKETED),
+    )
+
+
+def _run(folder: Path) -> dict[str, Any]:
+    try:
+        document = json.loads((folder / RUN).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _fault(folder: Path, file: File) -> str:
+    """Return what is wrong with a file, or nothing."""
+    path = folder / file.path
+    if not path.is_file():
+        return "is missing"
+    if path.stat().st_size != file.size:
+        return f"has {path.stat().st_size} bytes instead of {file.size}"
+    crc = 0
+    for chunk in _chunks(path):
+        crc = zlib.crc32(chunk, crc)
+    if crc != file.crc:
+        return "was changed: its checksum is another"
+    try:
+        schema = pq.read_schema(path)
+    except (pa.ArrowException, OSError) as error:
+        return f"is no Parquet file ({error})"
+    expected = TABLES[file.table]
+    return "" if schema.equals(expected) else f"is no table {file.table} of this release's schema"
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as source:
+        while chunk := source.read(_CHUNK):
+            yield chunk

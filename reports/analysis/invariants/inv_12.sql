@@ -1,0 +1,30 @@
+-- id: INV-12
+-- level: MUST
+-- source: KIP-932 §In-flight records
+-- Between two loads of a share-partition the delivery count is one at the first delivery and rises by
+-- exactly one with each further one. Where an answer got lost, more than one is possible.
+SELECT
+  queue,
+  log,
+  offset,
+  acquired AS since,
+  coalesce(next_acquired, acquired) AS until,
+  CASE
+    WHEN is_first AND count <> 1 THEN concat('first delivered with count ', count)
+    ELSE concat('delivered with count ', count, ' and then with count ', next_count)
+  END AS detail,
+  (
+    is_first
+    AND reign_acquired = 0
+    AND blind_acquired = 0
+    AND count <> 1
+    AND NOT coalesce(next_count < count, false)
+  )
+    OR (
+      coalesce(same_reign, false)
+      AND next_sent > acquired
+      AND next_op <> op
+      AND (next_count <= count OR (seen AND next_count > count + 1))
+    ) AS broken
+FROM handovers
+WHERE is_first OR same_reign

@@ -1,0 +1,21 @@
+-- Every epoch that was shown or stored, with the one before it.
+SELECT queue, log, -1L AS offset, since, answered AS until, 'leader epoch' AS what,
+  leader_epoch AS epoch, epoch_before AS before
+FROM views_of_offsets
+WHERE leader_epoch >= 0 AND sent >= since
+UNION ALL
+SELECT queue, log, position, 0L, 0L, what, epoch,
+  lag(epoch) OVER (PARTITION BY queue, what ORDER BY position)
+FROM (
+  SELECT p.queue, s.log, p.position, e.what, max(e.epoch) AS epoch
+  FROM persisted AS p
+  JOIN shares AS s ON s.queue = p.queue
+  LATERAL VIEW stack(
+    3,
+    'stored leader epoch', p.leader_epoch,
+    'stored state epoch', p.state_epoch,
+    'stored snapshot epoch', p.snapshot_epoch
+  ) e AS what, epoch
+  WHERE e.epoch >= 0
+  GROUP BY p.queue, s.log, p.position, e.what
+)

@@ -1,0 +1,61 @@
+-- The ledger: one row for each record of a log, with what was produced there and what every group
+-- made of it. "owed" and "seen" have a bit for each group of the log.
+SELECT
+  coalesce(p.log, d.log) AS log,
+  coalesce(p.offset, d.offset) AS offset,
+  p.log IS NOT NULL AS was_produced,
+  p.producer,
+  p.sequence,
+  p.crc,
+  p.sent AS produced_sent,
+  p.answered AS produced_answered,
+  p.transaction,
+  d.log IS NOT NULL AS was_delivered,
+  d.first_sent,
+  d.last_acquired,
+  d.low_producer,
+  d.high_producer,
+  d.low_sequence,
+  d.high_sequence,
+  d.low_crc,
+  d.high_crc,
+  coalesce(d.present, false) AS present,
+  coalesce(d.seen, 0) AS seen,
+  coalesce(d.seen_committed, 0) AS seen_committed,
+  CASE WHEN p.offset >= l.owed_from THEN l.owed ELSE 0 END AS owed,
+  l.queue,
+  u.log IS NOT NULL AS may_be_stored
+FROM (SELECT * FROM produced WHERE offset >= 0) AS p
+FULL OUTER JOIN (
+  SELECT
+    log,
+    offset,
+    min(sent) AS first_sent,
+    max(acquired) AS last_acquired,
+    min(CASE WHEN present THEN producer END) AS low_producer,
+    max(CASE WHEN present THEN producer END) AS high_producer,
+    min(CASE WHEN present THEN sequence END) AS low_sequence,
+    max(CASE WHEN present THEN sequence END) AS high_sequence,
+    min(CASE WHEN crc >= 0 THEN crc END) AS low_crc,
+    max(CASE WHEN crc >= 0 THEN crc END) AS high_crc,
+    max(present) AS present,
+    bit_or(bit) AS seen,
+    bit_or(CASE WHEN committed_only AND present THEN bit ELSE 0 END) AS seen_committed
+  FROM (
+    SELECT d.*, shiftleft(1L, s.slot) AS bit, s.committed_only
+    FROM deliveries AS d
+    JOIN shares AS s ON s.queue = d.queue
+  )
+  GROUP BY log, offset
+) AS d ON d.log = p.log AND d.offset = p.offset
+LEFT JOIN (
+  SELECT
+    log,
+    min(queue) AS queue,
+    bit_or(CASE WHEN dry AND blinds < delivery_limit THEN shiftleft(1L, slot) ELSE 0 END) AS owed,
+    max(greatest(first, log_start)) AS owed_from
+  FROM shares
+  GROUP BY log
+) AS l ON l.log = coalesce(p.log, d.log)
+LEFT JOIN unanswered AS u
+  ON u.log = d.log AND u.producer = d.low_producer AND u.sequence = d.low_sequence

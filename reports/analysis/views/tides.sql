@@ -1,0 +1,51 @@
+-- For each share-partition and each tenth of a second: the highest offset acquired by then, the start
+-- offset shown in it, and the lowest offset whose holder proved, later than that, that it was not yet
+-- finished. What lies between lowest and highest was in flight at that moment.
+SELECT
+  queue,
+  log,
+  tick,
+  shown,
+  max(acquired_to) OVER (PARTITION BY queue ORDER BY tick) AS high,
+  min(proved) OVER (
+    PARTITION BY queue ORDER BY tick ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING
+  ) AS low,
+  window,
+  batch
+FROM (
+  SELECT
+    t.queue,
+    any_value(s.log) AS log,
+    t.tick,
+    max(t.acquired_to) AS acquired_to,
+    min(t.proved) AS proved,
+    max(t.shown) AS shown,
+    any_value(s.window) AS window,
+    any_value(s.batch) AS batch
+  FROM (
+    SELECT
+      queue,
+      acquired DIV 100000000 AS tick,
+      max(offset) AS acquired_to,
+      CAST(NULL AS BIGINT) AS proved,
+      CAST(NULL AS BIGINT) AS shown
+    FROM deliveries
+    GROUP BY queue, acquired DIV 100000000
+    UNION ALL
+    SELECT queue, settle_sent DIV 100000000, NULL, min(offset), NULL
+    FROM deliveries
+    WHERE
+      kind IN (1, 3)
+      AND outcome = 1
+      AND settle_answered <= least(holds_until, freed)
+      AND reign = reign_settled
+    GROUP BY queue, settle_sent DIV 100000000
+    UNION ALL
+    SELECT queue, answered DIV 100000000, NULL, NULL, max(spso)
+    FROM offsets
+    GROUP BY queue, answered DIV 100000000
+  ) AS t
+  JOIN shares AS s ON s.queue = t.queue
+  WHERE s.reloads = 0
+  GROUP BY t.queue, t.tick
+)

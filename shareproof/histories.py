@@ -1,0 +1,108 @@
+"""The commands that record and judge histories; they need the extra ``judge``.
+
+What they need is imported when they are called, so that everything else works without it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from fixtures.targets import UsageFault, open_target
+from reports.results import Document
+from spec.requirement import Level
+from spec.verdict import EnvironmentFault
+
+
+def require(*modules: str) -> None:
+    """Raise UsageFault with the one sentence that helps, if a module is missing."""
+    if any(importlib.util.find_spec(module) is None for module in modules):
+        raise UsageFault(
+            "Histories need PyArrow and PySpark: pip install 'shareproof[judge]', and Java 17."
+        )
+
+
+def load(
+    *,
+    target: str,
+    brokers: int,
+    seconds: float,
+    rate: float,
+    seed: int,
+    out: Path,
+    console: Console,
+) -> dict[str, object]:
+    """Put load on a target, leave its history in ``out`` and return what came of it."""
+    require("pyarrow", "numpy")
+    from fixtures.workload.load import Load, run_load  # noqa: PLC0415
+
+    if (out / "history").exists():
+        raise UsageFault(f"--out {out}: there is a history already; give a new directory.")
+    cluster = open_target(target, brokers=brokers)
+    try:
+        cluster.start()
+        asked = Load(seconds=seconds, rate=rate, seed=seed)
+        done = asyncio.run(run_load(asked, cluster.info, out, lambda line: _tell(console, line)))
+    finally:
+        cluster.stop()
+    return {
+        "produced": done.produced,
+        "delivered": done.delivered,
+        "settled": done.settled,
+        "dry": done.dry,
+        "seconds": done.seconds,
+        "history": str(out / "history"),
+        "files": len(done.manifest.files),
+    }
+
+
+def analyse(
+    runs: list[Path],
+    *,
+    master: str,
+    memory: str,
+    level: Level,
+    only: tuple[str, ...],
+    out: Path,
+    console: Console,
+) -> Document:
+    """Judge histories, write the results to ``out`` and return them."""
+    require("pyarrow", "pyspark")
+    from reports.analysis.analysis import Request, analyse  # noqa: PLC0415
+
+    _compact_what_was_cut(runs, console)
+    request = Request(
+        runs=tuple(run.absolute() for run in runs),
+        out=out,
+        master=master,
+        memory=memory,
+        level=level,
+        only=only,
+        command=tuple(sys.argv),
+    )
+    return analyse(request, lambda line: _tell(console, line))
+
+
+def _compact_what_was_cut(runs: list[Path], console: Console) -> None:
+    """Finish what a killed run could not: its journals hold all but its last second."""
+    require("numpy")
+    from fixtures.history.compaction import compact, is_compacted  # noqa: PLC0415
+
+    for run in runs:
+        folder = run / "history" if (run / "history").is_dir() else run
+        if not folder.is_dir():
+            raise UsageFault(f"{run}: there is no such directory.")
+        if not is_compacted(folder) and (folder / "journal").is_dir():
+            _tell(console, f"{folder}: compacting what its run left behind")
+            try:
+                compact(folder, keep=True)
+            except OSError as error:
+                raise EnvironmentFault(f"{folder}: {error}") from None
+
+
+def _tell(console: Console, line: str) -> None:
+    console.print(line, highlight=False, soft_wrap=True, markup=False)

@@ -1,0 +1,140 @@
+"""Builds histories out of the cases of ``histories.toml``, through the recorder like any other."""
+
+from __future__ import annotations
+
+import itertools
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fixtures.history.journal import Journal
+from spec.history import Outcome, Settle, Transaction, log_numbers
+
+FILE = Path(__file__).with_name("histories.toml")
+MS = 1_000_000
+_END = 100_000
+
+Plain = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A small history of one partition and one group, and what it shows about a rule."""
+
+    queue: int
+    log: int
+    rule: str
+    says: str
+    breaks: bool
+    plain: Plain
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.says}"
+
+
+def read_cases(file: Path = FILE) -> list[Case]:
+    """Return every case, each with a log and a queue of its own."""
+    raw = tomllib.loads(file.read_text(encoding="utf-8"))["case"]
+    return [
+        Case(
+            queue=queue,
+            log=log,
+            rule=one["rule"],
+            says=one.get("rejects") or one["accepts"],
+            breaks="rejects" in one,
+            plain=one,
+        )
+        for queue, (log, one) in enumerate(zip(log_numbers(), raw, strict=False))
+    ]
+
+
+def write_history(folder: Path, cases: Iterable[Case]) -> None:
+    """Journal the cases as one history."""
+    with Journal(folder, 0) as journal:
+        for case in cases:
+            _write(journal, case)
+
+
+def _write(journal: Journal, case: Case) -> None:
+    plain = case.plain
+    journal.add(
+        "queues",
+        case.queue,
+        case.log,
+        0,
+        f"group-{case.queue}",
+        f"topic-{case.log}",
+        "",
+        0,
+        0,
+        plain.get("limit", 5),
+        plain.get("lock_ms", 1000),
+        plain.get("window", 2000),
+        plain.get("batch", 500),
+        plain.get("committed_only", False),
+        "dead_letters" in plain,
+    )
+    for span in ("reloads", "blinds"):
+        for one in plain.get(span, ()):
+            why = ("planted",) if span == "reloads" else ()
+            journal.add(span, case.queue, one["since"] * MS, one["until"] * MS, *why)
+    for offset in plain.get("dead_letters", ()):
+        journal.add("dead_letters", case.queue, offset, 1, offset, -1)
+    end = _produce(journal, case)
+    _deliver(journal, case)
+    _show(journal, case, end)
+
+
+def _produce(journal: Journal, case: Case) -> int:
+    """Write what was stored; return the log's end."""
+    highest = max(one.get("last", one["offset"]) for one in case.plain["deliveries"])
+    stored: Sequence[Plain] = case.plain.get("stored") or [
+        {"offset": offset} for offset in range(highest + 1)
+    ]
+    for one in stored:
+        outcome = Outcome[one.get("outcome", "ok").upper()]
+        transaction = Transaction[one.get("transaction", "none").upper()]
+        row = (case.log, one["offset"], 1, 1, one.get("sequence", one["offset"]), -1, 0)
+        journal.add("produced", *row, MS, int(outcome), 0, int(transaction))
+    return 1 + max(highest, *(one["offset"] for one in stored))
+
+
+def _deliver(journal: Journal, case: Case) -> None:
+    ops: dict[int, int] = {}
+    for number, one in enumerate(case.plain["deliveries"]):
+        key = one.get("op", -number - 1)
+        op = ops.setdefault(key, journal.next_operation())
+        first, last = one["offset"], one.get("last", one["offset"])
+        row = (op, case.queue, case.log, number, first, last, one["count"])
+        asked = one.get("asked", one["at"] - 1)
+        times = (case.plain.get("lock_ms", 1000), asked * MS, one["at"] * MS)
+        told = (one.get("after", -1), True, one.get("of", 1), one.get("sequence", first), -1)
+        journal.add("acquired", *row, *times, *told)
+        for act in _acts(one):
+            journal.add("settled", op, case.queue, case.log, first, last, *act)
+
+
+def _acts(one: Plain) -> Iterator[tuple[int, int, int, int, int]]:
+    if "renewed" in one:
+        sent = one["renewed"] * MS
+        yield int(Settle.RENEW), sent, sent + MS, int(Outcome.OK), 0
+    if "kind" in one:
+        outcome = Outcome[one.get("outcome", "ok").upper()]
+        sent = one["settled"] * MS
+        answered = -1 if outcome is Outcome.UNKNOWN else sent + MS
+        error = 121 if outcome is Outcome.FAILED else 0
+        yield int(Settle[one["kind"].upper()]), sent, answered, int(outcome), error
+
+
+def _show(journal: Journal, case: Case, end: int) -> None:
+    ending = {"at": _END, "spso": end, "end": end, "lag": 0, "phase": "quiet"}
+    for one in case.plain.get("shown", (ending,)):
+        at = one["at"] * MS
+        row = (case.queue, at - MS, at, one["spso"], one["lag"], one.get("start", 0), one["end"])
+        journal.add("offsets", *row, one.get("epoch", 0), one.get("phase", "load"))
+    epochs = itertools.count(1)
+    for one in case.plain.get("kept", ()):
+        head = (case.queue, one["position"], False, -1, next(epochs), 0, 0)
+        journal.add("persisted", *head, one["first"], one["last"], one["state"], one["count"])
