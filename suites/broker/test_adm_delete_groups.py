@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.clients.cluster import SHARE, attempts, share_key
+from fixtures.clients.cluster import SHARE, attempts, eventually, share_key
 from fixtures.clients.member import accept
 from fixtures.wire.errors import error_name
 from suites.broker import kinds
@@ -100,6 +100,7 @@ async def test_each_group_on_its_own(share: Share, judge: Judge) -> None:
     await use(lost, lost.topic)
     await use(Queue(share=share, topic=queue.topic, group=empty), queue.topic)
     await share.admin.delete_topics(lost.topic.name)
+    await _until_forgotten(lost)
     await share.member(live, queue.topic)
     await kinds.classic_group(share, queue, classic)
     insider = await kinds.consumer_group(share, queue, consumer)
@@ -119,6 +120,20 @@ async def test_each_group_on_its_own(share: Share, judge: Judge) -> None:
     }
     judge.equal("ADM-36", expected, answered, "errors")
     judge.equal("ADM-36", {live, consumer}, set(left), "groups that are left")
+
+
+async def _until_forgotten(queue: Queue) -> None:
+    """Wait until the group coordinator knows that a topic is gone.
+
+    Until then it has the state of that topic deleted by share coordinators that know it, and may
+    go on asking them for half a minute.
+    """
+
+    async def ask() -> bool | None:
+        names = {name for name, _ in await shown_offsets(queue.share, queue.group)}
+        return None if queue.topic.name in names else True
+
+    await eventually(f"{queue.topic.name} being forgotten", ask)
 
 
 @pytest.mark.requirement("ADM-38")
