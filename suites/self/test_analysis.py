@@ -1,0 +1,165 @@
+"""Judging from end to end: the command line, spoiled and cut histories, a real Spark cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
+
+from fixtures.history.compaction import compact
+from fixtures.targets.ports import free_ports
+from reports.results import SCHEMA_FILE
+from spec.history import bucket_of
+from suites.self.small_histories import Case, read_cases, write_history
+
+HOUSE = Path(__file__).parents[2]
+SPARK = Path(importlib.util.find_spec("pyspark").origin or "").parent  # type: ignore[union-attr]
+PATIENCE = 240.0
+
+CASES = {str(case): case for case in read_cases()}
+RIGHT = [case for case in CASES.values() if not case.breaks]
+ACCEPTED_TWICE = CASES["INV-02: An accepted record comes again."]
+NEVER_CAME = CASES["INV-05: A stored record never comes."]
+
+
+def _history(folder: Path, cases: list[Case]) -> Path:
+    write_history(folder / "history", cases)
+    return folder / "history"
+
+
+def _analyse(run: Path, *more: str) -> tuple[int, dict[str, Any], str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "shareproof", "analyse", str(run), "--json", *more],
+        cwd=HOUSE,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    return done.returncode, json.loads(done.stdout) if done.stdout else {}, done.stderr
+
+
+def _verdicts(document: dict[str, Any]) -> dict[str, str]:
+    return {rule["id"]: rule["verdict"] for rule in document["requirements"]}
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[str]:
+    """A Spark standalone cluster on loopback, a master and two workers; its address."""
+    port, page = free_ports(2)
+    address = f"spark://127.0.0.1:{port}"
+    with contextlib.ExitStack() as stack:
+        log = stack.enter_context((tmp_path / "spark.log").open("w+"))
+        stack.enter_context(
+            _daemon(
+                "master.Master",
+                log,
+                "--host",
+                "127.0.0.1",
+                "--port",
+                str(port),
+                "--webui-port",
+                str(page),
+            )
+        )
+        for _ in range(2):
+            stack.enter_context(
+                _daemon(
+                    "worker.Worker",
+                    log,
+                    "--host",
+                    "127.0.0.1",
+                    "--cores",
+                    "1",
+                    "--memory",
+                    "600m",
+                    "--work-dir",
+                    str(tmp_path / "work"),
+                    address,
+                )
+            )
+        _wait_for(tmp_path / "spark.log", "Registering worker", 2)
+        yield address
+
+
+@contextlib.contextmanager
+def _daemon(name: str, log: Any, *arguments: str) -> Iterator[None]:
+    process = subprocess.Popen(
+        [str(SPARK / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *arguments],
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        env={
+            **os.environ,
+            "SPARK_HOME": str(SPARK),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_DAEMON_MEMORY": "256m",
+            "PYSPARK_PYTHON": sys.executable,
+        },
+    )
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _wait_for(file: Path, text: str, times: int) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        if len(re.findall(text, file.read_text(encoding="utf-8"))) >= times:
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"{text!r} was not logged: {file.read_text(encoding='utf-8')[-2000:]}")
+
+
+def test_a_cut_and_spoiled_history_is_judged(tmp_path: Path) -> None:
+    """Journals without their end are judged: a proof stays one, and an absence proves nothing."""
+    history = _history(tmp_path, [*RIGHT[:4], ACCEPTED_TWICE, NEVER_CAME])
+    settled = history / "journal" / "0000" / "settled.arrows"
+    settled.write_bytes(settled.read_bytes()[:-8])
+
+    code, document, said = _analyse(tmp_path, "--master", "local[2]", "--memory", "1g")
+
+    assert "compacting" in said
+    verdicts = _verdicts(document)
+    assert (verdicts["INV-02"], verdicts["INV-05"], verdicts["INV-14"]) == (
+        "fail",
+        "unknown",
+        "pass",
+    )
+    assert code == 1
+    assert any("settled.arrows: cut" in fault for fault in document["run"]["faults"])
+    jsonschema.validate(document, json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
+
+
+def test_on_a_real_cluster(tmp_path: Path, cluster: str) -> None:
+    """A master and two workers find what was planted; a spoiled file is named, the rest judged."""
+    history = _history(tmp_path, [*RIGHT, ACCEPTED_TWICE])
+    manifest = compact(history)
+    spared = ACCEPTED_TWICE.log
+    spoiled = next(
+        file
+        for file in manifest.files
+        if file.table == "produced" and file.bucket not in {-1, bucket_of(spared)}
+    )
+    (history / spoiled.path).write_bytes(b"PAR1")
+
+    code, document, said = _analyse(tmp_path, "--master", cluster, "--memory", "512m")
+
+    assert code == 1, said
+    broken = {rule for rule, verdict in _verdicts(document).items() if verdict == "fail"}
+    assert broken == {"INV-02"}
+    assert any(spoiled.path in fault for fault in document["run"]["faults"])
