@@ -13,6 +13,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +29,7 @@ LOCK_MS = 30_000
 PIECE = 500_000
 """Records written at a time, so that memory does not grow with the history."""
 
-Columns = dict[str, NDArray[np.generic]]
+Columns = dict[str, NDArray[Any]]
 
 
 def write_history(folder: Path, events: int, plant: int = 100_000) -> Counter[str]:

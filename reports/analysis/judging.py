@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pyspark.errors import PySparkException
@@ -43,10 +44,10 @@ def judge(
     found: dict[str, Found] = {}
     for view, rules in _by_view(invariants).items():
         tell(f"{history.folder}: {len(rules)} rules over {view}")
-        found.update(_together(spark, view, rules))
+        found.update(_guarded(partial(_together, spark, view, rules), rules))
     for rule in (rule for rule in invariants if rule.simple is None):
         tell(f"{history.folder}: {rule.id}")
-        found.update(_guarded(lambda rule=rule: {rule.id: _alone(spark, rule)}, [rule]))
+        found.update(_guarded(partial(_alone, spark, rule), [rule]))
     windows = _fault_windows(spark)
     for rule in invariants:
         if found[rule.id].broken:
@@ -117,23 +118,21 @@ def fused(view: str, rules: Sequence[Invariant]) -> str:
 
 
 def _together(spark: SparkSession, view: str, rules: Sequence[Invariant]) -> dict[str, Found]:
-    def count() -> dict[str, Found]:
-        began = time.monotonic()
-        row = spark.sql(fused(view, rules)).collect()[0]
-        share = (time.monotonic() - began) / len(rules)
-        return {
-            rule.id: Found(exercised=row[f"x{number}"], broken=row[f"b{number}"], seconds=share)
-            for number, rule in enumerate(rules)
-        }
-
-    return _guarded(count, rules)
+    began = time.monotonic()
+    row = spark.sql(fused(view, rules)).collect()[0]
+    share = (time.monotonic() - began) / len(rules)
+    return {
+        rule.id: Found(exercised=row[f"x{number}"], broken=row[f"b{number}"], seconds=share)
+        for number, rule in enumerate(rules)
+    }
 
 
-def _alone(spark: SparkSession, rule: Invariant) -> Found:
+def _alone(spark: SparkSession, rule: Invariant) -> dict[str, Found]:
     began = time.monotonic()
     query = f"SELECT count(*) AS x, count_if(broken) AS b FROM ({rule.sql})"  # noqa: S608
     row = spark.sql(query).collect()[0]
-    return Found(exercised=row.x, broken=row.b, seconds=time.monotonic() - began)
+    seconds = time.monotonic() - began
+    return {rule.id: Found(exercised=row.x, broken=row.b, seconds=seconds)}
 
 
 def _guarded(count: Callable[[], dict[str, Found]], rules: Sequence[Invariant]) -> dict[str, Found]:
