@@ -123,15 +123,18 @@ async def test_each_group_on_its_own(share: Share, judge: Judge) -> None:
 
 
 async def _until_forgotten(queue: Queue) -> None:
-    """Wait until the group coordinator knows that a topic is gone.
+    """Wait until every broker knows that a topic is gone.
 
-    Until then it has the state of that topic deleted by share coordinators that know it, and may
-    go on asking them for half a minute.
+    A coordinator that has not heard asks those that have again and again for half a minute.
     """
 
     async def ask() -> bool | None:
-        names = {name for name, _ in await shown_offsets(queue.share, queue.group)}
-        return None if queue.topic.name in names else True
+        for node in queue.share.cluster.brokers:
+            connection = await queue.share.cluster.to(node)
+            answer = await connection.call("Metadata", topics=[{"name": queue.topic.name}])
+            if not answer.topics[0].error_code:
+                return None
+        return True
 
     await eventually(f"{queue.topic.name} being forgotten", ask)
 

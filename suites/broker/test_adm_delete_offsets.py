@@ -8,6 +8,7 @@ import pytest
 
 from fixtures.clients.cluster import Topic, attempts
 from fixtures.clients.member import accept
+from spec.verdict import Undecided
 from suites.broker.administering import (
     NO_GROUP,
     NO_TOPIC,
@@ -111,7 +112,9 @@ async def _raced(share: Share, topic: Topic) -> tuple[str, int, dict[int, int]]:
     """
     queue = Queue(share=share, topic=topic, group=share.cluster.fresh_name("g"))
     await share.admin.group_config(queue.group, {"share.auto.offset.reset": "earliest"})
-    await alter(share, queue.group, {(topic.name, 0): 5})
+    made = await alter(share, queue.group, {(topic.name, 0): 5})
+    if refusals(made) != {NONE}:
+        raise Undecided(f"the start offset to be deleted could not be set: {refusals(made)}")
     member = await share.member(queue.group)
     joining = beat(member, member_epoch=0, subscribed_topic_names=[topic.name])
     deleting = delete_offsets(share, queue.group, topic.name)
