@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from fixtures.wire.errors import error_name
+from fixtures.wire.state_records import SNAPSHOT
 from spec.model.durable import StateBatch
 from suites.broker.statestore import (
     ACKNOWLEDGED,
@@ -18,10 +19,10 @@ from suites.broker.statestore import (
     AVAILABLE,
     INITIALIZE,
     READ,
-    SNAPSHOT,
     WRITE,
     StateKey,
     Store,
+    as_model,
     batches_of,
     shown,
 )
@@ -86,7 +87,7 @@ async def test_initialize_replaces(store: Store, judge: Judge) -> None:
     judge.equal("PER-03", expected, shown(await key.read()), "state after a newer Initialize")
     records = await trail.records()
     judge.equal("PER-03", [SNAPSHOT], [r.kind for r in records], "kinds of record it wrote")
-    judge.equal("PER-03", (), batches_of(records[0].value), "state batches of its snapshot")
+    judge.equal("PER-03", (), as_model(records[0]).batches, "state batches of its snapshot")
     fresh = StateBatch(start, start + 20, AVAILABLE, 1)
     await key.written(fresh, state_epoch=2)
     judge.equal("PER-03", (fresh,), batches_of(await key.read()), "batches written after it")

@@ -27,7 +27,7 @@ from suites.broker.statestore import (
 from suites.judge import Judge
 
 INVALID, UNKNOWN = "INVALID_REQUEST", "UNKNOWN_TOPIC_OR_PARTITION"
-FIELDS: Mapping[str, Mapping[str, Any]] = {
+FIELDS: Mapping[str, dict[str, Any]] = {
     INITIALIZE: {"state_epoch": 0, "start_offset": 3},
     READ: {"leader_epoch": 0},
     WRITE: {"state_epoch": 0, "leader_epoch": 0, "start_offset": 3},
@@ -44,15 +44,16 @@ async def test_empty_requests(store: Store, judge: Judge, api: str) -> None:
     """PER-25: A state RPC without group, topics or partitions is answered with nothing."""
     key = await store.initialized()
     connection = await store.share.cluster.to(await key.node())
-    whole = {
+    whole: dict[str, Any] = {
         "group_id": key.group,
         "topics": [{"topic_id": key.topic_id, "partitions": [{"partition": 0} | FIELDS[api]]}],
     }
-    for empty in (
+    forms: list[dict[str, Any]] = [
         {"group_id": ""},
         {"topics": []},
         {"topics": [{"topic_id": key.topic_id, "partitions": []}]},
-    ):
+    ]
+    for empty in forms:
         answer = await connection.call(api, **(whole | empty))
         judge.equal("PER-25", [], answer.results, f"results of {api} with {empty}")
     judge.equal("PER-25", "NONE", shown(await key.read())[0], "a Read after all of them")

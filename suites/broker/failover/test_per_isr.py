@@ -72,8 +72,8 @@ async def test_too_few_in_sync(stage: Stage, judge: Judge) -> None:
             if seen == "NONE":
                 break
         judge.equal("PER-43", "NONE", seen, "answer with all replicas in sync again")
-        part = await read_state(queue)
-        done = part.start_offset > 2 or any(b.last_offset >= 2 for b in part.state_batches)
-        judge.holds("PER-43", done, f"the last acknowledgement is not in the stored state {part}")
+        kept = await read_state(queue)
+        done = kept.start_offset > 2 or any(b.last_offset >= 2 for b in kept.state_batches)
+        judge.holds("PER-43", done, f"the last acknowledgement is not in the stored state {kept}")
     finally:
         await _demand(stage, before)

@@ -104,7 +104,7 @@ async def _busy_until_pruned(share: Share, writers: Sequence[Writer], lives: Liv
             break
     await lives.die()
     for end in await asyncio.gather(*tasks, return_exceptions=True):
-        if not isinstance(end, (CallFailed, Undecided)):
+        if isinstance(end, BaseException) and not isinstance(end, (CallFailed, Undecided)):
             raise end
     if not pruned:
         raise Undecided("nothing was pruned before the crash")
