@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from fixtures.clients.cluster import RETRIABLE, Topic, eventually
+from fixtures.clients.cluster import RETRIABLE, Topic, attempts, eventually
 from fixtures.clients.member import accept, reject, release
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import error_name
@@ -109,8 +109,23 @@ def _partition(index: int, offset: int) -> dict[str, int]:
     return {"partition_index": index, "start_offset": offset}
 
 
-async def alter(share: Share, group: str, offsets: Mapping[Place, int]) -> Answered:
-    """Set start offsets of any number of partitions in one AlterShareGroupOffsets."""
+async def alter(
+    share: Share, group: str, offsets: Mapping[Place, int], *, strangers: bool = False
+) -> Answered:
+    """Set start offsets of any number of partitions in one AlterShareGroupOffsets.
+
+    A coordinator may not have heard of a new topic yet, so that an unknown one is tried again
+    for a while; with ``strangers`` there are partitions that do not exist.
+    """
+    answered: Answered = (NONE, {})
+    async for _ in attempts():
+        answered = await _alter(share, group, offsets)
+        if strangers or NO_TOPIC not in answered[1].values():
+            break
+    return answered
+
+
+async def _alter(share: Share, group: str, offsets: Mapping[Place, int]) -> Answered:
     topics: dict[str, list[dict[str, int]]] = {}
     for (name, index), offset in offsets.items():
         topics.setdefault(name, []).append(_partition(index, offset))

@@ -69,7 +69,8 @@ async def test_one_request_for_many(share: Share, judge: Judge) -> None:
     nowhere = share.cluster.fresh_name("t")
     first, last = share.rng.randint(5, 10), share.rng.randint(0, 4)
 
-    mixed = await alter(share, queue.group, {(name, 0): first, (name, 9): 0, (nowhere, 0): 0})
+    several = {(name, 0): first, (name, 9): 0, (nowhere, 0): 0}
+    mixed = await alter(share, queue.group, several, strangers=True)
     await alter(share, queue.group, {(name, 0): last})
 
     codes = {(name, 0): NONE, (name, 9): NO_TOPIC, (nowhere, 0): NO_TOPIC}
