@@ -1,0 +1,119 @@
+"""The lone broker: restarting it with other properties, raising and lowering its feature level."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from fixtures.clients.cluster import WITHIN, attempts, eventually
+from fixtures.clients.features import share_version
+from fixtures.targets import Broker, Target
+from fixtures.targets.metrics import Metrics, Sample
+from fixtures.wire.connection import CallFailed
+from fixtures.wire.errors import ErrorCode
+from spec.verdict import OutOfReach
+from suites.broker.share import Share
+
+FEATURE = "share.version"
+_UPGRADE, _DOWNGRADE = 1, 2
+
+
+class Lone:
+    """One broker that a check may change, and the check's own share of it. Nothing here judges."""
+
+    def __init__(self, target: Target, share: Share, metrics: Metrics | None) -> None:
+        self.target = target
+        self.share = share
+        self._metrics = metrics
+        self._level: int | None = None
+        self._text: str | None = None
+
+    @property
+    def broker(self) -> Broker:
+        """The handle on the broker."""
+        return self.target.brokers[0]
+
+    @property
+    def node(self) -> int:
+        """The broker's node id."""
+        return self.broker.node_id
+
+    async def samples(self, bean: str) -> list[Sample]:
+        """Return the numbers of one kind of bean.
+
+        Raises:
+            OutOfReach: nothing can read them here.
+        """
+        if self._metrics is None:
+            raise OutOfReach("the agent that shows a broker's metrics cannot be fetched")
+        found = await asyncio.to_thread(self._metrics.read)
+        return [sample for sample in found if sample.bean == bean]
+
+    async def number(self, bean: str, attribute: str, **labels: str) -> float:
+        """Return the sum of an attribute over all beans with these labels, 0 where there is none.
+
+        A bean that counts something may appear with the first event.
+        """
+        wanted = labels.items()
+        found = await self.samples(bean)
+        return sum(
+            s.value for s in found if s.attribute == attribute and wanted <= s.labels.items()
+        )
+
+    async def until(
+        self, expected: float, bean: str, attribute: str, within: float = WITHIN, **labels: str
+    ) -> float:
+        """Return the number once it is the expected one, or what it still is after a while."""
+        seen = -1.0
+        async for _ in attempts(within, pause=0.1):
+            seen = await self.number(bean, attribute, **labels)
+            if seen == expected:
+                break
+        return seen
+
+    async def restart(self, properties: dict[str, str]) -> None:
+        """Restart the broker with properties that win over its own until the check is over."""
+        file = self.broker.home / "server.properties"
+        if self._text is None:
+            self._text = file.read_text()
+        lines = "".join(f"{name}={value}\n" for name, value in properties.items())
+        await self._again(self._text + lines)
+
+    async def _again(self, text: str) -> None:
+        # A kill keeps what was written, and is done in no time.
+        await asyncio.to_thread(self.broker.kill)
+        (self.broker.home / "server.properties").write_text(text)
+        await asyncio.to_thread(self.broker.start)
+
+    async def level(self) -> int:
+        """Return the finalized level of share.version, 0 when share groups are off."""
+        return await share_version(self.share.cluster)
+
+    async def set_level(self, level: int) -> int:
+        """Raise or lower share.version; return the error code, 0 once the broker goes by it."""
+        before = await self.level()
+        if self._level is None:
+            self._level = before
+        kind = _UPGRADE if level > before else _DOWNGRADE
+        update = {"feature": FEATURE, "max_version_level": level, "upgrade_type": kind}
+        answer = await (await self.share.cluster.any()).call(
+            "UpdateFeatures", timeout_ms=15_000, feature_updates=[update]
+        )
+        inner = [result.error_code for result in getattr(answer, "results", None) or []]
+        code = next((code for code in [answer.error_code, *inner] if code), 0)
+        if code == ErrorCode.NONE:
+
+            async def reached() -> bool | None:
+                return True if await self.level() == level else None
+
+            await eventually(f"{FEATURE} {level} on the broker", reached)
+        return code
+
+    async def mend(self) -> None:
+        """Give the broker its own properties and its own feature level again."""
+        if self._text is not None:
+            await self._again(self._text)
+        if self._level is not None:
+            with contextlib.suppress(CallFailed):
+                if await self.level() != self._level:
+                    await self.set_level(self._level)

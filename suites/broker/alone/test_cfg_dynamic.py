@@ -1,0 +1,117 @@
+"""Which broker keys a running broker takes, and that it leaves the others as they are."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.admin import BROKER_RESOURCE
+from fixtures.clients.cluster import WITHIN, attempts
+from fixtures.clients.configs import Setting, alter, describe
+from fixtures.clients.member import accept
+from fixtures.wire.errors import ErrorCode, error_name
+from spec.configs import Config, Scope, load_configs
+from suites.broker.alone.lone import Lone
+from suites.broker.share import Share
+from suites.judge import Judge
+
+EVERYWHERE = ""
+"""The resource name of the default of all brokers."""
+
+
+def _other(config: Config, current: str | None) -> str:
+    """Return a value that the key's definition allows and that is not the current one."""
+    value = current or config.default
+    match config.type:
+        case "BOOLEAN":
+            return "false" if value == "true" else "true"
+        case "INT" | "SHORT":
+            number = int(value)
+            return str(number - 1 if config.high == number else number + 1)
+        case _:
+            return f"{value}x"
+
+
+async def _shown(share: Share, name: str, resource: str = "") -> Setting | None:
+    node = min(share.cluster.brokers)
+    wanted = resource or str(node)
+    found = await describe(share.cluster, BROKER_RESOURCE, wanted, node=node, keys=[name])
+    return found.get(name)
+
+
+async def _until_shown(share: Share, name: str, value: str) -> str | None:
+    """Return what the broker shows: the value, or what it still is after a while."""
+    seen: Setting | None = None
+    async for _ in attempts(WITHIN):
+        seen = await _shown(share, name)
+        if seen and seen.value == value:
+            break
+    return seen.value if seen else None
+
+
+def _keys(lone: Lone, *, dynamic: bool) -> list[Config]:
+    known = load_configs(lone.target.version, Scope.BROKER).values()
+    return [config for config in known if config.dynamic == dynamic]
+
+
+@pytest.mark.requirement("CFG-09")
+@pytest.mark.timeout(120)
+async def test_static_keys_stay(lone: Lone, judge: Judge) -> None:
+    """CFG-09: A key that is not dynamic cannot be altered at run time and stays as it was."""
+    share = lone.share
+    for config in _keys(lone, dynamic=False):
+        before = await _shown(share, config.name)
+        value = _other(config, before.value if before else None)
+        for resource in (str(lone.node), EVERYWHERE):
+            answer = await alter(share.cluster, BROKER_RESOURCE, resource, {config.name: value})
+            refused = answer.error_code != ErrorCode.NONE
+            judge.holds("CFG-09", refused, f"{config.name}={value} was taken at run time")
+        after = await _shown(share, config.name)
+        judge.equal("CFG-09", before, after, f"{config.name} after the attempt to alter it")
+    judge.saw("CFG-09", keys=len(_keys(lone, dynamic=False)))
+
+
+@pytest.mark.requirement("CFG-09")
+async def test_dynamic_keys_change(lone: Lone, judge: Judge) -> None:
+    """CFG-09: A dynamic key changes without restart, for one broker or all, and back again."""
+    share = lone.share
+    for config in _keys(lone, dynamic=True):
+        before = await _shown(share, config.name)
+        value = _other(config, before.value if before else None)
+        for resource in (str(lone.node), EVERYWHERE):
+            where = f"for broker {resource}" if resource else "for all brokers"
+            answer = await alter(share.cluster, BROKER_RESOURCE, resource, {config.name: value})
+            code = error_name(answer.error_code)
+            judge.equal("CFG-09", "NONE", code, f"answer to {config.name}={value} {where}")
+            shown = await _until_shown(share, config.name, value)
+            judge.equal("CFG-09", value, shown, f"{config.name} {where}")
+            await alter(share.cluster, BROKER_RESOURCE, resource, {config.name: None})
+            if before:
+                shown = await _until_shown(share, config.name, str(before.value))
+                judge.equal("CFG-09", before.value, shown, f"{config.name} taken back {where}")
+
+
+@pytest.mark.requirement("CFG-03")
+async def test_defaults_serve_share_groups(lone: Lone, judge: Judge) -> None:
+    """CFG-03: Nothing had to be set for share groups: a member joins, fetches and acknowledges.
+
+    What our brokers are given are listeners, replication factors and shorter times; a cluster of
+    4.1 is formatted with share.version beside that, and later ones are not.
+    """
+    level = await lone.level()
+    judge.holds("CFG-03", level >= 1, f"share.version is {level} after formatting by default")
+    given = lone.target.info.properties
+    switches = [name for name in given if name.endswith(("share.enable", "rebalance.protocols"))]
+    judge.equal("CFG-03", [], switches, "switches for share groups among the properties")
+
+    queue = await lone.share.queue(reset=None)
+    consumer = await queue.consumer()
+    await consumer.fetch(max_wait_ms=0)
+    offsets: list[int] = []
+    async for _ in attempts(WITHIN):
+        await queue.produce(1)
+        offsets = consumer.sound(await consumer.fetch()).offsets
+        if offsets:
+            break
+    judge.holds("CFG-03", offsets, "a group without any configuration gets no records")
+    part = await consumer.ack(*(accept(offset) for offset in offsets))
+    judge.equal("CFG-03", "NONE", error_name(part.ack_error), "answer to the acknowledgement")

@@ -1,0 +1,64 @@
+"""The two levels of share.version that a cluster of 4.4 may have (KIP-1191 §Compatibility)."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.cluster import WITHIN
+from fixtures.clients.member import accept, reject
+from fixtures.wire.errors import error_name
+from spec.verdict import OutOfReach, Undecided
+from suites.broker.alone.lone import Lone
+from suites.broker.deadletters import boxed, offsets_of
+from suites.broker.share import Consumer, Queue
+from suites.broker.stored import read_state
+from suites.judge import Judge
+
+STORABLE = {0, 2, 4}
+"""Delivery states that a broker without dead letters can load."""
+
+
+async def _stored(queue: Queue) -> set[int]:
+    state = await read_state(queue)
+    return {batch.delivery_state for batch in state.state_batches}
+
+
+async def _settle(judge: Judge, *steps: tuple[Consumer, int], at: int) -> None:
+    """Reject an offset for each consumer, over the session that each has had all along."""
+    for consumer, offset in steps:
+        part = await consumer.ack(reject(offset))
+        what = f"answer to a rejection at level {at}"
+        judge.equal("CFG-22", "NONE", error_name(part.ack_error), what)
+
+
+@pytest.mark.requirement("CFG-22", "CFG-23")
+@pytest.mark.feature("dead-letters")
+@pytest.mark.timeout(120)
+async def test_dead_letters_come_with_level_two(lone: Lone, judge: Judge) -> None:
+    """CFG-22 CFG-23: Down to 1 everything stays loadable; up to 2 letters begin, where wanted."""
+    box = await boxed(lone.share, 6, lock_ms=60_000)
+    plain = await lone.share.sibling(box.queue)
+    asking, silent = await box.queue.consumer(), await plain.consumer()
+    for consumer in (asking, silent):
+        await consumer.acquire(6)
+    await asking.acked(reject(1), accept(2))
+    await box.arrived([1])
+
+    if code := await lone.set_level(1):
+        judge.holds("CFG-23", True, f"lowering share.version is refused with {error_name(code)}")
+        raise OutOfReach("share.version cannot be lowered to 1, so neither raised from there")
+    states = {*await _stored(box.queue), *await _stored(plain)}
+    judge.holds("CFG-23", states <= STORABLE, f"states {states} are stored at level 1")
+
+    await _settle(judge, (asking, 3), (silent, 3), at=1)
+    if code := await lone.set_level(2):
+        raise Undecided(f"raising share.version to 2: {error_name(code)}")
+    await _settle(judge, (asking, 4), (silent, 4), at=2)
+    letters = await box.arrived([4], WITHIN)
+    judge.equal(
+        "CFG-22", [1, 4], offsets_of(letters), "source offsets of the asking group's letters"
+    )
+    others = [letter for letter in await box.letters() if letter not in letters]
+    judge.equal("CFG-22", [], others, "letters of the group that did not ask")
+    await asking.acked(accept(0), accept(5))
+    judge.equal("CFG-22", 0, await box.queue.lag(0), "lag with everything settled")

@@ -1,0 +1,28 @@
+"""A group's session timeout against a heartbeat interval that only the broker has."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.wire.errors import ErrorCode, error_name
+from spec.verdict import Undecided
+from suites.broker.alone.lone import Lone
+from suites.broker.settings import SESSION, broker_values
+from suites.judge import Judge
+
+
+@pytest.mark.requirement("CFG-12")
+async def test_session_within_the_brokers_heartbeat(lone: Lone, judge: Judge) -> None:
+    """CFG-12: The broker's heartbeat interval fills in for the one that a group does not have."""
+    share = lone.share
+    broker = await broker_values(share)
+    beat = int(broker["group.share.heartbeat.interval.ms"])
+    if int(broker[f"group.{SESSION}".replace("share.", "share.min.", 1)]) > beat:
+        raise Undecided("the broker's bounds keep every session above its heartbeat")
+    group = share.cluster.fresh_name("g")
+    for value, expected in ((beat, ErrorCode.INVALID_CONFIG.name), (beat + 1, "NONE")):
+        answer = await share.admin.try_group_config(group, {SESSION: str(value)})
+        code = error_name(answer.error_code)
+        judge.equal(
+            "CFG-12", expected, code, f"answer to a session of {value} ms, heartbeat {beat}"
+        )

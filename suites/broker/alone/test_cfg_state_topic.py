@@ -1,0 +1,50 @@
+"""The state topic of a cluster with one broker: with what it can meet, and with what it cannot."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.cluster import SHARE, WITHIN, attempts, share_key
+from fixtures.clients.member import accept
+from fixtures.wire.errors import ErrorCode, error_name
+from suites.broker.alone.lone import Lone
+from suites.broker.share import Queue
+from suites.judge import Judge
+
+STATE = "__share_group_state"
+FACTOR = "share.coordinator.state.topic.replication.factor"
+RETRIABLE = (
+    ErrorCode.COORDINATOR_NOT_AVAILABLE.name,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS.name,
+    ErrorCode.NOT_COORDINATOR.name,
+)
+
+
+async def _sought(queue: Queue) -> str:
+    """Return what who looks for a share coordinator is told, once it is an error."""
+    key = share_key(queue.group, queue.topic.id, 0)
+    code = 0
+    async for _ in attempts(WITHIN):
+        connection = await queue.share.cluster.any()
+        answer = await connection.call("FindCoordinator", key_type=SHARE, coordinator_keys=[key])
+        code = answer.coordinators[0].error_code
+        if code:
+            break
+    return error_name(code)
+
+
+@pytest.mark.requirement("CFG-25")
+@pytest.mark.timeout(150)
+async def test_replicas_that_are_not_there(lone: Lone, judge: Judge) -> None:
+    """CFG-25: One replica serves where one is wanted; where three are, errors are retriable."""
+    queue = await lone.share.queue(2, lock_ms=60_000)
+    consumer = await queue.consumer()
+    await consumer.acquire(2)
+    part = await consumer.ack(accept(0))
+    judge.equal("CFG-25", "NONE", error_name(part.ack_error), "answer with one replica, one wanted")
+
+    # The state topic has to be made anew, by a broker that wants three replicas of it.
+    await lone.restart({FACTOR: "3"})
+    await lone.share.admin.delete_topics(STATE)
+    told = await _sought(queue)
+    judge.one_of("CFG-25", RETRIABLE, told, "answer with one replica, three wanted")

@@ -1,0 +1,250 @@
+"""The metrics of KIP-1103 and KIP-932, against numbers that a check knows because it caused them.
+
+A metric may follow its event by a moment, hence the polling; what it may not do is to stay wrong.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.cluster import WITHIN, attempts
+from fixtures.clients.member import accept, reject, release, renew
+from fixtures.wire.errors import ErrorCode
+from spec.verdict import Undecided
+from suites.broker.alone.lone import Lone
+from suites.broker.locks import SLACK, watch
+from suites.broker.share import Consumer, Queue
+from suites.judge import Judge
+
+PARTITION, GROUPS, CACHE = "SharePartitionMetrics", "ShareGroupMetrics", "ShareSessionCache"
+TOPICS = "BrokerTopicMetrics"
+MEMBERS, STATE = "group-coordinator-metrics", "share-coordinator-metrics"
+
+GAUGED_WITHIN = 75.0
+"""Seconds: a group coordinator counts its groups once a minute."""
+
+
+def _of(queue: Queue, name: str) -> dict[str, str]:
+    """Return the labels of a share-partition's metric."""
+    return {"group": queue.group, "topic": queue.topic.name, "partition": "0", "name": name}
+
+
+@pytest.mark.requirement("LAG-16")
+async def test_in_flight(lone: Lone, judge: Judge) -> None:
+    """LAG-16: What is held is counted as in flight, and is gone when everything is finished."""
+    queue = await lone.share.queue(7, batches=7, lock_ms=60_000)
+    consumer = await queue.consumer()
+    await consumer.acquire(7)
+    messages, batches = (_of(queue, f"InFlight{what}Count") for what in ("Message", "Batch"))
+    seen = await lone.until(7, PARTITION, "Value", **messages)
+    judge.equal("LAG-16", 7, seen, "messages in flight with seven held")
+    seen = await lone.number(PARTITION, "Value", **batches)
+    judge.holds("LAG-16", 1 <= seen <= 7, f"{seen} batches in flight with seven records held")
+
+    await consumer.acked(accept(0, 6))
+    seen = await lone.until(0, PARTITION, "Value", **messages)
+    judge.equal("LAG-16", 0, seen, "messages in flight with all accepted")
+    seen = await lone.until(0, PARTITION, "Value", **batches)
+    judge.equal("LAG-16", 0, seen, "batches in flight with all accepted")
+
+
+@pytest.mark.requirement("LAG-16")
+async def test_lock_expiries(lone: Lone, judge: Judge) -> None:
+    """LAG-16: Locks that run out are counted, and locks that do not are not."""
+    queue = await lone.share.queue(2, lock_ms=1000)
+    consumer = await queue.consumer()
+    await consumer.acquire(2)
+    name = _of(queue, "AcquisitionLockTimeoutPerSec")
+    other = await queue.consumer(join=False)
+    back = await watch(other, [0, 1], 1 + SLACK)
+    if len(back) < 2:
+        raise Undecided("the locks did not run out")
+    await other.acked(accept(0, 1))
+    seen = 0.0
+    async for _ in attempts(WITHIN, pause=0.1):
+        seen = await lone.number(PARTITION, "Count", **name)
+        if seen:
+            break
+    judge.holds("LAG-16", seen >= 1, f"{seen} lock expiries are counted after two records' locks")
+
+
+async def _acknowledgements(lone: Lone, queue: Queue) -> dict[str, float]:
+    """Return the acknowledgements counted so far, by type."""
+    samples = await lone.samples(GROUPS)
+    return {
+        sample.labels["ackType"].lower(): sample.value
+        for sample in samples
+        if sample.labels.get("name") == "RecordAcknowledgementsPerSec"
+        and sample.attribute == "Count"
+        and sample.labels.get("group", queue.group) == queue.group
+    }
+
+
+async def _counted(lone: Lone, queue: Queue, expected: dict[str, float]) -> dict[str, float]:
+    seen: dict[str, float] = {}
+    async for _ in attempts(WITHIN, pause=0.1):
+        now = await _acknowledgements(lone, queue)
+        seen = {kind: now.get(kind, 0) for kind in expected}
+        if seen == expected:
+            break
+    return seen
+
+
+@pytest.mark.requirement("LAG-17")
+async def test_acknowledgements_by_type(lone: Lone, judge: Judge) -> None:
+    """LAG-17: Acknowledged records are counted by type, each once, and refused ones not at all."""
+    queue = await lone.share.queue(12, batches=3, lock_ms=60_000)
+    consumer = await queue.consumer()
+    await consumer.acquire(12)
+    before = await _acknowledgements(lone, queue)
+    await consumer.acked(accept(0, 4), release(5, 6), reject(7, 9))
+    expected = {"accept": 5.0, "release": 2.0, "reject": 3.0}
+    if lone.share.cluster.supports("ShareAcknowledge", 2):
+        await consumer.acked(renew(10), is_renew_ack=True)
+        expected["renew"] = 1.0
+    expected = {kind: before.get(kind, 0) + count for kind, count in expected.items()}
+    seen = await _counted(lone, queue, expected)
+    judge.equal("LAG-17", expected, seen, "acknowledged records by type")
+
+
+@pytest.mark.requirement("LAG-18")
+async def test_sessions(lone: Lone, judge: Judge) -> None:
+    """LAG-18: Sessions and their partitions are counted, until they are closed or cut off."""
+    sessions, partitions = {"name": "ShareSessionsCount"}, {"name": "SharePartitionsCount"}
+    queue = await lone.share.queue(2, partitions=2)
+    base = await lone.number(CACHE, "Value", **sessions)
+    held = await lone.number(CACHE, "Value", **partitions)
+    first = await queue.consumer()
+    second = await queue.consumer(1, join=False)
+    for consumer in (first, second):
+        await consumer.fetch(max_wait_ms=0)
+    steps = [("two opened", 2), ("one closed", 1), ("the other cut off", 0)]
+    for step, more in steps:
+        if more == 1:
+            await first.close()
+        elif more == 0:
+            await second.session.connection.close()
+        seen = await lone.until(base + more, CACHE, "Value", **sessions)
+        judge.equal("LAG-18", base + more, seen, f"share sessions with {step}")
+        seen = await lone.until(held + more, CACHE, "Value", **partitions)
+        judge.equal("LAG-18", held + more, seen, f"share-partitions in sessions with {step}")
+    names = {sample.labels.get("name") for sample in await lone.samples(CACHE)}
+    evicted = "ShareSessionEvictionsPerSec"
+    judge.equal("LAG-18", True, evicted in names, f"whether there is {evicted}")
+
+
+async def _requests(lone: Lone, **labels: str) -> dict[str, float]:
+    """Return the requests counted so far: total and failed, of fetches and acknowledgements."""
+    found = [s for s in await lone.samples(TOPICS) if s.attribute == "Count"]
+    topic = labels.get("topic")
+    return {
+        name: sum(s.value for s in found if _fits(s.labels, f"{name}RequestsPerSec", topic))
+        for name in (
+            "TotalShareFetch",
+            "FailedShareFetch",
+            "TotalShareAcknowledgement",
+            "FailedShareAcknowledgement",
+        )
+    }
+
+
+def _fits(labels: object, name: str, topic: str | None) -> bool:
+    found = dict(labels)  # type: ignore[call-overload]
+    return found.get("name") == name and found.get("topic") == topic
+
+
+async def _traffic(consumer: Consumer) -> None:
+    """Send three good fetches and one good acknowledgement, and one that is refused."""
+    await consumer.acquire(4)
+    for _ in range(2):
+        Consumer.sound(await consumer.fetch(max_wait_ms=0))
+    await consumer.acked(accept(1))
+    part = await consumer.ack(accept(1))
+    if part.ack_error not in {ErrorCode.INVALID_RECORD_STATE, ErrorCode.INVALID_REQUEST}:
+        raise Undecided("a wrong acknowledgement was not refused")
+
+
+@pytest.mark.requirement("LAG-19")
+async def test_requests(lone: Lone, judge: Judge) -> None:
+    """LAG-19: Fetches and acknowledgements are counted, in all and by topic, the failed too."""
+    queue = await lone.share.queue(5, lock_ms=60_000)
+    consumer = await queue.consumer()
+    everywhere = await _requests(lone)
+    await _traffic(consumer)
+    seen: dict[str, float] = {}
+    async for _ in attempts(WITHIN, pause=0.1):
+        seen = await _requests(lone, topic=queue.topic.name)
+        if seen["FailedShareAcknowledgement"] and seen["TotalShareFetch"] >= 3:
+            break
+    fetches = seen.pop("TotalShareFetch")
+    judge.holds("LAG-19", fetches >= 3, f"{fetches} share fetches of the topic, there were three")
+    expected = {
+        "FailedShareFetch": 0.0,
+        "TotalShareAcknowledgement": 2.0,
+        "FailedShareAcknowledgement": 1.0,
+    }
+    judge.equal("LAG-19", expected, seen, "requests about the topic")
+    grown = {name: now - everywhere[name] for name, now in (await _requests(lone)).items()}
+    for name, count in expected.items():
+        judge.holds("LAG-19", grown[name] >= count, f"{name} of the broker grew by {grown[name]}")
+
+
+async def _listed(lone: Lone) -> dict[str, int]:
+    """Return how many share groups the broker lists in each state."""
+    connection = await lone.share.cluster.any()
+    answer = await connection.call("ListGroups", states_filter=[], types_filter=["share"])
+    states = [group.group_state for group in answer.groups]
+    return {state: states.count(state) for state in ("Stable", "Empty")}
+
+
+async def _in_states(lone: Lone) -> dict[str, float]:
+    """Return how many share groups the metrics show in each state."""
+    return {
+        state: await lone.number(MEMBERS, "share_group_count", state=state)
+        for state in ("Stable", "Empty")
+    }
+
+
+@pytest.mark.requirement("LAG-20")
+@pytest.mark.timeout(150)
+async def test_groups_by_state(lone: Lone, judge: Judge) -> None:
+    """LAG-20: Share groups are counted by state, and so are their rebalances."""
+    queue = await lone.share.queue(1)
+    other = await lone.share.sibling(queue)
+    rebalances = await lone.number(MEMBERS, "share_group_rebalance_count")
+    await lone.share.member(queue.group, queue.topic)
+    await (await lone.share.member(other.group, other.topic)).leave()
+    expected = await _listed(lone)
+    if not all(expected.values()):
+        raise Undecided(f"the broker lists {expected}, with one group left and one joined")
+    seen: dict[str, float] = {}
+    async for _ in attempts(GAUGED_WITHIN, pause=0.2):
+        seen = await _in_states(lone)
+        if seen == expected:
+            break
+    judge.equal("LAG-20", expected, seen, "share groups by state")
+    now = await lone.number(MEMBERS, "share_group_rebalance_count")
+    judge.holds("LAG-20", now > rebalances, f"{now} rebalances after joins, {rebalances} before")
+
+
+@pytest.mark.requirement("LAG-21")
+async def test_state_writes(lone: Lone, judge: Judge) -> None:
+    """LAG-21: State writes are counted and timed, and it is told how far the topic was cut."""
+    queue = await lone.share.queue(12, batches=12, lock_ms=60_000)
+    consumer = await queue.consumer()
+    await consumer.acquire(12)
+    before = await lone.number(STATE, "write")
+    pruned = await lone.number(STATE, "last_pruned_offset")
+    for offset in range(12):
+        await consumer.acked(accept(offset))
+    seen = await lone.number(STATE, "write")
+    judge.holds("LAG-21", seen >= before + 12, f"{seen - before} state writes, there were twelve")
+    for attribute in ("write_rate", "write_latency_avg", "write_latency_max"):
+        value = await lone.number(STATE, attribute)
+        judge.holds("LAG-21", value > 0, f"{attribute} is {value} after state writes")
+    cut = pruned
+    async for _ in attempts(WITHIN, pause=0.1):
+        cut = await lone.number(STATE, "last_pruned_offset")
+        if cut > pruned:
+            break
+    judge.holds("LAG-21", cut > pruned, f"the state topic was cut at {cut}, at {pruned} before")
