@@ -19,7 +19,13 @@ from reports.analysis.distributions import distributions
 from reports.analysis.files import History, open_history
 from reports.analysis.judging import Found, Tell, judge, observation
 from reports.analysis.rules import Invariant, load_invariants
-from reports.analysis.session import open_session, register, unregister
+from reports.analysis.session import (
+    SMALL,
+    SMALL_ROWS,
+    open_session,
+    register,
+    unregister,
+)
 from reports.results import Document, Run, Subject, Timing
 from reports.verdicts import FAULT, OK, exit_code, settle
 from spec.profile import Profile, defined_in, load_profile
@@ -65,7 +71,7 @@ def analyse(request: Request, tell: Tell) -> Document:
     if not histories:
         raise EnvironmentFault("; ".join(faults))
     invariants = [rule for rule in load_invariants() if _wanted(rule, request.only)]
-    with _session(request) as spark:
+    with _session(request, histories) as spark:
         ready = time.monotonic()
         judged = [_judge(spark, history, invariants, tell) for history in histories]
     faults += [sentence for one in histories for sentence in (*one.spoiled, *one.cut_short)]
@@ -97,8 +103,10 @@ def _wanted(rule: Invariant, only: Sequence[str]) -> bool:
 
 
 @contextlib.contextmanager
-def _session(request: Request) -> Iterator[SparkSession]:
-    spark = open_session(request.master, request.memory, dict(request.settings))
+def _session(request: Request, histories: Sequence[History]) -> Iterator[SparkSession]:
+    rows = sum(file.rows for history in histories for file in history.manifest.files)
+    by_size = SMALL if rows < SMALL_ROWS else {}
+    spark = open_session(request.master, request.memory, {**by_size, **request.settings})
     try:
         yield spark
     finally:

@@ -32,6 +32,16 @@ VIEWS = (
 """Views in the order in which they build on each other."""
 MOST_LOGS = 100_000
 
+SMALL = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+"""Settings for histories that are read faster than a compiler can be started."""
+SMALL_ROWS = 300_000
+
 
 def open_session(
     master: str = "local[*]", memory: str = "1g", settings: dict[str, str] | None = None

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from fixtures.history.compaction import compact
 from reports.analysis.files import open_history
 from reports.analysis.rules import Invariant, load_invariants, parse
-from reports.analysis.session import open_session, register, unregister
+from reports.analysis.session import SMALL, open_session, register, unregister
 from spec.history import bucket_of
 from spec.requirement import Honesty, SpecError, load_requirements
 from suites.self.small_histories import Case, read_cases, write_history
@@ -37,7 +37,7 @@ NOT_OF_A_PARTITION = {"INV-25"}
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
     """A small Spark in this process."""
-    session = open_session("local[2]", "1g", {"spark.sql.shuffle.partitions": "2"})
+    session = open_session("local[2]", "1g", SMALL)
     yield session
     session.stop()
 
