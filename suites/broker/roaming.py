@@ -7,6 +7,8 @@ back by itself, and what was acknowledged may be settled or not.
 from __future__ import annotations
 
 import contextlib
+import math
+import time
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
@@ -15,6 +17,7 @@ from fixtures.clients.member import Ack, Part, accept
 from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
+from suites.broker.locks import EARLY
 from suites.broker.share import Consumer, Queue
 
 TAKEN_OVER = 30.0
@@ -63,16 +66,21 @@ class Roamer:
     told: list[str] = field(default_factory=list)
     held: set[int] = field(default_factory=set)
     at: Consumer | None = None
+    until: float = math.inf
+    """When the first lock of what is held runs out (monotonic)."""
 
     async def fetch(self, max_wait_ms: int = 200, max_records: int = 500) -> Part | None:
         """Fetch once; ``None`` when there was no good answer."""
         with contextlib.suppress(CallFailed):
             consumer = await self._at_leader()
+            asked_at = time.monotonic()
             answer = await consumer.fetch(
                 max_wait_ms=max_wait_ms, max_records=max_records, timeout=PATIENCE
             )
             if not answer.errors:
                 self.held |= set(answer.offsets)
+                if answer.offsets and answer.lock_ms > 0:
+                    self.until = min(self.until, asked_at + answer.lock_ms / 1000 * EARLY)
                 return answer.only
             self.told += [error_name(code) for code in answer.errors]
         await self.leave()
@@ -94,8 +102,17 @@ class Roamer:
         return ""
 
     async def finish(self) -> str:
-        """Accept everything that is held; return the result's name, empty if none came."""
-        return await self.ack(*(accept(offset) for offset in sorted(self.held)))
+        """Accept everything that is held; return the result's name, empty if none came.
+
+        Raises:
+            Undecided: it was refused, and we were so slow that the locks had run out.
+        """
+        until = self.until
+        result = await self.ack(*(accept(offset) for offset in sorted(self.held)))
+        if result != "NONE" and time.monotonic() > until:
+            raise Undecided(f"the locks ran out before the ACCEPT, which got {result or 'nothing'}")
+        self.until = math.inf
+        return result
 
     async def take(self, wanted: Collection[int], within: float = TAKEN_OVER) -> dict[int, int]:
         """Fetch until every wanted offset came or time is up; return the first count of each."""
@@ -113,6 +130,7 @@ class Roamer:
             await self.at.session.connection.close()
             self.at = None
             self.held.clear()
+            self.until = math.inf
 
     async def _at_leader(self) -> Consumer:
         if self.at is None:
