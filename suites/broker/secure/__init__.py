@@ -1,0 +1,1 @@
+"""Checks on a cluster with users, access control lists, TLS and quotas."""

@@ -1,0 +1,64 @@
+"""One cluster with an authorizer, for all checks of this folder, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from random import Random
+
+import pytest
+
+from fixtures.clients.cluster import Cluster
+from fixtures.targets import Target
+from fixtures.targets.certificates import Certificates, make_certificates
+from fixtures.wire.frame import Transcript
+from fixtures.wire.schema import Schemas
+from suites import lifecycle
+from suites.broker.secure.realm import Realm
+from suites.broker.secure.settings import LISTENERS, broker_properties
+from suites.broker.share import Share
+from suites.options import RunOptions
+
+
+@pytest.fixture(scope="package")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    """What the brokers of this stage show, and what their clients trust."""
+    return make_certificates(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(scope="package")
+def stage(run_options: RunOptions, certificates: Certificates) -> Iterator[Target]:
+    """A broker with an authorizer and with listeners for TLS and SASL."""
+    with lifecycle.own_cluster(
+        run_options,
+        properties=broker_properties(certificates.keystore),
+        listeners=LISTENERS,
+    ) as target:
+        yield target
+
+
+@pytest.fixture(scope="package")
+def stage_schemas(stage: Target) -> Schemas:
+    """The message definitions of the release under test, read once."""
+    return Schemas.from_jar(stage.info.schema_jar)
+
+
+@pytest.fixture
+async def share(
+    stage: Target, stage_schemas: Schemas, rng: Random, transcripts: list[Transcript]
+) -> AsyncIterator[Share]:
+    """The stage's cluster as a super user sees it."""
+    transcript = Transcript()
+    transcripts.append(transcript)
+    async with Cluster(
+        stage.info, schemas=stage_schemas, transcript=transcript, rng=rng
+    ) as cluster:
+        await cluster.any()
+        yield Share(cluster, rng)
+
+
+@pytest.fixture
+async def realm(share: Share, stage: Target, certificates: Certificates) -> AsyncIterator[Realm]:
+    """Users of this check's own."""
+    async with AsyncExitStack() as stack:
+        yield Realm(share, stage.info, str(certificates.ca), stack)
