@@ -60,12 +60,10 @@ class Lone:
             s.value for s in found if s.attribute == attribute and wanted <= s.labels.items()
         )
 
-    async def until(
-        self, expected: float, bean: str, attribute: str, within: float = WITHIN, **labels: str
-    ) -> float:
+    async def until(self, expected: float, bean: str, attribute: str, **labels: str) -> float:
         """Return the number once it is the expected one, or what it still is after a while."""
         seen = -1.0
-        async for _ in attempts(within, pause=0.1):
+        async for _ in attempts(WITHIN, pause=0.1):
             seen = await self.number(bean, attribute, **labels)
             if seen == expected:
                 break

@@ -5,6 +5,8 @@ A metric may follow its event by a moment, hence the polling; what it may not do
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from fixtures.clients.cluster import WITHIN, attempts
@@ -148,9 +150,8 @@ async def _requests(lone: Lone, **labels: str) -> dict[str, float]:
     }
 
 
-def _fits(labels: object, name: str, topic: str | None) -> bool:
-    found = dict(labels)  # type: ignore[call-overload]
-    return found.get("name") == name and found.get("topic") == topic
+def _fits(labels: Mapping[str, str], name: str, topic: str | None) -> bool:
+    return labels.get("name") == name and labels.get("topic") == topic
 
 
 async def _traffic(consumer: Consumer) -> None:
