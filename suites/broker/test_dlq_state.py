@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 
 import pytest
 
 from fixtures.clients.cluster import attempts
-from fixtures.clients.member import Part, accept, reject
-from fixtures.wire.errors import error_name
-from spec.verdict import OutOfReach, Undecided
+from fixtures.clients.member import accept, reject
+from spec.verdict import Undecided
 from suites.broker.deadletters import Box, Letter, beyond, boxed, dead_topic, naming, offsets_of
 from suites.broker.leaders import moved, replicated
-from suites.broker.share import Consumer, Share
+from suites.broker.share import Share
 from suites.broker.statestore import ARCHIVED, ARCHIVING, StateKey, Trail, batches_of
-from suites.broker.stored import read_state, write_state
+from suites.broker.stored import write_state
 from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("dead-letters")
@@ -63,72 +61,6 @@ async def test_what_is_stored(share: Share, judge: Judge) -> None:
         passed = [first for first in starts if first > offset]
         judge.equal("DLQ-31", [], passed, f"start offsets beyond {offset} while it was archiving")
     judge.saw("DLQ-30", letters=len(rejected), stored_records=len(history))
-
-
-SLOW = 5.0
-"""Seconds for which a writer of dead letters is held back, roughly."""
-
-
-async def _hold_back_writer(share: Share) -> None:
-    """Make the writer wait after a letter, by a quota on bytes that holds for it alone.
-
-    A broker that is over its quota sends nothing until the rate is back under it (KIP-13, KIP-219);
-    the rate is taken over ten seconds, and a letter in its request has about 400 bytes.
-    """
-    (node,) = share.cluster.brokers
-    entity = [{"entity_type": "client-id", "entity_name": f"ShareGroupDLQManager-client-{node}"}]
-    ops = [{"key": "producer_byte_rate", "value": 400 / (10 + SLOW), "remove": False}]
-    answer = await (await share.cluster.any()).call(
-        "AlterClientQuotas", entries=[{"entity": entity, "ops": ops}], validate_only=False
-    )
-    if code := answer.entries[0].error_code:
-        raise OutOfReach(f"the quota cannot be set: {error_name(code)}")
-
-
-async def _slow_reject(box: Box, consumer: Consumer, offset: int) -> tuple[Part, float, bool]:
-    """Reject an offset; return the answer, the seconds it took, and whether the letter is there."""
-    began = time.monotonic()
-    part = await consumer.ack(reject(offset))
-    took = time.monotonic() - began
-    return part, took, offset in offsets_of(await box.own())
-
-
-@pytest.mark.requirement("DLQ-29", "DLQ-30", "DLQ-31")
-@pytest.mark.solo
-async def test_while_the_letter_is_written(solo_share: Share, judge: Judge) -> None:
-    """DLQ-29, DLQ-30, DLQ-31: The client is answered, the state is archiving, the start waits."""
-    size = 40
-    box = await boxed(solo_share, size, batches=size)
-    consumer = await box.queue.consumer()
-    await consumer.acquire(size)
-    await _hold_back_writer(solo_share)
-    late = 0
-    for offset in range(size):
-        part, took, there = await _slow_reject(box, consumer, offset)
-        judge.equal("DLQ-29", "NONE", error_name(part.ack_error), "result of the reject")
-        # Once may be a slow machine; where the broker waits for letters, all are late.
-        late += there and took > SLOW / 3
-        judge.holds("DLQ-29", late < 3, f"rejects are answered after their letters, {took:.1f} s")
-        if there:
-            continue  # the quota is not in force yet
-        stored = await read_state(box.queue)
-        start = (await box.queue.offsets()).start
-        if offset in offsets_of(await box.own()):
-            continue  # it may have been there when we looked at the state
-        states = {
-            covered: batch.delivery_state
-            for batch in stored.state_batches
-            for covered in range(batch.first_offset, batch.last_offset + 1)
-        }
-        judge.equal("DLQ-30", ARCHIVING, states.get(offset), f"stored state of offset {offset}")
-        what = f"the start offset is {start} while the letter of {offset} is written"
-        judge.holds("DLQ-31", start <= offset, what)
-        break
-    else:
-        raise Undecided("the quota never held a letter back")
-    await box.arrived([offset])
-    start = await beyond(box.queue, consumer, offset + 1)
-    judge.holds("DLQ-31", start > offset, f"the start offset stays at {start} afterwards")
 
 
 @pytest.mark.requirement("DLQ-32")
