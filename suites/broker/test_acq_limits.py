@@ -280,9 +280,9 @@ async def test_unknown_mode_is_refused(share: Share, judge: Judge) -> None:
     mode = share.rng.choice([2, 9, 127, -1])
 
     answer = await consumer.fetch(share_acquire_mode=mode)
-    fresh = await queue.consumer(join=False)
-    held = await fresh.acquire(3)
-
     judge.holds("ACQ-43", answer.error != 0, f"acquire mode {mode} was answered without error")
     judge.equal("ACQ-43", [], answer.offsets, "offsets acquired")
+
+    fresh = await queue.consumer(join=False)
+    held = await fresh.acquire(3)
     judge.equal("ACQ-43", dict.fromkeys(range(3), 1), held.counts, "counts for another member")

@@ -6,6 +6,7 @@ import pytest
 
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import Ack, accept, release
+from suites.broker.acking import soon
 from suites.broker.share import NOT_FOR, Consumer, Queue, Share
 from suites.judge import Judge
 
@@ -91,7 +92,7 @@ async def test_released_inside_full_window(share: Share, judge: Judge) -> None:
     back = sorted(share.rng.sample(range(LIMIT), k=share.rng.randint(1, 10)))
     await holder.acked(*(release(offset) for offset in back))
 
-    catch = await other.acquire(len(back))
+    catch = await soon(other, len(back))
 
     judge.equal("ACQ-53", dict.fromkeys(back, 2), catch.counts, "acquired inside the window")
     judge.equal("ACQ-53", [], await _nothing_more(other), "acquired beyond that")

@@ -1,0 +1,184 @@
+"""The reference broker: it starts at once, keeps its word, and says the same thing twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+from fixtures.clients.cluster import Cluster
+from fixtures.clients.member import accept, release
+from fixtures.reference.clock import VirtualClock
+from fixtures.reference.cluster import ReferenceCluster
+from fixtures.reference.mutants import MUTANTS
+from fixtures.reference.target import ReferenceTarget
+from fixtures.targets import UsageFault, open_target
+from fixtures.targets.info import ClusterInfo
+from fixtures.targets.maven import clients_jar, coordinator_jar
+from fixtures.targets.names import REFERENCE_VERSION
+from fixtures.wire.schema import Schemas
+from spec.profile import load_profile
+from spec.requirement import AREAS, load_requirements
+from spec.verdict import EnvironmentFault, OutOfReach
+from suites.broker.share import Share
+from suites.mutants import RECORD
+
+ENOUGH = 80
+"""Mutants that there must be at least."""
+
+
+@pytest.fixture
+def running() -> Iterator[ReferenceTarget]:
+    """A reference cluster of three nodes."""
+    target = ReferenceTarget(brokers=3)
+    target.start()
+    yield target
+    target.stop()
+
+
+def test_starts_in_a_tenth_of_a_second() -> None:
+    """A start needs less than 100 ms of the processor; how soon it gets them is not ours."""
+    took = []
+    for _ in range(5):
+        target = ReferenceTarget(brokers=3)
+        began = time.process_time()
+        target.start()
+        took.append(time.process_time() - began)
+        target.stop()
+
+    assert min(took) < 0.1
+
+
+def test_stopping_twice_and_starting_again() -> None:
+    """A target can be stopped before it ran, twice, and started anew."""
+    target = ReferenceTarget()
+    target.stop()
+    target.start()
+    first = target.info.bootstrap
+    target.start()
+    assert target.info.bootstrap == first
+    target.stop()
+    target.stop()
+    with pytest.raises(EnvironmentFault, match="not running"):
+        _ = target.info
+
+
+def test_unknown_mutants_are_refused() -> None:
+    """A mutant that nobody wrote is a usage fault that names those there are."""
+    with pytest.raises(UsageFault, match="locks-never-end"):
+        open_target("reference:there-is-no-such-thing")
+
+
+def test_names() -> None:
+    """A target is called by what it was asked for; an empty mutant is no name."""
+    assert open_target("reference").name == "reference"
+    assert open_target("reference:locks-never-end").name == "reference:locks-never-end"
+    with pytest.raises(UsageFault, match="no target"):
+        open_target("reference:")
+
+
+def test_properties_that_cannot_be() -> None:
+    """What it does not have is out of reach; what no broker starts with is a fault."""
+    with pytest.raises(OutOfReach, match="listeners"):
+        ReferenceTarget(properties={"listeners": "SSL://:9093"}).start()
+    with pytest.raises(EnvironmentFault, match="does not start"):
+        ReferenceTarget(properties={"group.share.delivery.count.limit": "1"}).start()
+
+
+def test_ledger_is_empty() -> None:
+    """The reference broker is excused from nothing."""
+    profile = load_profile("reference")
+
+    assert not profile.expected
+    assert not profile.absent
+
+
+async def use(info: ClusterInfo, schemas: Schemas, clock: VirtualClock | None = None) -> list[int]:
+    """Produce, fetch, settle, let a lock run out if time is ours, and fetch again."""
+    async with Cluster(info, schemas=schemas, rng=Random(7)) as cluster:
+        await cluster.any()
+        share = Share(cluster, Random(7))
+        queue = await share.queue(batches=2, lock_ms=1000)
+        # The records' own times would be the machine's, so they are produced by hand.
+        for _ in range(2):
+            await share.admin.append(queue.topic, _batch())
+        consumer = await queue.consumer()
+        held = await consumer.acquire(4)
+        await consumer.acked(accept(0), release(1))
+        if clock is not None:
+            clock.advance(2000)
+        again = await consumer.acquire(1 if clock is None else 3)
+        await consumer.close()
+        return [*held.offsets, *again.offsets]
+
+
+def _batch() -> bytes:
+    from fixtures.wire.records import Record, encode_batch  # noqa: PLC0415
+
+    return encode_batch([Record(timestamp=1_700_000_000_000, value=b"x") for _ in range(2)])
+
+
+async def test_end_to_end(running: ReferenceTarget) -> None:
+    """What was released comes again, and what was accepted does not."""
+    schemas = Schemas.from_jar(running.info.schema_jar)
+
+    assert await use(running.info, schemas) == [0, 1, 2, 3, 1]
+
+
+async def script(seed: int) -> tuple[str, list[int]]:
+    """Play a fixed script in virtual time; return the digest of all frames, and what came."""
+    jar = clients_jar(REFERENCE_VERSION)
+    schemas, clock = Schemas.from_jar(jar), VirtualClock()
+    states = Schemas.from_jar(coordinator_jar(jar))
+    cluster = ReferenceCluster(schemas, states, clock=clock, seed=seed, digested=True)
+    bootstrap = await cluster.start()
+    info = ClusterInfo(
+        name="reference",
+        version=REFERENCE_VERSION,
+        profile="reference",
+        bootstrap=bootstrap,
+        schema_jar=str(jar),
+        prefix="sp-",
+    )
+    try:
+        came = await asyncio.wait_for(use(info, schemas, clock), 20)
+    finally:
+        await cluster.stop()
+    return cluster.digest, came
+
+
+async def test_same_seed_same_transcript() -> None:
+    """The same seed gives the same frames but for the ports; another seed gives others."""
+    first, came = await script(1)
+    second, _ = await script(1)
+    other, _ = await script(2)
+
+    assert first == second
+    assert first != other
+    assert came == [0, 1, 2, 3, 1, 2, 3]
+
+
+def test_mutants_are_many_and_of_every_area() -> None:
+    """There are enough mutants, each with a sentence and with rules that exist."""
+    rules = load_requirements()
+
+    assert len(MUTANTS) >= ENOUGH
+    for mutant in MUTANTS.values():
+        assert mutant.sentence.endswith(".")
+        assert mutant.rules
+        assert set(mutant.rules) <= set(rules)
+    beyond = {"CLI", "INV", "SEC", "COO"}
+    assert {rule[:3] for mutant in MUTANTS.values() for rule in mutant.rules} >= set(AREAS) - beyond
+
+
+def test_every_mutant_is_dead() -> None:
+    """The record names what killed each mutant: a check that reported one of its rules broken."""
+    killed = json.loads(RECORD.read_text(encoding="utf-8"))["mutants"]
+
+    assert sorted(set(MUTANTS) - set(killed)) == []
+    assert sorted(set(killed) - set(MUTANTS)) == []
+    assert [name for name, kill in killed.items() if kill["rule"] not in MUTANTS[name].rules] == []
