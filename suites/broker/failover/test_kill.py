@@ -38,7 +38,7 @@ RETRIED = frozenset(
 """Errors of a fetch after which a consumer tries again."""
 
 
-@pytest.mark.requirement("COO-01", "COO-02", "COO-03", "COO-09", "COO-11", "COO-13")
+@pytest.mark.requirement("COO-01", "COO-02", "COO-03", "COO-09", "COO-11")
 @pytest.mark.requirement("COO-21", "COO-22", "COO-23", "COO-27", "COO-31")
 @pytest.mark.timeout(120)
 async def test_broker_killed(stage: Stage, judge: Judge) -> None:
@@ -81,8 +81,7 @@ async def _judge_stored(judge: Judge, scene: Scene, task: asyncio.Task[Part | No
     done, _ = await asyncio.wait([task], timeout=ANSWERED_WITHIN)
     what = f"an acknowledgement was not answered {ANSWERED_WITHIN:g} s after the coordinator died"
     judge.holds("COO-11", done, what)
-    answered = scene.answered([12, 13], task.result())
-    judge.equal("COO-13", "NONE", answered, "result of an ACCEPT whose state write was cut off")
+    scene.answered([12, 13], task.result())
     # The leader knows anyway. Whether the new coordinator does, the next leader shows.
     scene.queue = await moved(await located(scene.queue))
     await judge_open(judge, "COO-11", scene, scene.open)

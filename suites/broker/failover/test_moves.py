@@ -56,7 +56,11 @@ async def _asking(work: AsyncIterator[None]) -> AsyncIterator[None]:
 @pytest.mark.requirement("COO-01", "COO-02", "COO-03", "COO-04")
 async def test_group_coordinator_moves(stage: Stage, judge: Judge) -> None:
     """COO-03, COO-04: Members outlive moves of their coordinator, unless they fall silent."""
-    queue = await stage.queue(*stage.nodes, **{"share.session.timeout.ms": str(SILENT_MS)})
+    timing = {
+        "share.session.timeout.ms": str(SILENT_MS),
+        "share.heartbeat.interval.ms": str(SILENT_MS // 6),
+    }
+    queue = await stage.queue(*stage.nodes, **timing)
     live = await stage.share.member(queue.group, queue.topic)
     partition = partition_of(queue.group, len((await stage.layout()).offsets))
     pulse = await Pulse.of(stage, live)

@@ -79,7 +79,7 @@ async def _cleaned(stage: Stage, log: Topic, partition: int, consumer: Consumer)
     """Write to a coordinator's log until the cleaner has been there; return how much is gone."""
     async for _ in attempts(CLEANED_WITHIN):
         # The newest segment is left alone, so that what was deleted needs something behind it.
-        await consumer.member.join(consumer.where[0])
+        await stage.share.member(consumer.member.group, consumer.where[0])
         await good_beat(consumer.member)
         offsets = data_offsets(await read_log(stage.share, log, partition))
         if offsets and (gone := max(offsets) + 1 - len(offsets)):
