@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from fixtures.targets.cache import cache_root, staged
+from fixtures.targets.compiler import compiler_jar
 from fixtures.targets.java import broker_environment, find_java
 from fixtures.targets.maven import Release, kafka_release
-from suites.self.golden.compiler import compiler_jar
 from suites.self.release import RELEASE
 
 _SOURCE = Path(__file__).with_name("Golden.java")
