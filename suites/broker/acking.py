@@ -151,6 +151,16 @@ async def soon(consumer: Consumer, count: int) -> Catch:
     return catch
 
 
+async def up_to(consumer: Consumer, offset: int) -> Catch:
+    """Fetch until an offset comes, or for well less than the default lock lasts."""
+    catch = Catch()
+    async for _ in attempts(WITHIN):
+        catch.add(consumer.sound(await consumer.fetch()))
+        if offset in catch.counts:
+            break
+    return catch
+
+
 def singly(offsets: Iterable[int], kind: int) -> list[Ack]:
     """Return one batch for each offset."""
     return [Ack(offset, offset, (kind,)) for offset in offsets]

@@ -9,6 +9,7 @@ import pytest
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept
 from fixtures.clients.transactions import TransactionalProducer
+from suites.broker.acking import up_to
 from suites.broker.holes import COMMITTED, UNCOMMITTED, offered, rewritten, settle
 from suites.broker.outcomes import Ledger, aborted, jumble, producers
 from suites.broker.share import NOT_FOR, Consumer, Share
@@ -27,7 +28,7 @@ async def test_uncommitted_sees_all(share: Share, judge: Judge, config: dict[str
     async with TransactionalProducer.open(share.cluster) as producer:
         unfinished = await producer.append(queue.topic, 2)
         last = await queue.produce(1)
-        catch = await (await queue.consumer()).drain(until=last)
+        catch = await up_to(await queue.consumer(), last)
 
     expected = outcomes.data | {unfinished, unfinished + 1, last}
     judge.equal("GAP-06", sorted(expected), sorted(offered(catch.answers)), "records delivered")

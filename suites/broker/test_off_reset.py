@@ -10,6 +10,7 @@ from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept
 from fixtures.wire.errors import ErrorCode
 from fixtures.wire.records import Record, encode_batch
+from suites.broker.acking import soon
 from suites.broker.share import Consumer, Queue, Share
 from suites.judge import Judge
 
@@ -57,7 +58,7 @@ async def test_earliest(share: Share, judge: Judge, deleted: int) -> None:
     queue = await share.queue(records=10, batches=share.rng.choice([1, 2, 10]))
     if deleted:
         await share.admin.delete_records(queue.topic, deleted)
-    catch = await (await queue.consumer()).acquire(10 - deleted)
+    catch = await soon(await queue.consumer(), 10 - deleted)
 
     judge.equal("OFF-02", list(range(deleted, 10)), catch.offsets, "offsets delivered")
 
