@@ -63,6 +63,9 @@ def broker(
     seed: Annotated[int | None, typer.Option(help="Repeat the choices of an earlier run.")] = None,
     out: Annotated[Path, typer.Option(help="Directory for the reports.")] = Path("out"),
     fast: Annotated[bool, typer.Option("--fast", help="Only the fast subset.")] = False,
+    drafts: Annotated[
+        bool, typer.Option("--drafts", help="Also checks that are not trusted yet.")
+    ] = False,
     workers: Annotated[
         int | None, typer.Option("--workers", "-n", min=0, help="Checks at the same time.")
     ] = None,
@@ -83,6 +86,7 @@ def broker(
         seed=new_seed() if seed is None else seed,
         out=str(out.absolute()),
         fast=fast,
+        drafts=drafts,
         expect_version=expect_version,
         profile=str(Path(profile).absolute()) if profile.endswith(".toml") else profile,
     )

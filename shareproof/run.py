@@ -106,6 +106,8 @@ def _arguments(options: RunOptions, workers: int) -> list[str]:
         arguments += ["--dist", "loadscope"]
     if options.fast:
         arguments.append("--fast")
+    if options.drafts:
+        arguments.append("--drafts")
     if options.expect_version:
         arguments += ["--expect-version", options.expect_version]
     if options.profile:
@@ -117,7 +119,7 @@ def _selected(options: RunOptions) -> list[Check]:
     known = load_requirements()
     return [
         check
-        for check in read_checks(HOUSE / "suites" / "broker")
+        for check in read_checks(HOUSE / "suites" / "broker", drafts=options.drafts)
         if (check.fast or not options.fast)
         and any(options.wants(rule) for rule in check.rules if rule in known)
     ]

@@ -59,6 +59,8 @@ def keep(item: pytest.Item, options: RunOptions, known: Mapping[str, Requirement
         return False
     if options.fast and not item.get_closest_marker("fast"):
         return False
+    if item.get_closest_marker("draft") and not options.drafts:
+        return False
     owed = any(rule not in known or defined_in(known[rule], options.version) for rule in rules)
     return owed or bool(features_of(item))
 

@@ -95,7 +95,7 @@ def run_behind(name: str, target: str, checks: Sequence[str], workers: int) -> d
     with tempfile.TemporaryDirectory(prefix="shareproof-falsify-") as out:
         command = [sys.executable, "-m", "pytest", "-q", "-n", str(min(workers, len(checks)))]
         command += ["--dist", "loadscope", "--out", out, "--target", f"altered:{name}@{target}"]
-        command += ["--brokers", "1", "--profile", "apache-kafka", *checks]
+        command += ["--brokers", "1", "--drafts", "--profile", "apache-kafka", *checks]
         environment = os.environ | {"SHAREPROOF_PATIENCE": PATIENCE}
         subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=False)
         results = Path(out) / "results.json"
@@ -118,7 +118,7 @@ def sweep(
     matrix: Matrix, checks: Sequence[Check], target: str, names: Sequence[str], *, full: bool
 ) -> None:
     """Put one lie after the other in front of a target."""
-    live = {(check.id, rule) for check in read_checks() for rule in check.rules}
+    live = {(check.id, rule) for check in read_checks(drafts=True) for rule in check.rules}
     for name in names:
         wanted = list(checks) if full else pending(checks, matrix)
         if not wanted:
@@ -142,7 +142,7 @@ def main() -> int:
 
 
 def _falsify(options: argparse.Namespace, names: list[str]) -> int:
-    everything = read_checks()
+    everything = read_checks(drafts=True)
     chosen = [c for c in everything if not options.only or any(o in c.id for o in options.only)]
     if options.full and not options.only:
         RECORD.unlink(missing_ok=True)

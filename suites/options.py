@@ -33,6 +33,7 @@ class RunOptions:
     seed: int = 0
     out: str = ""
     fast: bool = False
+    drafts: bool = False
     expect_version: str = ""
     profile: str = ""
 
@@ -62,6 +63,8 @@ class RunOptions:
         words += ["--seed", str(self.seed)]
         if self.brokers != DEFAULT_BROKERS and not self.external:
             words += ["--brokers", str(self.brokers)]
+        if self.drafts:
+            words.append("--drafts")
         if self.expect_version:
             words += ["--expect-version", self.expect_version]
         if self.profile:
@@ -150,6 +153,7 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption("--seed", type=int, help="repeat a run's random choices (default: new)")
     group.addoption("--out", default="", help="directory for the reports (default: none)")
     group.addoption("--fast", action="store_true", help="run the fast subset only")
+    group.addoption("--drafts", action="store_true", help="run checks that are drafts, too")
     group.addoption("--expect-version", default="", help="judge an external target as this release")
     group.addoption(
         "--profile", default="", help="ledger: a shipped name, or a path to a .toml file"
@@ -173,6 +177,7 @@ def from_pytest(config: pytest.Config) -> RunOptions:
             seed=new_seed() if option.seed is None else option.seed,
             out=out,
             fast=option.fast,
+            drafts=option.drafts,
             expect_version=option.expect_version,
             profile=option.profile,
         )

@@ -80,7 +80,9 @@ class Recorder:
         return next((check.rules for check in self._checks() if check.id == plain), ())
 
     def _checks(self) -> list[Check]:
-        return read_checks(self.checks_folder) if self.checks_folder.is_dir() else []
+        if not self.checks_folder.is_dir():
+            return []
+        return read_checks(self.checks_folder, drafts=self.options.drafts)
 
     def judge(self, info: ClusterInfo | None) -> Verdicts:
         """Settle the run against the ledger; ``info`` is None if the target never came up."""

@@ -19,7 +19,7 @@ def stage_scheduler(config: Any, log: Any) -> Any:
     # Pytest wants to rewrite a plugin's assertions before anybody imports it.
     from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415
 
-    class StageScheduling(LoadScopeScheduling):
+    class StageScheduling(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
         def _split_scope(self, nodeid: str) -> str:
             return scope(nodeid)
 

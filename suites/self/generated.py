@@ -22,6 +22,7 @@ from spec.model.history import (
     Step,
 )
 from spec.model.leader import Leader
+from spec.model.log import Log
 from spec.model.operations import Batch, Mode, Range
 from spec.model.release import V4_4, Release
 from spec.model.settings import Settings
@@ -42,12 +43,16 @@ class Story:
     now: float = 0.0
     steps: list[Step] = field(default_factory=list)
     busy: dict[str, float] = field(default_factory=dict)
+    log: Log = field(init=False)
     leader: Leader = field(init=False)
 
     def __post_init__(self) -> None:
         coordinator = Coordinator(self.release, updates_per_snapshot=3)
         coordinator.initialize(0, 0)
-        self.leader = Leader(settings=self.settings, release=self.release, coordinator=coordinator)
+        self.log = Log()
+        self.leader = Leader(
+            settings=self.settings, release=self.release, coordinator=coordinator, log=self.log
+        )
 
     def run(self, length: int) -> list[Step]:
         """Take ``length`` random steps and return the whole history."""
@@ -168,9 +173,9 @@ class Story:
 
     def delete(self) -> None:
         """Move the log's start, now and then."""
-        if self.random.random() < 0.7 or self.leader.log.last < 0:
+        if self.random.random() < 0.7 or self.log.last < 0:
             return
-        low, high = self.leader.start, min(self.leader.log.last, self.leader.start + 4)
+        low, high = self.leader.start, min(self.log.last, self.leader.start + 4)
         if low > high:
             return
         offset = self.random.randint(low, high)

@@ -89,7 +89,7 @@ def _write(journal: Journal, case: Case) -> None:
 
 def _produce(journal: Journal, case: Case) -> int:
     """Write what was stored; return the log's end."""
-    highest = max(one.get("last", one["offset"]) for one in case.plain["deliveries"])
+    highest: int = max(one.get("last", one["offset"]) for one in case.plain["deliveries"])
     stored: Sequence[Plain] = case.plain.get("stored") or [
         {"offset": offset} for offset in range(highest + 1)
     ]
@@ -98,7 +98,7 @@ def _produce(journal: Journal, case: Case) -> int:
         transaction = Transaction[one.get("transaction", "none").upper()]
         row = (case.log, one["offset"], 1, 1, one.get("sequence", one["offset"]), -1, 0)
         journal.add("produced", *row, MS, int(outcome), 0, int(transaction))
-    return 1 + max(highest, *(one["offset"] for one in stored))
+    return 1 + max(highest, *(int(one["offset"]) for one in stored))
 
 
 def _deliver(journal: Journal, case: Case) -> None:

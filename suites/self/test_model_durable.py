@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -91,7 +92,7 @@ def test_two_thousand_alternating_offsets_combine_fast() -> None:
     assert time.process_time() - begun < 1
 
 
-def started(release: Release = V4_4, **more: int) -> Coordinator:
+def started(release: Release = V4_4, **more: Any) -> Coordinator:
     """Return a coordinator of a share-partition that begins at 10."""
     coordinator = Coordinator(release, **more)
     assert coordinator.initialize(2, 10) is Error.NONE

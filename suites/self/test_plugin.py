@@ -419,3 +419,25 @@ reason = "a known bug"
 bug = "KAFKA-1"
 expires = {expires}
 """
+
+
+def test_drafts_run_only_when_asked_for(house: FakeHouse) -> None:
+    """A check that is not trusted yet judges nothing unless it is asked for."""
+    house.checks(
+        """
+@requirement("ACK-01")
+def test_good(judge):
+    judge.holds("ACK-01", True, "fine")
+
+@requirement("ACK-02")
+@pytest.mark.draft("never seen failing")
+def test_draft(judge):
+    judge.holds("ACK-02", False, "who knows")
+"""
+    )
+
+    trusted = house.run()
+
+    assert (trusted.code, trusted.verdicts["01"]) == (0, "pass")
+    assert trusted.verdicts.get("02", "untested") == "untested"
+    assert house.run("--drafts").verdicts["02"] == "fail"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 import pytest
 
@@ -56,7 +57,7 @@ async def _asking(work: AsyncIterator[None]) -> AsyncIterator[None]:
 @pytest.mark.requirement("COO-01", "COO-02", "COO-03", "COO-04")
 async def test_group_coordinator_moves(stage: Stage, judge: Judge) -> None:
     """COO-03, COO-04: Members outlive moves of their coordinator, unless they fall silent."""
-    timing = {
+    timing: dict[str, Any] = {
         "share.session.timeout.ms": str(SILENT_MS),
         "share.heartbeat.interval.ms": str(SILENT_MS // 6),
     }

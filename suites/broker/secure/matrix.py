@@ -1,0 +1,322 @@
+"""Which share API needs which permission, as a table, and a walk through all of it by one user.
+
+A row says what a request needs on the group and on each topic, sends it, and says what came back
+for the whole and for each topic. The same walk is judged in three ways: what a single permission is
+good for, what denies and patterns do, and whether every listener says the same. What else a refused
+request must not do is judged request by request in the checks beside this file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
+
+from fixtures.clients.acls import Operation
+from fixtures.clients.admin import GROUP_RESOURCE
+from fixtures.clients.cluster import RETRIABLE, Topic, eventually
+from fixtures.clients.member import Member, Session, accept
+from fixtures.wire.codec import Struct
+from fixtures.wire.errors import ErrorCode, error_name
+from suites.broker.secure.realm import User
+from suites.broker.share import Share
+
+INTERVAL = "share.heartbeat.interval.ms"
+
+LET_IN = "let in"
+NOT_SHOWN = "not shown"
+NO_GROUP = ErrorCode.GROUP_AUTHORIZATION_FAILED.name
+NO_TOPIC = ErrorCode.TOPIC_AUTHORIZATION_FAILED.name
+
+Seen = tuple[str, ...]
+"""The outcome for the whole request, or one for each topic where topics are judged singly."""
+
+# Having the right to change something includes the right to look at it.
+IMPLIED: dict[Operation, frozenset[Operation]] = {
+    Operation.ALL: frozenset(Operation),
+    Operation.READ: frozenset({Operation.READ, Operation.DESCRIBE}),
+    Operation.WRITE: frozenset({Operation.WRITE, Operation.DESCRIBE}),
+    Operation.DELETE: frozenset({Operation.DELETE, Operation.DESCRIBE}),
+    Operation.ALTER: frozenset({Operation.ALTER, Operation.DESCRIBE}),
+    Operation.ALTER_CONFIGS: frozenset({Operation.ALTER_CONFIGS, Operation.DESCRIBE_CONFIGS}),
+}
+
+
+def permitted(granted: Operation | None, needed: Operation | None) -> bool:
+    """Tell whether a granted operation is enough for a needed one."""
+    if needed is None:
+        return True
+    return granted is not None and needed in IMPLIED.get(granted, frozenset({granted}))
+
+
+@dataclass(slots=True, kw_only=True)
+class Scene:
+    """A group that uses some topics, with one record in each, and a user who comes to it."""
+
+    share: Share
+    group: str
+    topics: tuple[Topic, ...]
+    host: Member
+    user: User
+    session: Session
+
+    async def ask(self, api: str, **fields: object) -> Struct:
+        """Send the user's request, again as long as the coordinator is not ready."""
+
+        async def attempt() -> Struct | None:
+            answer = await self.user.call(api, **fields)
+            return None if answer.to_dict().get("error_code") in RETRIABLE else answer
+
+        return await eventually(f"a ready coordinator for {api}", attempt)
+
+    async def vacate(self) -> None:
+        """Let every member leave, the user's own included: what follows needs an empty group."""
+        for member_id in (self.host.member_id, self.session.member_id):
+            await self.share.cluster.at_coordinator(
+                self.group,
+                "ShareGroupHeartbeat",
+                group_id=self.group,
+                member_id=member_id,
+                member_epoch=-1,
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One API: what it needs, and how it is asked.
+
+    Attributes:
+        api: The request.
+        group: The operation needed on the group.
+        topic: The operation needed on each topic; ``None`` where topics do not matter.
+        ask: Sends the request and returns what was seen.
+        whole: Whether one forbidden topic fails the whole request.
+        refusal: How a forbidden group shows.
+    """
+
+    api: str
+    group: Operation
+    topic: Operation | None
+    ask: Callable[[Scene], Awaitable[Seen]]
+    whole: bool = False
+    refusal: str = NO_GROUP
+
+    def expected(self, group: bool, topics: Collection[bool]) -> Seen:
+        """Return what is to be seen of it.
+
+        Args:
+            group: Whether the user has what is needed on the group.
+            topics: The same for each topic.
+        """
+        if not group:
+            return (self.refusal,)
+        if self.topic is None or (self.whole and all(topics)):
+            return (LET_IN,)
+        if self.whole:
+            return (NO_TOPIC,)
+        return tuple(LET_IN if allowed else NO_TOPIC for allowed in topics)
+
+
+def shown(code: int) -> str:
+    """Return what an error code says about permission: the refusal, or that there is none."""
+    refused = code in {
+        ErrorCode.GROUP_AUTHORIZATION_FAILED,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    }
+    return error_name(code) if refused else LET_IN
+
+
+def _by_topic(scene: Scene, code: int, errors: dict[object, int]) -> Seen:
+    """Return what was seen: of the whole if that was refused, else of each topic by id or name."""
+    if shown(code) != LET_IN:
+        return (shown(code),)
+    found = (errors.get(topic.id, errors.get(topic.name)) for topic in scene.topics)
+    return tuple(shown(each or 0) for each in found)
+
+
+async def _heartbeat(scene: Scene) -> Seen:
+    answer = await scene.ask(
+        "ShareGroupHeartbeat",
+        group_id=scene.group,
+        member_id=scene.session.member_id,
+        member_epoch=0,
+        subscribed_topic_names=[topic.name for topic in scene.topics],
+    )
+    return (shown(answer.error_code),)
+
+
+async def _fetch(scene: Scene) -> Seen:
+    answer = await scene.session.fetch(*((topic, 0) for topic in scene.topics), max_wait_ms=0)
+    return _by_topic(scene, answer.error, {part.topic_id: part.error for part in answer.parts})
+
+
+async def _acknowledge(scene: Scene) -> Seen:
+    acks = {(topic, 0): (accept(0),) for topic in scene.topics}
+    answer = await scene.session.acknowledge(acks, epoch=1)
+    return _by_topic(scene, answer.error, {part.topic_id: part.error for part in answer.parts})
+
+
+async def _describe(scene: Scene) -> Seen:
+    answer = await scene.ask("ShareGroupDescribe", group_ids=[scene.group])
+    return (shown(answer.groups[0].error_code),)
+
+
+async def _list(scene: Scene) -> Seen:
+    answer = await scene.ask("ListGroups", states_filter=[], types_filter=["share"])
+    listed = scene.group in {group.group_id for group in answer.groups}
+    return (LET_IN if listed else NOT_SHOWN,)
+
+
+async def _describe_offsets(scene: Scene) -> Seen:
+    wanted = [{"topic_name": topic.name, "partitions": [0]} for topic in scene.topics]
+    answer = await scene.ask(
+        "DescribeShareGroupOffsets", groups=[{"group_id": scene.group, "topics": wanted}]
+    )
+    group = answer.groups[0]
+    errors = {topic.topic_name: topic.partitions[0].error_code for topic in group.topics}
+    return _by_topic(scene, group.error_code, errors)
+
+
+async def _alter_offsets(scene: Scene) -> Seen:
+    await scene.vacate()
+    start = [{"partition_index": 0, "start_offset": 0}]
+    answer = await scene.ask(
+        "AlterShareGroupOffsets",
+        group_id=scene.group,
+        topics=[{"topic_name": topic.name, "partitions": start} for topic in scene.topics],
+    )
+    errors = {t.topic_name: t.partitions[0].error_code for t in answer.responses if t.partitions}
+    return _by_topic(scene, answer.error_code, errors)
+
+
+async def _delete_offsets(scene: Scene) -> Seen:
+    answer = await scene.ask(
+        "DeleteShareGroupOffsets",
+        group_id=scene.group,
+        topics=[{"topic_name": topic.name} for topic in scene.topics],
+    )
+    errors = {topic.topic_name: topic.error_code for topic in answer.responses}
+    return _by_topic(scene, answer.error_code, errors)
+
+
+async def _describe_configs(scene: Scene) -> Seen:
+    asked = {
+        "resource_type": GROUP_RESOURCE,
+        "resource_name": scene.group,
+        "configuration_keys": None,
+    }
+    answer = await scene.ask("DescribeConfigs", resources=[asked])
+    return (shown(answer.results[0].error_code),)
+
+
+async def _alter_configs(scene: Scene) -> Seen:
+    entry = {"name": INTERVAL, "config_operation": 0, "value": "600"}
+    asked = {
+        "resource_type": GROUP_RESOURCE,
+        "resource_name": scene.group,
+        "configs": [entry],
+    }
+    answer = await scene.ask("IncrementalAlterConfigs", resources=[asked])
+    return (shown(answer.responses[0].error_code),)
+
+
+async def _delete_group(scene: Scene) -> Seen:
+    answer = await scene.ask("DeleteGroups", groups_names=[scene.group])
+    return (shown(answer.results[0].error_code),)
+
+
+# The order is that of a life: what needs members first, what needs an empty group last.
+ROWS = (
+    Row(
+        api="ShareGroupHeartbeat",
+        group=Operation.READ,
+        topic=Operation.DESCRIBE,
+        ask=_heartbeat,
+        whole=True,
+    ),
+    Row(api="ShareFetch", group=Operation.READ, topic=Operation.READ, ask=_fetch),
+    Row(api="ShareAcknowledge", group=Operation.READ, topic=Operation.READ, ask=_acknowledge),
+    Row(
+        api="ShareGroupDescribe",
+        group=Operation.DESCRIBE,
+        topic=Operation.DESCRIBE,
+        ask=_describe,
+        whole=True,
+    ),
+    Row(
+        api="ListGroups",
+        group=Operation.DESCRIBE,
+        topic=None,
+        ask=_list,
+        refusal=NOT_SHOWN,
+    ),
+    Row(
+        api="DescribeShareGroupOffsets",
+        group=Operation.DESCRIBE,
+        topic=Operation.DESCRIBE,
+        ask=_describe_offsets,
+    ),
+    Row(
+        api="DescribeConfigs",
+        group=Operation.DESCRIBE_CONFIGS,
+        topic=None,
+        ask=_describe_configs,
+    ),
+    Row(
+        api="IncrementalAlterConfigs",
+        group=Operation.ALTER_CONFIGS,
+        topic=None,
+        ask=_alter_configs,
+    ),
+    Row(
+        api="AlterShareGroupOffsets",
+        group=Operation.READ,
+        topic=Operation.READ,
+        ask=_alter_offsets,
+    ),
+    Row(
+        api="DeleteShareGroupOffsets",
+        group=Operation.DELETE,
+        topic=Operation.READ,
+        ask=_delete_offsets,
+    ),
+    Row(api="DeleteGroups", group=Operation.DELETE, topic=None, ask=_delete_group),
+)
+
+
+async def scene(
+    share: Share, user: User, *, names: Collection[str] = ("", ""), group: str = ""
+) -> Scene:
+    """Return a group with a member, and a topic with one record for each of ``names``."""
+    admin, cluster = share.admin, share.cluster
+    made = (admin.create_topic(name=name or None) for name in names)
+    topics = tuple(await asyncio.gather(*made))
+    group = group or cluster.fresh_name("g")
+    await admin.group_config(group, {"share.auto.offset.reset": "earliest"})
+    host = Member(cluster, group, share.member_id())
+    await host.join(*topics)
+    await asyncio.gather(*(admin.produce(topic, 1) for topic in topics))
+    return Scene(
+        share=share,
+        group=group,
+        topics=topics,
+        host=host,
+        user=user,
+        session=await user.session(group),
+    )
+
+
+async def walk(scene: Scene, rows: Collection[Row] = ROWS) -> dict[str, Seen]:
+    """Send every row's request in turn; return what was seen of each."""
+    return {row.api: await row.ask(scene) for row in rows}
+
+
+def foreseen(group: Operation | None, topics: Collection[Operation | None]) -> dict[str, Seen]:
+    """Return what a walk has to see, given what the user has on the group and on each topic."""
+    return {
+        row.api: row.expected(
+            permitted(group, row.group), [permitted(each, row.topic) for each in topics]
+        )
+        for row in ROWS
+    }

@@ -1,0 +1,251 @@
+"""Who may look at a share group's offsets, change them, and delete them or the group."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fixtures.clients.acls import Operation, Resource
+from fixtures.clients.admin import GROUP_RESOURCE
+from fixtures.clients.cluster import Topic, attempts
+from fixtures.clients.member import Member
+from fixtures.wire.codec import Struct
+from fixtures.wire.errors import ErrorCode, error_name
+from suites.broker.secure.matrix import INTERVAL, NO_GROUP, NO_TOPIC
+from suites.broker.secure.realm import Realm, User
+from suites.broker.share import Queue, Share
+from suites.judge import Judge
+
+pytestmark = pytest.mark.draft("never run against a broker")
+
+GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
+DESCRIBE, READ, DELETE = Operation.DESCRIBE, Operation.READ, Operation.DELETE
+
+
+async def _used(realm: Realm, topics: int = 1) -> list[Queue]:
+    """Return queues whose topics the first one's group has used; the group is empty again."""
+    queues = await realm.queues(topics, records=10)
+    host = Member(realm.share.cluster, queues[0].group, realm.share.member_id())
+    await host.join(*(queue.topic for queue in queues))
+    session = await host.session(min(realm.share.cluster.brokers))
+    await session.fetch(*((queue.topic, 0) for queue in queues))
+    for queue in queues:
+        await _start(realm.share, queues[0].group, queue.topic, 0)
+    await session.close()
+    await host.leave()
+    return queues
+
+
+async def _start(share: Share, group: str, topic: Topic, expected: int) -> int:
+    """Return the start offset of a topic: ``expected``, or what it still is in the end."""
+    seen = -1
+    async for _ in attempts():
+        seen = (await share.admin.share_offsets(group, topic))[0].start
+        if seen == expected:
+            break
+    return seen
+
+
+async def _offsets(user: User, group: str, *topics: Topic, every: bool = False) -> Struct:
+    named = [{"topic_name": topic.name, "partitions": [0]} for topic in topics]
+    asked = {"group_id": group, "topics": None if every else named}
+    answer = await user.call("DescribeShareGroupOffsets", groups=[asked])
+    found: Struct = answer.groups[0]
+    return found
+
+
+def _starts(group: Struct) -> dict[str, tuple[str, int]]:
+    """Return error and start offset by topic."""
+    return {
+        topic.topic_name: (error_name(part.error_code), part.start_offset)
+        for topic in group.topics
+        for part in topic.partitions
+    }
+
+
+@pytest.mark.requirement("SEC-15")
+async def test_looking_at_offsets_needs_describe_on_the_group(realm: Realm, judge: Judge) -> None:
+    """SEC-15: Of two groups in one request the forbidden one alone is refused."""
+    (seen,), (unseen,), user = await _used(realm), await _used(realm), await realm.user()
+    await user.allow(DESCRIBE, TOPIC, seen.topic.name, unseen.topic.name)
+    await user.allow(DESCRIBE, GROUP, seen.group)
+
+    groups = [
+        {"group_id": q.group, "topics": [{"topic_name": q.topic.name, "partitions": [0]}]}
+        for q in (unseen, seen)
+    ]
+    answer = await user.call("DescribeShareGroupOffsets", groups=groups)
+    found = {group.group_id: group for group in answer.groups}
+    refused, served = found[unseen.group], found[seen.group]
+    judge.equal("SEC-15", NO_GROUP, error_name(refused.error_code), "the forbidden group")
+    judge.equal("SEC-15", {}, _starts(refused), "offsets of the forbidden group")
+    judge.equal("SEC-15", "NONE", error_name(served.error_code), "the permitted group")
+    expected = {seen.topic.name: ("NONE", 0)}
+    judge.equal("SEC-15", expected, _starts(served), "offsets of the permitted group")
+
+
+@pytest.mark.requirement("SEC-16")
+async def test_offsets_of_forbidden_topics_are_not_shown(realm: Realm, judge: Judge) -> None:
+    """SEC-16: A forbidden topic is refused by name, and left out of all topics."""
+    (seen, unseen), user = await _used(realm, 2), await realm.user()
+    await user.allow(DESCRIBE, GROUP, seen.group)
+    await user.allow(DESCRIBE, TOPIC, seen.topic.name)
+
+    found = await _offsets(user, seen.group, unseen.topic, seen.topic)
+    judge.equal("SEC-16", "NONE", error_name(found.error_code), "the group, asked by name")
+    errors = {name: error for name, (error, _) in _starts(found).items()}
+    expected = {seen.topic.name: "NONE", unseen.topic.name: NO_TOPIC}
+    judge.equal("SEC-16", expected, errors, "results by name")
+    shown = _starts(found)[unseen.topic.name][1]
+    judge.holds("SEC-16", shown < 0, f"the start offset {shown} of a forbidden topic is shown")
+
+    found = await _offsets(user, seen.group, every=True)
+    judge.equal("SEC-16", "NONE", error_name(found.error_code), "the group, asked for all topics")
+    expected_starts = {seen.topic.name: ("NONE", 0)}
+    judge.equal("SEC-16", expected_starts, _starts(found), "results for all topics")
+    told = str(found.to_dict())
+    for secret in (unseen.topic.name, str(unseen.topic.id)):
+        judge.holds("SEC-16", secret not in told, f"the answer for all topics shows {secret}")
+
+
+async def _alter(user: User, group: str, *topics: Topic) -> Struct:
+    start = [{"partition_index": 0, "start_offset": 7}]
+    named = [{"topic_name": topic.name, "partitions": start} for topic in topics]
+    return await user.call("AlterShareGroupOffsets", group_id=group, topics=named)
+
+
+def _altered(answer: Struct) -> dict[str, str]:
+    return {
+        topic.topic_name: error_name(part.error_code)
+        for topic in answer.responses
+        for part in topic.partitions
+    }
+
+
+@pytest.mark.requirement("SEC-17")
+async def test_altering_offsets_needs_read(realm: Realm, judge: Judge) -> None:
+    """SEC-17: Altering offsets needs READ on the group, and on each topic for that topic."""
+    (one, other), user = await _used(realm, 2), await realm.user()
+    group = one.group
+    await user.allow(READ, TOPIC, one.topic.name)
+    await user.allow(DESCRIBE, TOPIC, other.topic.name)
+    await user.allow(DELETE, GROUP, group)
+    answer = await _alter(user, group, one.topic, other.topic)
+    error = error_name(answer.error_code)
+    judge.equal("SEC-17", NO_GROUP, error, "altering without READ on the group")
+    start = await _start(realm.share, group, one.topic, 0)
+    judge.equal("SEC-17", 0, start, "start offset after a refused request")
+
+    await user.allow(READ, GROUP, group)
+    answer = await _alter(user, group, other.topic, one.topic)
+    judge.equal("SEC-17", "NONE", error_name(answer.error_code), "the request as a whole")
+    expected = {one.topic.name: "NONE", other.topic.name: NO_TOPIC}
+    judge.equal("SEC-17", expected, _altered(answer), "results by topic")
+    starts = [await _start(realm.share, group, q.topic, n) for q, n in ((one, 7), (other, 0))]
+    judge.equal("SEC-17", [7, 0], starts, "start offsets of the permitted and the forbidden topic")
+
+
+async def _delete(user: User, group: str, *topics: Topic) -> Struct:
+    named = [{"topic_name": topic.name} for topic in topics]
+    return await user.call("DeleteShareGroupOffsets", group_id=group, topics=named)
+
+
+@pytest.mark.requirement("SEC-18")
+async def test_deleting_offsets_needs_delete_on_the_group(realm: Realm, judge: Judge) -> None:
+    """SEC-18: READ on the group is not enough to delete its offsets, DELETE is."""
+    ((queue,), (reader, deleter)) = await _used(realm), await realm.users(2)
+    for user, operation in ((reader, READ), (deleter, DELETE)):
+        await user.allow(READ, TOPIC, queue.topic.name)
+        await user.allow(operation, GROUP, queue.group)
+
+    answer = await _delete(reader, queue.group, queue.topic)
+    judge.equal("SEC-18", NO_GROUP, error_name(answer.error_code), "deleting with READ")
+    start = await _start(realm.share, queue.group, queue.topic, 0)
+    judge.equal("SEC-18", 0, start, "start offset after the refusal")
+    answer = await _delete(deleter, queue.group, queue.topic)
+    judge.equal("SEC-18", "NONE", error_name(answer.error_code), "deleting with DELETE")
+    start = await _start(realm.share, queue.group, queue.topic, -1)
+    judge.equal("SEC-18", -1, start, "start offset after deleting")
+
+
+@pytest.mark.requirement("SEC-19")
+async def test_deleting_offsets_needs_read_on_each_topic(realm: Realm, judge: Judge) -> None:
+    """SEC-19: A forbidden topic keeps its offsets and says so, the other one loses them."""
+    (one, other), user = await _used(realm, 2), await realm.user()
+    await user.allow(DELETE, GROUP, one.group)
+    await user.allow(READ, TOPIC, one.topic.name)
+    await user.allow(DESCRIBE, TOPIC, other.topic.name)
+
+    answer = await _delete(user, one.group, other.topic, one.topic)
+    judge.equal("SEC-19", "NONE", error_name(answer.error_code), "the request as a whole")
+    found = {topic.topic_name: error_name(topic.error_code) for topic in answer.responses}
+    expected = {one.topic.name: "NONE", other.topic.name: NO_TOPIC}
+    judge.equal("SEC-19", expected, found, "results by topic")
+    starts = [await _start(realm.share, one.group, q.topic, n) for q, n in ((one, -1), (other, 0))]
+    judge.equal("SEC-19", [-1, 0], starts, "start offsets of the permitted and the forbidden topic")
+
+
+@pytest.mark.requirement("SEC-20")
+async def test_deleting_a_group_needs_delete(realm: Realm, judge: Judge) -> None:
+    """SEC-20: A group that somebody may read is not theirs to delete, and stays."""
+    ((queue,), (reader, deleter)) = await _used(realm), await realm.users(2)
+    await reader.allow(READ, GROUP, queue.group)
+    await reader.allow(Operation.ALL, TOPIC, queue.topic.name)
+    await deleter.allow(DELETE, GROUP, queue.group)
+
+    answer = await reader.call("DeleteGroups", groups_names=[queue.group])
+    error = error_name(answer.results[0].error_code)
+    judge.equal("SEC-20", NO_GROUP, error, "deleting a group with READ")
+    found = await realm.share.admin.describe_group(queue.group)
+    judge.equal("SEC-20", "NONE", error_name(found.error_code), "the group after the refusal")
+    start = await _start(realm.share, queue.group, queue.topic, 0)
+    judge.equal("SEC-20", 0, start, "start offset after the refusal")
+    answer = await deleter.call("DeleteGroups", groups_names=[queue.group])
+    error = error_name(answer.results[0].error_code)
+    judge.equal("SEC-20", "NONE", error, "deleting a group with DELETE")
+    gone = ErrorCode.GROUP_ID_NOT_FOUND.name
+    found = await realm.share.admin.describe_group(queue.group)
+    judge.equal("SEC-20", gone, error_name(found.error_code), "the group after its deletion")
+
+
+async def _show_config(user: User, group: str) -> tuple[str, Any]:
+    asked = {"resource_type": GROUP_RESOURCE, "resource_name": group, "configuration_keys": None}
+    result = (await user.call("DescribeConfigs", resources=[asked])).results[0]
+    values = {config.name: config.value for config in result.configs}
+    return error_name(result.error_code), values.get(INTERVAL)
+
+
+async def _set_config(user: User, group: str, value: str) -> str:
+    entry = {"name": INTERVAL, "config_operation": 0, "value": value}
+    asked = {"resource_type": GROUP_RESOURCE, "resource_name": group, "configs": [entry]}
+    answer = await user.call("IncrementalAlterConfigs", resources=[asked])
+    return error_name(answer.responses[0].error_code)
+
+
+@pytest.mark.requirement("SEC-21")
+async def test_group_configuration_has_permissions_of_its_own(realm: Realm, judge: Judge) -> None:
+    """SEC-21: A group's configuration is seen with DESCRIBE_CONFIGS, set with ALTER_CONFIGS."""
+    group = realm.share.cluster.fresh_name("g")
+    await realm.share.admin.group_config(group, {INTERVAL: "700"})
+    reader, seer, setter = await realm.users(3)
+    await reader.allow(READ, GROUP, group)
+    await reader.allow(DELETE, GROUP, group)
+    await seer.allow(Operation.DESCRIBE_CONFIGS, GROUP, group)
+    await setter.allow(Operation.ALTER_CONFIGS, GROUP, group)
+
+    seen = await _show_config(reader, group)
+    judge.equal("SEC-21", (NO_GROUP, None), seen, "looking with READ and DELETE")
+    judge.equal("SEC-21", ("NONE", "700"), await _show_config(seer, group), "looking")
+    for user, rights in ((reader, "READ and DELETE"), (seer, "DESCRIBE_CONFIGS")):
+        error = await _set_config(user, group, "800")
+        judge.equal("SEC-21", NO_GROUP, error, f"setting with {rights}")
+    seen = await _show_config(seer, group)
+    judge.equal("SEC-21", ("NONE", "700"), seen, "the value after refusals")
+    error = await _set_config(setter, group, "900")
+    judge.equal("SEC-21", "NONE", error, "setting with ALTER_CONFIGS")
+    async for _ in attempts():
+        seen = await _show_config(seer, group)
+        if seen[1] == "900":
+            break
+    judge.equal("SEC-21", ("NONE", "900"), seen, "the value that was set")

@@ -1,0 +1,102 @@
+"""What brokers ask each other is not for everybody: the state of share-partitions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from fixtures.clients.acls import THE_CLUSTER, Operation, Resource
+from fixtures.clients.cluster import SHARE, share_key
+from fixtures.clients.member import accept
+from fixtures.wire.errors import ErrorCode, error_name
+from suites.broker.secure.realm import Realm, User
+from suites.broker.share import Queue
+from suites.broker.stored import read_state
+from suites.judge import Judge
+
+pytestmark = pytest.mark.draft("never run against a broker")
+
+NO_CLUSTER = ErrorCode.CLUSTER_AUTHORIZATION_FAILED.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateCall:
+    """One of the five requests: the fields for a partition, beside its index."""
+
+    api: str
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
+CALLS = (
+    StateCall(api="ReadShareGroupState", fields={"leader_epoch": 0}),
+    StateCall(api="ReadShareGroupStateSummary", fields={"leader_epoch": 0}),
+    StateCall(
+        api="WriteShareGroupState",
+        fields={"state_epoch": 0, "leader_epoch": 0, "start_offset": 4, "state_batches": []},
+    ),
+    StateCall(
+        api="InitializeShareGroupState",
+        fields={"state_epoch": 9, "start_offset": 4},
+    ),
+    StateCall(api="DeleteShareGroupState"),
+)
+
+
+async def _send(user: User, call: StateCall, queue: Queue) -> tuple[set[str], Any]:
+    """Return all error names of the answer, and the answer."""
+    partition = {"partition": 0, **call.fields}
+    topics = [{"topic_id": queue.topic.id, "partitions": [partition]}]
+    answer = (await user.call(call.api, group_id=queue.group, topics=topics)).to_dict()
+    parts = [part for topic in answer["results"] for part in topic["partitions"]]
+    return {error_name(part["error_code"]) for part in parts}, parts
+
+
+def _reveals(part: dict[str, Any]) -> bool:
+    """Tell whether a refusal carries anything of the state: here its offsets are never 0."""
+    told = (part.get(name, 0) for name in ("start_offset", "delivery_complete_count"))
+    return bool(part.get("state_batches")) or any(number > 0 for number in told)
+
+
+@pytest.mark.requirement("SEC-22")
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: call.api)
+async def test_state_is_for_brokers_only(realm: Realm, judge: Judge, call: StateCall) -> None:
+    """SEC-22: Without CLUSTER_ACTION a state request is refused, and shows and changes nothing."""
+    queue, user = await realm.share.queue(6), await realm.user()
+    consumer = await queue.consumer()
+    await consumer.acquire(6)
+    await consumer.acked(accept(0, 1), accept(4))
+    await user.allow(Operation.ALL, Resource.GROUP, queue.group)
+    await user.allow(Operation.ALL, Resource.TOPIC, queue.topic.name)
+    before = (await read_state(queue)).to_dict()
+
+    errors, parts = await _send(user, call, queue)
+    judge.equal("SEC-22", {NO_CLUSTER}, errors, f"{call.api} with ALL on group and topic")
+    shown = [part for part in parts if _reveals(part)]
+    judge.equal("SEC-22", [], shown, "what the refusal reveals")
+    after = (await read_state(queue)).to_dict()
+    judge.equal("SEC-22", before, after, f"the stored state after a refused {call.api}")
+
+    await user.allow(Operation.CLUSTER_ACTION, Resource.CLUSTER, THE_CLUSTER)
+    errors, _ = await _send(user, call, queue)
+    judge.holds("SEC-22", NO_CLUSTER not in errors, f"{call.api} with CLUSTER_ACTION: {errors}")
+
+
+@pytest.mark.requirement("SEC-23")
+async def test_state_coordinators_are_for_brokers_only(realm: Realm, judge: Judge) -> None:
+    """SEC-23: The coordinator of a share-partition is named to those with CLUSTER_ACTION only."""
+    (queue,), user = await realm.queues(1), await realm.user()
+    await user.allow(Operation.ALL, Resource.GROUP, queue.group)
+    await user.allow(Operation.ALL, Resource.TOPIC, queue.topic.name)
+    asked = {
+        "key_type": SHARE,
+        "coordinator_keys": [share_key(queue.group, queue.topic.id, 0)],
+    }
+    found = (await user.call("FindCoordinator", **asked)).coordinators[0]
+    seen = (error_name(found.error_code), found.node_id)
+    judge.equal("SEC-23", (NO_CLUSTER, -1), seen, "looking with ALL on group and topic")
+
+    await user.allow(Operation.CLUSTER_ACTION, Resource.CLUSTER, THE_CLUSTER)
+    found = (await user.call("FindCoordinator", **asked)).coordinators[0]
+    judge.equal("SEC-23", "NONE", error_name(found.error_code), "looking with CLUSTER_ACTION")

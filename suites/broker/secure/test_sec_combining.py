@@ -1,0 +1,114 @@
+"""How permissions combine: what one is good for, what denials undo, how far patterns reach."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.acls import EVERY, Operation, Resource
+from fixtures.wire.errors import error_name
+from suites.broker.secure.matrix import NO_GROUP, ROWS, Seen, foreseen, scene, walk
+from suites.broker.secure.realm import Realm
+from suites.judge import Judge
+
+pytestmark = pytest.mark.draft("never run against a broker")
+
+GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
+ALL = Operation.ALL
+
+ON_GROUPS = ("ALL", "READ", "DESCRIBE", "DELETE", "DESCRIBE_CONFIGS", "ALTER_CONFIGS")
+ON_TOPICS = ("ALL", "READ", "DESCRIBE", "WRITE")
+
+
+def _denied() -> dict[str, Seen]:
+    return {row.api: (row.refusal,) for row in ROWS}
+
+
+@pytest.mark.requirement("SEC-24")
+@pytest.mark.parametrize("name", ON_GROUPS)
+async def test_one_permission_on_a_group(realm: Realm, judge: Judge, name: str) -> None:
+    """SEC-24: One permission on a group is good for just what it stands for or includes."""
+    user, granted = await realm.user(), Operation[name]
+    place = await scene(realm.share, user)
+    await user.allow(ALL, TOPIC, *(topic.name for topic in place.topics))
+    await user.allow(granted, GROUP, place.group)
+
+    expected = foreseen(granted, [ALL] * len(place.topics))
+    judge.equal("SEC-24", expected, await walk(place), f"what {name} on a group is good for")
+
+
+@pytest.mark.requirement("SEC-24")
+@pytest.mark.parametrize("name", ON_TOPICS)
+async def test_one_permission_on_topics(realm: Realm, judge: Judge, name: str) -> None:
+    """SEC-24: One permission on a topic is good for just what it stands for or includes."""
+    user, granted = await realm.user(), Operation[name]
+    place = await scene(realm.share, user)
+    await user.allow(ALL, GROUP, place.group)
+    await user.allow(ALL, TOPIC, place.topics[0].name)
+    await user.allow(granted, TOPIC, place.topics[1].name)
+
+    expected = foreseen(ALL, [ALL, granted])
+    judge.equal("SEC-24", expected, await walk(place), f"what {name} on a topic is good for")
+
+
+@pytest.mark.requirement("SEC-25")
+async def test_denial_of_a_topic(realm: Realm, judge: Judge) -> None:
+    """SEC-25: A topic denied by name is out of reach, though allowed by prefix."""
+    user, prefix = await realm.user(), realm.share.cluster.fresh_name("d")
+    place = await scene(realm.share, user, names=(f"{prefix}-a", f"{prefix}-b"))
+    await user.grant(
+        user.entry(ALL, GROUP, place.group),
+        user.entry(ALL, TOPIC, prefix, prefixed=True),
+        user.entry(ALL, TOPIC, place.topics[1].name),
+        user.entry(ALL, TOPIC, place.topics[1].name, deny=True),
+    )
+
+    expected = foreseen(ALL, [ALL, None])
+    judge.equal("SEC-25", expected, await walk(place), "with the second topic denied")
+
+
+@pytest.mark.requirement("SEC-25")
+async def test_denial_of_a_group(realm: Realm, judge: Judge) -> None:
+    """SEC-25: A group denied by prefix is out of reach, though allowed by name and by wildcard."""
+    user = await realm.user()
+    place = await scene(realm.share, user)
+    await user.allow(ALL, TOPIC, EVERY)
+    await user.grant(
+        user.entry(ALL, GROUP, EVERY),
+        user.entry(ALL, GROUP, place.group),
+        user.entry(ALL, GROUP, place.group[:-1], prefixed=True, deny=True),
+    )
+
+    judge.equal("SEC-25", _denied(), await walk(place), "with the group denied")
+
+
+@pytest.mark.requirement("SEC-26")
+async def test_prefixes(realm: Realm, judge: Judge) -> None:
+    """SEC-26: A prefix lets into the groups and topics that begin with it, and no others."""
+    user, prefix = await realm.user(), realm.share.cluster.fresh_name("p")
+    inside = await scene(
+        realm.share, user, names=(f"{prefix}-a", f"{prefix}-b"), group=f"{prefix}-g"
+    )
+    half = await scene(realm.share, user, names=(f"{prefix}-c", ""), group=f"{prefix}-h")
+    outside = await scene(realm.share, user, group=f"x{prefix}")
+    for resource in (GROUP, TOPIC):
+        await user.grant(user.entry(ALL, resource, prefix, prefixed=True))
+
+    judge.equal("SEC-26", foreseen(ALL, [ALL, ALL]), await walk(inside), "inside the prefix")
+    judge.equal("SEC-26", foreseen(ALL, [ALL, None]), await walk(half), "with a topic outside it")
+    judge.equal("SEC-26", _denied(), await walk(outside), "with the group outside it")
+
+
+@pytest.mark.requirement("SEC-26")
+async def test_wildcards(realm: Realm, judge: Judge) -> None:
+    """SEC-26: A wildcard lets into every group and topic; a name that looks like one does not."""
+    user, other = await realm.users(2)
+    place = await scene(realm.share, user)
+    for resource in (GROUP, TOPIC):
+        await user.allow(ALL, resource, EVERY)
+    # An asterisk stands for all names only alone: a prefix with one is a prefix like any other.
+    await other.grant(other.entry(ALL, GROUP, f"{place.group[:3]}*"))
+
+    answer = await other.call("ShareGroupDescribe", group_ids=[place.group])
+    error = error_name(answer.groups[0].error_code)
+    judge.equal("SEC-26", NO_GROUP, error, "with an entry about a name that ends in an asterisk")
+    judge.equal("SEC-26", foreseen(ALL, [ALL, ALL]), await walk(place), "with wildcards")

@@ -1,0 +1,94 @@
+"""Who may fetch and acknowledge, and what a refusal leaves as it was."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.acls import Operation, Resource
+from fixtures.clients.cluster import attempts
+from fixtures.clients.member import accept
+from fixtures.wire.errors import error_name
+from suites.broker.secure.matrix import NO_GROUP, NO_TOPIC
+from suites.broker.secure.realm import Realm, may_use
+from suites.broker.sessions import acquired
+from suites.judge import Judge
+
+pytestmark = pytest.mark.draft("never run against a broker")
+
+GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
+
+
+@pytest.mark.requirement("SEC-07")
+async def test_fetching_needs_read_on_the_group(realm: Realm, judge: Judge) -> None:
+    """SEC-07: A fetch without READ on the group is refused, opens nothing, acquires nothing."""
+    queue, user = await realm.share.queue(5), await realm.user()
+    other = await queue.consumer()
+    await user.allow(Operation.ALL, TOPIC, queue.topic.name)
+    await user.allow(Operation.DESCRIBE, GROUP, queue.group)
+    session = await user.session(queue.group)
+    answer = await session.fetch((queue.topic, 0))
+    judge.equal("SEC-07", NO_GROUP, error_name(answer.error), "fetching without READ on the group")
+    judge.equal("SEC-07", (), answer.parts, "partitions in the refusal")
+
+    await user.allow(Operation.READ, GROUP, queue.group)
+    answer = await session.fetch(epoch=1)
+    error = error_name(answer.error)
+    judge.equal("SEC-07", "SHARE_SESSION_NOT_FOUND", error, "going on with a refused session")
+    counts = (await other.acquire(5)).counts
+    judge.equal("SEC-07", dict.fromkeys(range(5), 1), counts, "what a permitted member gets")
+
+
+@pytest.mark.requirement("SEC-08")
+async def test_fetching_needs_read_on_the_topic(realm: Realm, judge: Judge) -> None:
+    """SEC-08: A forbidden topic is refused by partition while the other one is served."""
+    (open_, hidden), user = await realm.queues(2), await realm.user()
+    group = open_.group
+    member = await realm.share.member(group, open_.topic, hidden.topic)
+    for queue in (open_, hidden):
+        await queue.produce(3)
+    await may_use(user, group, [open_.topic.name])
+    await user.allow(Operation.DESCRIBE, TOPIC, hidden.topic.name)
+
+    session = await user.session(group)
+    wanted = ((hidden.topic, 0), (open_.topic, 0))
+    served: dict[int, int] = {}
+    async for _ in attempts():
+        answer = await session.fetch(*(() if session.epoch else wanted))
+        judge.equal("SEC-08", "NONE", error_name(answer.error), "the fetch as a whole")
+        refused = answer.part(hidden.topic.id, 0)
+        if refused is not None or session.epoch == 1:
+            seen = refused and (error_name(refused.error), refused.offsets)
+            judge.equal("SEC-08", (NO_TOPIC, []), seen, "the forbidden topic")
+        served |= getattr(answer.part(open_.topic.id, 0), "counts", {})
+        if len(served) >= 3:
+            break
+    judge.equal("SEC-08", dict.fromkeys(range(3), 1), served, "the permitted topic")
+
+    other = await member.session(min(realm.share.cluster.brokers))
+    found = await acquired(other, (hidden.topic, 0), count=3)
+    judge.equal("SEC-08", [0, 1, 2], found[hidden.topic, 0], "what was left of the forbidden topic")
+
+
+@pytest.mark.requirement("SEC-14")
+async def test_strangers_may_be_served(realm: Realm, judge: Judge) -> None:
+    """SEC-14: A permitted caller who never joined is served or told so, and nothing in between."""
+    queue, user = await realm.share.queue(3), await realm.user()
+    await queue.consumer()
+    await may_use(user, queue.group, [queue.topic.name])
+    session = await user.session(queue.group)
+    where = (queue.topic, 0)
+    allowed = ("NONE", "UNKNOWN_MEMBER_ID")
+    counts: dict[int, int] = {}
+    async for _ in attempts():
+        answer = await session.fetch(*(() if session.epoch else (where,)))
+        judge.one_of("SEC-14", allowed, error_name(answer.error), "a fetch by a stranger")
+        counts |= {offset: n for part in answer.parts for offset, n in part.counts.items()}
+        if answer.error or len(counts) >= 3:
+            break
+    if answer.error:
+        return
+    judge.equal("SEC-14", dict.fromkeys(range(3), 1), counts, "what a stranger is served")
+    answer = await session.acknowledge({where: (accept(0, 2),)})
+    judge.one_of("SEC-14", allowed, error_name(answer.error), "an acknowledgement by a stranger")
+    if not answer.error:
+        judge.equal("SEC-14", 3, await queue.spso(3), "start offset after a stranger's accepting")

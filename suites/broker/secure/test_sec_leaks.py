@@ -1,0 +1,94 @@
+"""What a refusal gives away: nothing, or whether a topic is there."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fixtures.clients.acls import Operation, Resource
+from fixtures.clients.member import Member
+from suites.broker.secure.realm import Realm, User
+from suites.judge import Judge
+
+pytestmark = pytest.mark.draft("never run against a broker")
+
+Ask = Callable[[str, str, str], dict[str, Any]]
+"""Makes the fields of a request from a group, a member id and a topic name."""
+
+
+def _heartbeat(group: str, member: str, topic: str) -> dict[str, Any]:
+    names = {"group_id": group, "member_id": member, "subscribed_topic_names": [topic]}
+    return {**names, "member_epoch": 0}
+
+
+def _describe_offsets(group: str, _member: str, topic: str) -> dict[str, Any]:
+    wanted = [{"topic_name": topic, "partitions": [0]}]
+    return {"groups": [{"group_id": group, "topics": wanted}]}
+
+
+def _alter_offsets(group: str, _member: str, topic: str) -> dict[str, Any]:
+    start = [{"partition_index": 0, "start_offset": 0}]
+    return {"group_id": group, "topics": [{"topic_name": topic, "partitions": start}]}
+
+
+def _delete_offsets(group: str, _member: str, topic: str) -> dict[str, Any]:
+    return {"group_id": group, "topics": [{"topic_name": topic}]}
+
+
+ASKS: dict[str, Ask] = {
+    "ShareGroupHeartbeat": _heartbeat,
+    "DescribeShareGroupOffsets": _describe_offsets,
+    "AlterShareGroupOffsets": _alter_offsets,
+    "DeleteShareGroupOffsets": _delete_offsets,
+}
+"""The share APIs that take a topic by its name."""
+
+
+@pytest.mark.requirement("SEC-05")
+@pytest.mark.parametrize("api", ASKS)
+async def test_refusals_do_not_tell_what_exists(realm: Realm, judge: Judge, api: str) -> None:
+    """SEC-05: A hidden topic and one that does not exist get the same answer, word for word."""
+    (queue,), user = await realm.queues(1), await realm.user()
+    await user.allow(Operation.ALL, Resource.GROUP, queue.group)
+    # The group knows the hidden topic, has a start offset for it, and is empty again.
+    host = Member(realm.share.cluster, queue.group, realm.share.member_id())
+    await host.join(queue.topic)
+    await host.leave()
+
+    hidden = queue.topic.name
+    missing = hidden[:-1] + ("y" if hidden.endswith("x") else "x")
+    member = realm.share.member_id()
+    of_hidden = await _answer(user, api, ASKS[api](queue.group, member, hidden), hidden)
+    of_missing = await _answer(user, api, ASKS[api](queue.group, member, missing), missing)
+    judge.equal("SEC-05", of_missing, of_hidden, f"{api} of a hidden topic, as of a missing one")
+    told = str(of_hidden)
+    judge.holds("SEC-05", str(queue.topic.id) not in told, f"{api} tells the topic's id: {told}")
+
+
+async def _answer(user: User, api: str, fields: dict[str, Any], topic: str) -> str:
+    """Return an answer as text, with the topic's name made the same in all."""
+    answer = (await user.call(api, **fields)).to_dict()
+    answer.pop("throttle_time_ms", None)
+    return str(answer).replace(topic, "TOPIC")
+
+
+@pytest.mark.requirement("SEC-05")
+async def test_descriptions_do_not_tell_what_exists(realm: Realm, judge: Judge) -> None:
+    """SEC-05: A group that waits for a topic looks the same, whether that topic exists or not."""
+    (queue,), user = await realm.queues(1), await realm.user()
+    answers = []
+    for topic in (queue.topic.name, f"{queue.topic.name}-not"):
+        group = realm.share.cluster.fresh_name("g")
+        await user.allow(Operation.ALL, Resource.GROUP, group)
+        host = Member(realm.share.cluster, group, realm.share.member_id())
+        await host.heartbeat(member_epoch=0, subscribed_topic_names=[topic])
+        found = (await user.call("ShareGroupDescribe", group_ids=[group])).groups[0].to_dict()
+        answers.append(str(found).replace(topic, "TOPIC").replace(group, "GROUP"))
+        await host.leave()
+    judge.equal("SEC-05", answers[1], answers[0], "a group with a hidden topic, or a missing one")
+    nowhere = str(uuid.UUID(int=0))
+    told = answers[0].replace(nowhere, "")
+    judge.holds("SEC-05", str(queue.topic.id) not in told, f"the id is told: {told}")

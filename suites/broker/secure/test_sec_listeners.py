@@ -1,0 +1,148 @@
+"""The same by every door: TLS, SASL, both, and a login that is renewed on the way."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from fixtures.clients.acls import Operation, Resource
+from fixtures.clients.cluster import WITHIN, attempts
+from fixtures.clients.member import accept, reject, release
+from fixtures.wire.connection import ConnectionLost
+from fixtures.wire.errors import error_name
+from spec.verdict import Undecided
+from suites.broker.secure.realm import Realm, User, may_use
+from suites.broker.secure.settings import (
+    BARE_TLS,
+    LOGIN_LASTS,
+    PLAIN_PASSWORD,
+    PLAIN_USER,
+    RENEWED,
+    SECURED,
+    TLS,
+)
+from suites.broker.sessions import acquired
+from suites.broker.share import Queue
+from suites.judge import Judge
+
+pytestmark = pytest.mark.draft("never run against a broker")
+
+NOBODY = "ANONYMOUS"
+"""What a broker calls those who do not log in."""
+
+WAYS = (
+    (SECURED, "PLAIN"),
+    (SECURED, "SCRAM-SHA-256"),
+    (SECURED, "SCRAM-SHA-512"),
+    (TLS, "SCRAM-SHA-256"),
+    (TLS, "SCRAM-SHA-512"),
+    (BARE_TLS, ""),
+)
+
+Story = list[tuple[str, Any]]
+
+
+async def _visitor(realm: Realm, listener: str, mechanism: str) -> User:
+    if not mechanism:
+        return await realm.visitor(realm.entrance(listener), NOBODY)
+    if mechanism == "PLAIN":
+        login = {"mechanism": mechanism, "user": PLAIN_USER, "password": PLAIN_PASSWORD}
+        return await realm.visitor(realm.entrance(listener, **login), PLAIN_USER)
+    return await realm.user(listener=listener, mechanism=mechanism)
+
+
+async def _consume(user: User, queue: Queue) -> Story:
+    """Consume as a share consumer does, make mistakes too; return what was answered."""
+    place, story = (queue.topic, 0), Story()
+    session = await user.session(queue.group)
+
+    async def heartbeat(epoch: int) -> None:
+        answer = await user.call(
+            "ShareGroupHeartbeat",
+            group_id=queue.group,
+            member_id=session.member_id,
+            member_epoch=epoch,
+            subscribed_topic_names=[queue.topic.name],
+        )
+        story.append(("heartbeat", error_name(answer.error_code)))
+
+    async def fetch(count: int) -> None:
+        records: dict[int, tuple[int, bytes | None]] = {}
+        async for _ in attempts(WITHIN):
+            answer = await session.fetch(*(() if session.epoch else (place,)))
+            for part in answer.parts:
+                values = {record.offset: record.value for record in part.acquired_records()}
+                records |= {o: (n, values.get(o)) for o, n in part.counts.items()}
+            if answer.error or len(records) >= count:
+                break
+        story.append(("fetch", (error_name(answer.error), records)))
+
+    await heartbeat(0)
+    await fetch(4)
+    answer = await session.acknowledge({place: (accept(0), release(1, 2), reject(3))})
+    story.append(("acknowledge", [error_name(part.error) for part in answer.parts]))
+    await fetch(2)
+    answer = await session.acknowledge({place: (accept(0, 3),)})
+    story.append(("acknowledge too much", [error_name(part.error) for part in answer.parts]))
+    answer = await session.fetch(epoch=77)
+    story.append(("wrong epoch", error_name(answer.error)))
+    await heartbeat(77)
+    groups = (await user.call("DeleteGroups", groups_names=[queue.group])).results
+    story.append(("delete a group in use", error_name(groups[0].error_code)))
+    await heartbeat(-1)
+    return story
+
+
+@pytest.mark.requirement("SEC-27")
+@pytest.mark.parametrize(("listener", "mechanism"), WAYS, ids=["-".join(way) for way in WAYS])
+async def test_every_listener_says_the_same(
+    realm: Realm, judge: Judge, listener: str, mechanism: str
+) -> None:
+    """SEC-27: The same requests get the same answers over TLS and SASL as over neither."""
+    here, there = await realm.queues(2, records=4, lock_ms=30_000)
+    user = await _visitor(realm, listener, mechanism)
+    await may_use(user, there.group, [there.topic.name])
+    await user.allow(Operation.DELETE, Resource.GROUP, there.group)
+    root = User(name=NOBODY, cluster=realm.share.cluster, realm=realm)
+
+    expected, actual = await _consume(root, here), await _consume(user, there)
+    for (step, plain), (_, other) in zip(expected, actual, strict=True):
+        judge.equal("SEC-27", plain, other, f"{step} over {listener} {mechanism}")
+
+
+@pytest.mark.requirement("SEC-28")
+async def test_renewed_logins_keep_their_locks(realm: Realm, judge: Judge) -> None:
+    """SEC-28: A connection that logs in again keeps its share session and what it holds."""
+    queue = await realm.share.queue(6, lock_ms=30_000)
+    await queue.consumer()
+    user = await realm.user(listener=RENEWED)
+    await may_use(user, queue.group, [queue.topic.name])
+    idle = await user.cluster.dial(min(user.cluster.brokers))
+    began = time.monotonic()
+    session = await user.session(queue.group)
+    place = (queue.topic, 0)
+    found = await acquired(session, place, count=6)
+    if len(found[place]) < 6:
+        raise Undecided(f"only {found[place]} could be acquired")
+
+    for until in (0.6, 1.2):
+        async for _ in attempts(began + until * LOGIN_LASTS - time.monotonic()):
+            answer = await session.fetch(max_wait_ms=100)
+            judge.equal("SEC-28", "NONE", error_name(answer.error), "a fetch on the connection")
+            judge.equal("SEC-28", [], answer.offsets, "offsets acquired anew")
+        if until < 1:
+            lasts = await session.connection.authenticate(user.cluster.info.security)
+            if not lasts:
+                raise Undecided("logins at this listener never run out")
+    try:
+        await idle.call("ApiVersions", client_software_name="s", client_software_version="0")
+    except ConnectionLost:
+        pass
+    else:
+        raise Undecided("a login that nobody renewed still holds")
+    answer = await session.acknowledge({place: (accept(0, 5),)})
+    errors = (error_name(answer.error), *(error_name(part.error) for part in answer.parts))
+    judge.equal("SEC-28", ("NONE", "NONE"), errors, "accepting what was taken before the renewal")
+    judge.equal("SEC-28", 6, await queue.spso(6), "start offset after accepting")

@@ -1,0 +1,166 @@
+"""Who may join a share group, look at it, and find it in a list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fixtures.clients.acls import THE_CLUSTER, Operation, Resource
+from fixtures.clients.admin import Admin
+from fixtures.clients.cluster import attempts
+from fixtures.clients.member import Member
+from fixtures.wire.errors import ErrorCode, error_name
+from suites.broker.secure.matrix import NO_GROUP, NO_TOPIC
+from suites.broker.secure.realm import Realm, User
+from suites.broker.share import Queue, Share
+from suites.judge import Judge
+
+pytestmark = pytest.mark.draft("never run against a broker")
+
+GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
+
+
+async def _join(user: User, group: str, *topics: str) -> str:
+    """Return the error with which a first heartbeat for these topics ends."""
+    answer = await user.call(
+        "ShareGroupHeartbeat",
+        group_id=group,
+        member_id=user.realm.share.member_id(),
+        member_epoch=0,
+        subscribed_topic_names=list(topics),
+    )
+    return error_name(answer.error_code)
+
+
+async def _members(share: Share, group: str) -> set[str]:
+    """Return the members that a group has, in the eyes of one who may see them."""
+    described = await Admin(share.cluster).describe_group(group)
+    if described.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
+        return set()
+    return {member.member_id for member in described.members}
+
+
+@pytest.mark.requirement("SEC-01")
+async def test_joining_needs_read_on_the_group(realm: Realm, judge: Judge) -> None:
+    """SEC-01: A heartbeat without READ on the group is refused and adds no member."""
+    (queue,), user = await realm.queues(1), await realm.user()
+    await user.allow(Operation.ALL, TOPIC, queue.topic.name)
+    for granted in (None, Operation.DESCRIBE, Operation.DELETE):
+        if granted is not None:
+            await user.allow(granted, GROUP, queue.group)
+        error = await _join(user, queue.group, queue.topic.name)
+        judge.equal("SEC-01", NO_GROUP, error, f"joining with {granted and granted.name}")
+    found = await _members(realm.share, queue.group)
+    judge.equal("SEC-01", set(), found, "members after refused heartbeats")
+
+    host = Member(realm.share.cluster, queue.group, realm.share.member_id())
+    await host.join(queue.topic)
+    judge.equal("SEC-01", NO_GROUP, await _join_free(user, queue), "joining a living group")
+    found = await _members(realm.share, queue.group)
+    judge.equal("SEC-01", {host.member_id}, found, "members of a living group")
+    await host.leave()
+
+
+async def _join_free(user: User, queue: Queue) -> str:
+    """Take every entry on the group away, then join."""
+    operations = (Operation.DESCRIBE, Operation.DELETE)
+    await user.revoke(*(user.entry(operation, GROUP, queue.group) for operation in operations))
+    return await _join(user, queue.group, queue.topic.name)
+
+
+@pytest.mark.requirement("SEC-02")
+async def test_joining_needs_describe_on_every_topic(realm: Realm, judge: Judge) -> None:
+    """SEC-02: One forbidden topic in a subscription refuses the heartbeat; nobody is added."""
+    (one, other), user = await realm.queues(2), await realm.user()
+    await user.allow(Operation.READ, GROUP, one.group)
+    await user.allow(Operation.DESCRIBE, TOPIC, one.topic.name)
+    names = [one.topic.name, other.topic.name]
+    for subscription in (names, names[::-1], names[1:]):
+        error = await _join(user, one.group, *subscription)
+        judge.equal("SEC-02", NO_TOPIC, error, f"joining with {len(subscription)} topics")
+    found = await _members(realm.share, one.group)
+    judge.equal("SEC-02", set(), found, "members after refused heartbeats")
+
+    error = await _join(user, one.group, one.topic.name)
+    judge.equal("SEC-02", "NONE", error, "joining with the permitted topic alone")
+
+
+async def _described(user: User, *groups: str) -> dict[str, Any]:
+    """Return what ShareGroupDescribe answers, by group."""
+    answer = await user.call("ShareGroupDescribe", group_ids=list(groups))
+    return {group["group_id"]: group for group in answer.to_dict()["groups"]}
+
+
+@pytest.mark.requirement("SEC-03")
+async def test_describing_needs_describe_on_the_group(realm: Realm, judge: Judge) -> None:
+    """SEC-03: A forbidden group is refused and the permitted one beside it is described."""
+    queues, user = await realm.queues(2), await realm.user()
+    hosts = []
+    for queue in queues:
+        hosts.append(Member(realm.share.cluster, queue.group, realm.share.member_id()))
+        await hosts[-1].join(queue.topic)
+    seen, unseen = (queue.group for queue in queues)
+    await user.allow(Operation.DESCRIBE, TOPIC, *(queue.topic.name for queue in queues))
+    await user.allow(Operation.DESCRIBE, GROUP, seen)
+
+    found = await _described(user, unseen, seen)
+    judge.equal("SEC-03", NO_GROUP, error_name(found[unseen]["error_code"]), "the forbidden group")
+    judge.equal("SEC-03", [], found[unseen]["members"], "members of the forbidden group")
+    judge.equal("SEC-03", "NONE", error_name(found[seen]["error_code"]), "the permitted group")
+    members = [member["member_id"] for member in found[seen]["members"]]
+    judge.equal("SEC-03", [hosts[0].member_id], members, "members of the permitted group")
+    for host in hosts:
+        await host.leave()
+
+
+@pytest.mark.requirement("SEC-04")
+async def test_describing_hides_forbidden_topics(realm: Realm, judge: Judge) -> None:
+    """SEC-04: A group that uses a topic that is not the caller's to see shows no member."""
+    (one, other), user = await realm.queues(2), await realm.user()
+    host = Member(realm.share.cluster, one.group, realm.share.member_id())
+    await host.join(one.topic, other.topic)
+    await user.allow(Operation.DESCRIBE, GROUP, one.group)
+    await user.allow(Operation.DESCRIBE, TOPIC, one.topic.name)
+
+    found = (await _described(user, one.group))[one.group]
+    judge.equal("SEC-04", NO_TOPIC, error_name(found["error_code"]), "a group with a hidden topic")
+    judge.equal("SEC-04", [], found["members"], "members of a group with a hidden topic")
+    for secret in (other.topic.name, str(other.topic.id)):
+        judge.holds("SEC-04", secret not in str(found), f"the answer shows {secret}: {found}")
+
+    await user.allow(Operation.DESCRIBE, TOPIC, other.topic.name)
+    found = (await _described(user, one.group))[one.group]
+    members = [member["member_id"] for member in found["members"]]
+    judge.equal("SEC-04", [host.member_id], members, "members once both topics may be seen")
+    await host.leave()
+
+
+async def _listed(user: User, among: set[str]) -> set[str]:
+    answer = await user.call("ListGroups", states_filter=[], types_filter=["share"])
+    return among & {group.group_id for group in answer.groups}
+
+
+@pytest.mark.requirement("SEC-06")
+async def test_listing_shows_what_may_be_described(realm: Realm, judge: Judge) -> None:
+    """SEC-06: A share group is listed for those with DESCRIBE on it or on the cluster only."""
+    queues = await realm.queues(2)
+    groups = {queue.group for queue in queues}
+    hosts = [Member(realm.share.cluster, q.group, realm.share.member_id()) for q in queues]
+    for host, queue in zip(hosts, queues, strict=True):
+        await host.join(queue.topic)
+    everybody, somebody, nobody = await realm.users(3)
+    await everybody.allow(Operation.DESCRIBE, Resource.CLUSTER, THE_CLUSTER)
+    await somebody.allow(Operation.DESCRIBE, GROUP, queues[0].group)
+
+    async for _ in attempts():  # the list is made from what has been written to the log
+        seen = await _listed(everybody, groups)
+        if seen == groups:
+            break
+    judge.equal("SEC-06", groups, seen, "groups listed with DESCRIBE on the cluster")
+    seen = await _listed(somebody, groups)
+    judge.equal("SEC-06", {queues[0].group}, seen, "groups listed with DESCRIBE on one")
+    seen = await _listed(nobody, groups)
+    judge.equal("SEC-06", set(), seen, "groups listed without any permission")
+    for host in hosts:
+        await host.leave()

@@ -1,0 +1,150 @@
+"""Permissions that come and go under a consumer that is at work."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import pytest
+
+from fixtures.clients.acls import Operation, Resource
+from fixtures.clients.cluster import WITHIN, attempts
+from fixtures.clients.member import Session, Where, accept
+from fixtures.wire.errors import error_name
+from spec.verdict import Undecided
+from suites.broker.secure.matrix import LET_IN, NO_GROUP, NO_TOPIC, ROWS, scene, walk
+from suites.broker.secure.realm import Realm, User, may_use
+from suites.broker.sessions import acquired
+from suites.broker.share import Catch, Queue
+from suites.judge import Judge
+
+pytestmark = pytest.mark.draft("never run against a broker")
+
+GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
+LOCK_MS = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """A user who holds three records of each topic of a group."""
+
+    user: User
+    session: Session
+    queues: tuple[Queue, ...]
+    since: float
+
+    @property
+    def group(self) -> str:
+        """The group."""
+        return self.session.group
+
+    @property
+    def places(self) -> tuple[Where, ...]:
+        """The partition of each topic."""
+        return tuple((queue.topic, 0) for queue in self.queues)
+
+
+async def _holder(realm: Realm, topics: int, lock_ms: int = LOCK_MS) -> Holder:
+    queues = await realm.queues(topics, records=3, lock_ms=lock_ms)
+    group = queues[0].group
+    await realm.share.member(group, *(queue.topic for queue in queues))
+    user = await realm.user()
+    await may_use(user, group, [queue.topic.name for queue in queues])
+    session = await user.session(group)
+    places = [(queue.topic, 0) for queue in queues]
+    since = time.monotonic()
+    found = await acquired(session, *places, count=3 * topics)
+    if sum(map(len, found.values())) != 3 * topics:
+        raise Undecided(f"only {found} could be acquired")
+    return Holder(user=user, session=session, queues=tuple(queues), since=since)
+
+
+async def _heir(holder: Holder, index: int = 0) -> tuple[dict[int, int], float]:
+    """Return what somebody with all rights gets of a topic, and how long after the acquisition."""
+    queue = holder.queues[index]
+    share = queue.share
+    session = await (await share.member(holder.group)).session(min(share.cluster.brokers))
+    catch = Catch()
+    place = (queue.topic, 0)
+    async for _ in attempts(WITHIN):
+        catch.add(await session.fetch(*(() if session.epoch else (place,))))
+        if len(catch.counts) >= 3:
+            break
+    return catch.counts, time.monotonic() - holder.since
+
+
+@pytest.mark.requirement("SEC-09", "SEC-11")
+async def test_group_lost_while_records_are_locked(realm: Realm, judge: Judge) -> None:
+    """SEC-09, SEC-11: Without READ on the group nothing is settled, and the locks run out."""
+    holder = await _holder(realm, 1)
+    user, (place,) = holder.user, holder.places
+    await user.revoke(user.entry(Operation.READ, GROUP, holder.group))
+
+    answer = await holder.session.acknowledge({place: (accept(0, 2),)})
+    error = error_name(answer.error)
+    judge.equal("SEC-09", NO_GROUP, error, "accepting after READ on the group was taken away")
+    judge.equal("SEC-11", NO_GROUP, error, "accepting after READ on the group was taken away")
+    judge.equal("SEC-09", (), answer.parts, "partitions in the refusal")
+    counts, after = await _heir(holder)
+    judge.equal("SEC-09", dict.fromkeys(range(3), 2), counts, "what a permitted member then gets")
+    judge.equal("SEC-11", dict.fromkeys(range(3), 2), counts, "what a permitted member then gets")
+    _in_due_time(judge, after)
+
+
+@pytest.mark.requirement("SEC-10", "SEC-11")
+@pytest.mark.parametrize("by_fetch", [False, True], ids=["acknowledge", "fetch"])
+async def test_topic_lost_while_records_are_locked(
+    realm: Realm, judge: Judge, by_fetch: bool
+) -> None:
+    """SEC-10, SEC-11: Without READ on one topic its records stay locked, the others settle."""
+    holder = await _holder(realm, 2)
+    user, (lost, kept) = holder.user, holder.places
+    await user.revoke(user.entry(Operation.READ, TOPIC, lost[0].name))
+
+    acks = {place: (accept(0, 2),) for place in holder.places}
+    if by_fetch:
+        answer = await holder.session.fetch(acks=acks, max_wait_ms=0)
+    else:
+        answer = await holder.session.acknowledge(acks)
+    judge.equal("SEC-10", "NONE", error_name(answer.error), "the answer as a whole")
+    found = {
+        place[0].name: part and error_name(part.ack_error or part.error)
+        for place in holder.places
+        for part in [answer.part(place[0].id, 0)]
+    }
+    expected = {lost[0].name: NO_TOPIC, kept[0].name: "NONE"}
+    judge.equal("SEC-10", expected, found, "results, READ on the first topic taken away")
+    judge.equal("SEC-11", NO_TOPIC, found[lost[0].name], "result for the lost topic")
+
+    counts, after = await _heir(holder)
+    judge.equal("SEC-10", dict.fromkeys(range(3), 2), counts, "records of the lost topic")
+    judge.equal("SEC-11", dict.fromkeys(range(3), 2), counts, "records of the lost topic")
+    _in_due_time(judge, after)
+    view = await realm.share.admin.share_offsets(holder.group, kept[0])
+    start = view[0].start
+    async for _ in attempts():
+        if start == 3:
+            break
+        start = (await realm.share.admin.share_offsets(holder.group, kept[0]))[0].start
+    judge.equal("SEC-10", 3, start, "start offset of the topic that was kept")
+
+
+def _in_due_time(judge: Judge, after: float) -> None:
+    early = after < LOCK_MS / 1000
+    sentence = f"locks of {LOCK_MS} ms ran out after {after:.2f} s"
+    judge.holds("SEC-11", not early, sentence, step="locks last as long as they should")
+
+
+@pytest.mark.requirement("SEC-13")
+async def test_permissions_take_effect_at_once(realm: Realm, judge: Judge) -> None:
+    """SEC-13: What was refused is granted on the same connections once an entry is made."""
+    user = await realm.user()
+    place = await scene(realm.share, user)
+    refused = await walk(place)
+    expected = {row.api: (row.refusal,) for row in ROWS}
+    judge.equal("SEC-13", expected, refused, "what a user without any entry meets")
+
+    await user.allow(Operation.ALL, TOPIC, *(topic.name for topic in place.topics))
+    await user.allow(Operation.ALL, GROUP, place.group)
+    granted = {api: set(seen) for api, seen in (await walk(place)).items()}
+    judge.equal("SEC-13", {row.api: {LET_IN} for row in ROWS}, granted, "the same, permitted")
