@@ -137,7 +137,9 @@ def add_options(parser: pytest.Parser) -> None:
     """Register what a run can be asked on pytest's command line."""
     group = parser.getgroup("shareproof", "shareproof")
     group.addoption(
-        "--target", default=DEFAULT_TARGET, help="kafka:VERSION or external:HOST:PORT,..."
+        "--target",
+        default=DEFAULT_TARGET,
+        help="kafka:VERSION, external:HOST:PORT,... or reference",
     )
     group.addoption("--brokers", type=int, default=DEFAULT_BROKERS, help="1 or 3 (default 3)")
     group.addoption(
