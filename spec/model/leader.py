@@ -34,6 +34,7 @@ __all__ = ["NEW", "InFlight", "Leader", "Record", "Want"]
 
 _TOLD = {
     Error.NONE: Error.NONE,
+    Error.COORDINATOR_NOT_AVAILABLE: Error.COORDINATOR_NOT_AVAILABLE,
     Error.FENCED_LEADER_EPOCH: Error.NOT_LEADER_OR_FOLLOWER,
     Error.FENCED_STATE_EPOCH: Error.NOT_LEADER_OR_FOLLOWER,
 }

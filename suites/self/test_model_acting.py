@@ -120,6 +120,27 @@ def test_everything_written_reaches_the_sink() -> None:
     assert seen[-1] is None
 
 
+def test_nothing_changes_while_nothing_can_be_written() -> None:
+    """PER-43, ADM-35: what cannot be stored is refused, and done when it is asked for again."""
+    ready = True
+    coordinator = Coordinator(ready=lambda: ready)
+    coordinator.initialize(0, 0)
+    leader = Leader(coordinator=coordinator)
+    leader.produce(2)
+    leader.acquire(0, "a")
+    before, ready = coordinator.state, False
+    unavailable = Error.COORDINATOR_NOT_AVAILABLE
+
+    assert leader.acknowledge(0, "a", [Batch(0, 1, (1,))]) is unavailable
+    assert coordinator.initialize(1, 0) is unavailable
+    assert coordinator.read(5) == (unavailable, None)
+    assert coordinator.delete() is unavailable
+    assert coordinator.state == before
+    ready = True
+    assert leader.acknowledge(0, "a", [Batch(0, 1, (1,))]) is Error.NONE
+    assert coordinator.delete() is Error.NONE
+
+
 def test_stale_is_who_has_another_state_epoch() -> None:
     """OFF-38: a leader can see that an administrator replaced its state."""
     leader = leading(1)
