@@ -7,12 +7,13 @@ no check reaches and that does not say why. ``--open`` leaves out what is reache
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from reports.analysis.rules import load_invariants
 from spec.catalogue import Entry, load_catalogue
 from spec.requirement import Honesty, Requirement, load_requirements
-from suites.inventory import Check, by_rule, read_checks
+from suites.inventory import by_rule, read_checks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,20 +31,30 @@ class Reach:
 
 
 def reached(
-    entry: Entry, rules: Mapping[str, Requirement], checks: Mapping[str, list[Check]]
+    entry: Entry, rules: Mapping[str, Requirement], checks: Mapping[str, Sequence[str]]
 ) -> Iterator[Reach]:
     """Yield what becomes of each rule of a behaviour."""
     for identity in entry.rules:
-        found = tuple(check.id for check in checks.get(identity, ()))
+        found = tuple(checks.get(identity, ()))
         rule = rules.get(identity)
         untested = rule is not None and rule.honesty is Honesty.UNTESTED
         yield Reach(rule=identity, checks=found, why=rule.why if rule and untested else "")
 
 
+def judges() -> dict[str, list[str]]:
+    """Return what judges each rule: broker checks by their id, and the invariants of histories."""
+    found = {
+        rule: [check.id for check in all_of] for rule, all_of in by_rule(read_checks()).items()
+    }
+    for invariant in load_invariants():
+        found.setdefault(invariant.id, []).append(f"shareproof analyse, {invariant.id}")
+    return found
+
+
 def holes(
     entries: Mapping[str, Entry],
     rules: Mapping[str, Requirement],
-    checks: Mapping[str, list[Check]],
+    checks: Mapping[str, Sequence[str]],
 ) -> dict[str, list[str]]:
     """Return the rules of each behaviour that nothing reaches and nothing excuses."""
     found = {
@@ -66,7 +77,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--open", action="store_true", help="only what is not reached in full")
     options = parser.parse_args()
-    entries, rules, checks = load_catalogue(), load_requirements(), by_rule(read_checks())
+    entries, rules, checks = load_catalogue(), load_requirements(), judges()
     full = 0
     for entry in entries.values():
         reaches = list(reached(entry, rules, checks))

@@ -47,6 +47,7 @@ async def test_empty_group_has_one_epoch(share: Share, judge: Judge) -> None:
     judge.saw("COO-06", left=len(members))
 
 
+@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("COO-07")
 @pytest.mark.fast
 async def test_group_at_rest_keeps_its_epoch(share: Share, judge: Judge) -> None:

@@ -54,6 +54,7 @@ async def _asking(work: AsyncIterator[None]) -> AsyncIterator[None]:
             await task
 
 
+@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("COO-01", "COO-02", "COO-03", "COO-04")
 async def test_group_coordinator_moves(stage: Stage, judge: Judge) -> None:
     """COO-03, COO-04: Members outlive moves of their coordinator, unless they fall silent."""
@@ -104,6 +105,7 @@ async def _members_but(stage: Stage, group: str, gone: str) -> list[str]:
     return seen
 
 
+@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("COO-12", "COO-13", "COO-18")
 async def test_share_coordinator_moves(stage: Stage, judge: Judge) -> None:
     """COO-12, COO-13, COO-18: A share coordinator hands over what it knows, others refuse."""
@@ -170,6 +172,7 @@ async def _summaries(stage: Stage, key: StateKey, told: set[str]) -> AsyncIterat
             yield
 
 
+@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("COO-35")
 @pytest.mark.timeout(90)
 async def test_everything_moves(stage: Stage, judge: Judge) -> None:

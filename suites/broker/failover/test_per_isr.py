@@ -42,6 +42,7 @@ async def _in_force(stage: Stage, in_sync: str) -> None:
     await eventually(f"{IN_SYNC} {in_sync} of {STATE} in force", ask)
 
 
+@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("PER-43")
 @pytest.mark.timeout(150)
 async def test_too_few_in_sync(stage: Stage, judge: Judge) -> None:

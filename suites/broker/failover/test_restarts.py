@@ -13,6 +13,7 @@ from suites.broker.scenes import judge_counts, prepared
 from suites.judge import Judge
 
 
+@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("COO-30")
 @pytest.mark.timeout(150)
 @pytest.mark.parametrize("how", ["stopped", "killed"])
@@ -36,6 +37,7 @@ async def test_rolling_restart(stage: Stage, judge: Judge, how: str) -> None:
     judge.saw("COO-30", restarts=len(nodes))
 
 
+@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("COO-01", "COO-02", "COO-03", "COO-23", "COO-27")
 @pytest.mark.timeout(120)
 async def test_all_brokers_killed(stage: Stage, judge: Judge) -> None:

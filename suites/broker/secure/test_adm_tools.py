@@ -12,6 +12,7 @@ from suites.broker.secure.settings import BARE_TLS
 from suites.judge import Judge
 
 
+@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("ADM-41")
 @pytest.mark.timeout(150)
 async def test_by_tls(realm: Realm, judge: Judge) -> None:
