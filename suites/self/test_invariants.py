@@ -106,7 +106,7 @@ def test_the_buckets_are_those_of_spark(spark: SparkSession) -> None:
     assert theirs == [bucket_of(log, 8) for log in logs]
 
 
-@pytest.mark.parametrize("view", ["handovers", "ledger"])
+@pytest.mark.parametrize("view", ["handovers"])
 def test_records_come_together_without_a_shuffle(
     view: str,
     spark: SparkSession,
