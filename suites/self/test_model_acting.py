@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -27,7 +28,7 @@ WHO = ("group", "member")
 # ---------------------------------------------------------------------- taking
 
 
-def leading(*sizes: int, **options: int) -> Leader:
+def leading(*sizes: int, **options: Any) -> Leader:
     """Return the leader of a log of batches with these sizes."""
     leader = Leader(settings=Settings(**options))
     for size in sizes:
@@ -271,7 +272,7 @@ def test_joining_and_leaving() -> None:
     crowd = Crowd(2)
     joined = crowd.beat("a", 0, topics=("t",))
     assert joined.epoch > 0
-    assert joined.assignment == {(TOPIC, 0), (TOPIC, 1)}
+    assert joined.assignment == frozenset({(TOPIC, 0), (TOPIC, 1)})
     assert crowd.beat("a", joined.epoch).assignment is None
     assert crowd.beat("a", -1).epoch == -1
     assert crowd.beat("a", joined.epoch).error is Error.UNKNOWN_MEMBER_ID

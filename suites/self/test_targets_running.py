@@ -179,7 +179,15 @@ sys.stdin.read()
 
 def _brokers_of(suite: subprocess.Popen[str]) -> list[psutil.Process]:
     children = psutil.Process(suite.pid).children()
-    return [child for child in children if any("shareproof.run" in a for a in child.cmdline())]
+    return [child for child in children if any("shareproof.run" in a for a in _command(child))]
+
+
+def _command(process: psutil.Process) -> list[str]:
+    """Return the words of a process's command; none of one that has just ended."""
+    try:
+        return process.cmdline()
+    except (psutil.NoSuchProcess, psutil.ZombieProcess):
+        return []
 
 
 @pytest.mark.parametrize("moment", ["starting", "running"])
