@@ -20,6 +20,7 @@ from fixtures.targets.maven import coordinator_jar
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import ErrorCode, error_name
+from fixtures.wire.placing import partition_of
 from fixtures.wire.schema import Schemas
 from fixtures.wire.state_records import SNAPSHOT, StateRecord, decode_state
 from spec.model.durable import UNKNOWN_COUNT, Durable, Record, StateBatch, replay
@@ -46,16 +47,6 @@ _PASSING = frozenset(
         ErrorCode.NOT_COORDINATOR,
     }
 )
-
-
-def state_partition(key: str, partitions: int) -> int:
-    """Return where in the state topic a coordinator key lives: Java's hash of its text."""
-    units = key.encode("utf-16-be", "surrogatepass")
-    code = 0
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        code = (31 * code + (high << 8 | low)) & 0xFFFFFFFF
-    signed = code - (1 << 32) if code >> 31 else code
-    return abs(signed) % partitions if signed != -(1 << 31) else 0
 
 
 def batches_of(part: Struct) -> tuple[StateBatch, ...]:
@@ -92,7 +83,7 @@ class StateKey:
     async def home(self) -> tuple[Topic, int]:
         """Return the state topic and the partition of it that the key hashes to."""
         topic = await self.share.cluster.topic(STATE_TOPIC)
-        return topic, state_partition(self.text, len(topic.leaders))
+        return topic, partition_of(self.text, len(topic.leaders))
 
     async def ask(
         self, api: str, *, node: int | None = None, version: int | None = None, **fields: Any

@@ -11,8 +11,9 @@ import pytest
 from fixtures.clients.cluster import RETRIABLE, SHARE, eventually, share_key
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import error_name
+from fixtures.wire.placing import partition_of
 from suites.broker.share import Share
-from suites.broker.statestore import STATE_TOPIC, state_partition
+from suites.broker.statestore import STATE_TOPIC
 from suites.judge import Judge
 
 ODD_GROUPS = (
@@ -62,7 +63,7 @@ async def test_everybody_names_the_same(share: Share, judge: Judge) -> None:
         for suffix in ("", *(f"{rng.getrandbits(24):x}" for _ in range(15)))
     ]
     topic = await share.cluster.topic(STATE_TOPIC)
-    homes = [topic.leaders[state_partition(key, len(topic.leaders))] for key in keys]
+    homes = [topic.leaders[partition_of(key, len(topic.leaders))] for key in keys]
     for node in sorted(share.cluster.brokers):
         seen = [(c.key, c.error_code, c.node_id) for c in await _coordinators(share, node, keys)]
         expected = [(key, 0, home) for key, home in zip(keys, homes, strict=True)]

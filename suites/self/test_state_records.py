@@ -8,12 +8,13 @@ import pytest
 
 from fixtures.targets.maven import clients_jar, coordinator_jar
 from fixtures.wire.codec import WireError, encode
+from fixtures.wire.placing import partition_of
 from fixtures.wire.records import Record
 from fixtures.wire.schema import Schemas
 from fixtures.wire.state_records import SNAPSHOT, UPDATE, decode_state, encode_value
 from spec.model.durable import StateBatch
 from spec.model.release import V4_4
-from suites.broker.statestore import as_model, replayed, state_partition
+from suites.broker.statestore import as_model, replayed
 from suites.self.release import RELEASE
 
 TOPIC = uuid.UUID(int=7)
@@ -77,4 +78,4 @@ def test_other_records_are_refused(schemas: Schemas, key: bytes | None) -> None:
 )
 def test_hash_is_that_of_java(text: str, code: int) -> None:
     """Known values of Java's String.hashCode, the lowest integer taken for 0 as Kafka does."""
-    assert state_partition(text, 2**31) == code
+    assert partition_of(text, 2**31) == code

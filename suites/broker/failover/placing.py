@@ -13,20 +13,13 @@ from dataclasses import dataclass
 from fixtures.clients.cluster import Cluster, Topic, share_key
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import Connection
+from fixtures.wire.placing import partition_of
 from spec.verdict import Undecided
 
 STATE, OFFSETS = "__share_group_state", "__consumer_offsets"
 INTERNAL = (STATE, OFFSETS)
 
 _DRAWS = 1000
-
-
-def partition_of(name: str, partitions: int) -> int:
-    """Return the partition that a group id or a share-partition key belongs to."""
-    code = 0
-    for char in name:  # our names are ASCII, where a character is one of Java's
-        code = (31 * code + ord(char)) & 0xFFFFFFFF
-    return abs(code - (code >> 31 << 32)) % partitions
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,13 @@ from fixtures.clients.cluster import RETRIABLE, Cluster, eventually, share_key
 from fixtures.targets import Broker, Target
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed
+from fixtures.wire.placing import partition_of
 from suites.broker.failover.placing import (
     INTERNAL,
     Layout,
     described,
     draw_group,
     layout,
-    partition_of,
 )
 from suites.broker.scenes import LONG_LOCK_MS
 from suites.broker.share import Queue, Share

@@ -11,8 +11,9 @@ import pytest
 
 from fixtures.clients.cluster import RETRIABLE, attempts
 from fixtures.wire.errors import error_name
+from fixtures.wire.placing import partition_of
 from suites.broker.administering import codes_in, use
-from suites.broker.failover.placing import OFFSETS, partition_of
+from suites.broker.failover.placing import OFFSETS
 from suites.broker.failover.stage import Stage
 from suites.broker.share import Queue
 from suites.judge import Judge

@@ -12,11 +12,12 @@ import pytest
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import Member, accept
 from fixtures.wire.errors import error_name
+from fixtures.wire.placing import partition_of
 from spec.verdict import Undecided
 from suites.broker.acking import result
 from suites.broker.failover.casts import MOVING, Pulse, judge_member
 from suites.broker.failover.fencing import judge_raised, raised
-from suites.broker.failover.placing import OFFSETS, STATE, partition_of
+from suites.broker.failover.placing import OFFSETS, STATE
 from suites.broker.failover.stage import Stage
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
 from suites.broker.locks import SLACK

@@ -11,10 +11,11 @@ from fixtures.clients.cluster import Topic, attempts, eventually
 from fixtures.clients.configs import alter
 from fixtures.clients.member import accept
 from fixtures.wire.errors import error_name
+from fixtures.wire.placing import partition_of
 from spec.verdict import Undecided
 from suites.broker.acking import result
 from suites.broker.failover.casts import Pulse
-from suites.broker.failover.placing import OFFSETS, partition_of
+from suites.broker.failover.placing import OFFSETS
 from suites.broker.failover.stage import Stage
 from suites.broker.holes import CLEANED_WITHIN, data_offsets, read_log
 from suites.broker.membership import good_beat
