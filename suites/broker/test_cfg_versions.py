@@ -10,7 +10,7 @@ from fixtures.clients.cluster import WITHIN
 from fixtures.clients.member import accept, reject, release, renew
 from fixtures.wire.connection import CallFailed, Connection
 from fixtures.wire.errors import ErrorCode, error_name
-from fixtures.wire.schema import SchemaError
+from fixtures.wire.schema import SHARE_APIS, SchemaError
 from spec.configs import release_line
 from spec.requirement import SpecError
 from spec.verdict import OutOfReach
@@ -18,20 +18,6 @@ from suites.broker.locks import watch
 from suites.broker.share import Share
 from suites.judge import Judge
 
-APIS = (
-    "ShareGroupHeartbeat",
-    "ShareGroupDescribe",
-    "ShareFetch",
-    "ShareAcknowledge",
-    "InitializeShareGroupState",
-    "ReadShareGroupState",
-    "WriteShareGroupState",
-    "DeleteShareGroupState",
-    "ReadShareGroupStateSummary",
-    "DescribeShareGroupOffsets",
-    "AlterShareGroupOffsets",
-    "DeleteShareGroupOffsets",
-)
 Ranges = dict[str, tuple[int, int] | None]
 
 
@@ -49,7 +35,7 @@ def _defined(share: Share) -> Ranges:
     if not same:
         raise OutOfReach("the message definitions at hand are not those of the release under test")
     found: Ranges = {}
-    for api in APIS:
+    for api in SHARE_APIS:
         try:
             valid = share.cluster.schemas.request(api).valid
         except SchemaError:
@@ -77,7 +63,7 @@ async def _offered_at(share: Share, host: str, port: int) -> Ranges | None:
     except CallFailed:
         return None
     async with connection:
-        return {api: connection.versions[api] for api in APIS if api in connection.versions}
+        return {api: connection.versions[api] for api in SHARE_APIS if api in connection.versions}
 
 
 @pytest.mark.draft("not seen failing yet")
@@ -88,7 +74,7 @@ async def test_advertised_versions(share: Share, judge: Judge) -> None:
     expected = _defined(share)
     for node in sorted(share.cluster.brokers):
         offered = (await share.cluster.to(node)).versions
-        seen: Ranges = {api: offered.get(api) for api in APIS}
+        seen: Ranges = {api: offered.get(api) for api in SHARE_APIS}
         judge.equal("CFG-02", expected, seen, f"versions that broker {node} offers")
     for host, port in await _controllers(share):
         at_controller = await _offered_at(share, host, port)

@@ -28,25 +28,11 @@ from fixtures.wire.records import (
     encode_batch,
     encode_marker,
 )
-from fixtures.wire.schema import MessageSpec
+from fixtures.wire.schema import SHARE_APIS, MessageSpec
 from suites.self.golden.bodies import java_json, random_body
 from suites.self.golden.oracle import Answer, Question, ask
 from suites.self.release import message_versions, schemas
 
-SHARE_APIS = (
-    "ShareGroupHeartbeat",
-    "ShareGroupDescribe",
-    "ShareFetch",
-    "ShareAcknowledge",
-    "InitializeShareGroupState",
-    "ReadShareGroupState",
-    "WriteShareGroupState",
-    "DeleteShareGroupState",
-    "ReadShareGroupStateSummary",
-    "DescribeShareGroupOffsets",
-    "AlterShareGroupOffsets",
-    "DeleteShareGroupOffsets",
-)
 SEED = 932
 BODIES = 3
 UNKNOWN_TAG = 9999
