@@ -7,11 +7,10 @@ from random import Random
 
 import pytest
 
-from fixtures.clients.cluster import Cluster
 from fixtures.targets.info import ClusterInfo
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
-from suites.broker.share import Share
+from suites.broker.share import Share, world
 from suites.broker.statestore import Store
 
 
@@ -26,13 +25,9 @@ async def share(
     cluster_info: ClusterInfo, schemas: Schemas, rng: Random, transcripts: list[Transcript]
 ) -> AsyncIterator[Share]:
     """A world of its own on the shared cluster; its frames are kept in case the check fails."""
-    transcript = Transcript()
-    transcripts.append(transcript)
-    async with Cluster(cluster_info, schemas=schemas, transcript=transcript, rng=rng) as cluster:
-        await cluster.any()
-        world = Share(cluster, rng)
-        yield world
-        await world.disband()
+    async with world(cluster_info, rng, transcripts, schemas) as share:
+        yield share
+        await share.disband()
 
 
 @pytest.fixture
@@ -40,11 +35,8 @@ async def solo_share(
     solo_info: ClusterInfo, rng: Random, transcripts: list[Transcript]
 ) -> AsyncIterator[Share]:
     """The same on a cluster of the check's own, which the ``solo`` marker configures."""
-    transcript = Transcript()
-    transcripts.append(transcript)
-    async with Cluster(solo_info, transcript=transcript, rng=rng) as cluster:
-        await cluster.any()
-        yield Share(cluster, rng)
+    async with world(solo_info, rng, transcripts) as share:
+        yield share
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -17,8 +17,11 @@ from typing import Any
 from fixtures.clients.admin import Admin, ShareOffset
 from fixtures.clients.cluster import WITHIN, Cluster, Topic, attempts, eventually
 from fixtures.clients.member import CLOSE, Ack, Answer, Member, Part, Session, Where
+from fixtures.targets.info import ClusterInfo
 from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import ErrorCode
+from fixtures.wire.frame import Transcript
+from fixtures.wire.schema import Schemas
 from spec.verdict import Undecided
 
 NOT_FOR = 1.0
@@ -281,4 +284,16 @@ class Share:
         return Queue(share=self, topic=queue.topic, group=group)
 
 
-__all__ = ["NOT_FOR", "Catch", "Consumer", "Queue", "Share", "eventually"]
+@contextlib.asynccontextmanager
+async def world(
+    info: ClusterInfo, rng: Random, transcripts: list[Transcript], schemas: Schemas | None = None
+) -> AsyncIterator[Share]:
+    """Connect one check to a cluster; its frames go to ``transcripts`` in case the check fails."""
+    transcript = Transcript()
+    transcripts.append(transcript)
+    async with Cluster(info, schemas=schemas, transcript=transcript, rng=rng) as cluster:
+        await cluster.any()
+        yield Share(cluster, rng)
+
+
+__all__ = ["NOT_FOR", "Catch", "Consumer", "Queue", "Share", "eventually", "world"]

@@ -8,7 +8,6 @@ from random import Random
 
 import pytest
 
-from fixtures.clients.cluster import Cluster
 from fixtures.targets import Target
 from fixtures.targets.metrics import Metrics, metrics
 from fixtures.wire.frame import Transcript
@@ -16,7 +15,7 @@ from fixtures.wire.schema import Schemas
 from spec.verdict import EnvironmentFault
 from suites import lifecycle
 from suites.broker.alone.lone import Lone
-from suites.broker.share import Share
+from suites.broker.share import world
 from suites.options import RunOptions
 
 PROPERTIES = {
@@ -61,12 +60,8 @@ async def lone(
     transcripts: list[Transcript],
 ) -> AsyncIterator[Lone]:
     """The broker and the check's own share of it; what was set is set back after the check."""
-    transcript = Transcript()
-    transcripts.append(transcript)
-    info = lone_target.info
-    async with Cluster(info, schemas=lone_schemas, transcript=transcript, rng=rng) as cluster:
-        await cluster.any()
-        lone = Lone(lone_target, Share(cluster, rng), lone_metrics)
+    async with world(lone_target.info, rng, transcripts, lone_schemas) as share:
+        lone = Lone(lone_target, share, lone_metrics)
         yield lone
         await lone.mend()
-        await lone.share.disband()
+        await share.disband()

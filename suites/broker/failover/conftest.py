@@ -7,13 +7,12 @@ from random import Random
 
 import pytest
 
-from fixtures.clients.cluster import Cluster
 from fixtures.targets import Target
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from suites import lifecycle
 from suites.broker.failover.stage import Stage
-from suites.broker.share import Share
+from suites.broker.share import world
 from suites.options import RunOptions
 
 PROPERTIES = {
@@ -46,12 +45,7 @@ async def stage(
     transcripts: list[Transcript],
 ) -> AsyncIterator[Stage]:
     """The stage, whole before the check and mended after it."""
-    transcript = Transcript()
-    transcripts.append(transcript)
-    info = failover_target.info
-    async with Cluster(info, schemas=failover_schemas, transcript=transcript, rng=rng) as cluster:
-        await cluster.any()
-        share = Share(cluster, rng)
+    async with world(failover_target.info, rng, transcripts, failover_schemas) as share:
         stage = Stage(failover_target, share)
         await stage.mend()
         yield stage

@@ -7,10 +7,9 @@ import contextlib
 from collections.abc import AsyncIterator
 from random import Random
 
-from fixtures.clients.cluster import Cluster
 from fixtures.targets import Target
 from fixtures.wire.frame import Transcript
-from suites.broker.share import Share
+from suites.broker.share import Share, world
 
 
 class Lives:
@@ -24,11 +23,8 @@ class Lives:
     @contextlib.asynccontextmanager
     async def life(self) -> AsyncIterator[Share]:
         """Give a world that is connected to the broker as it lives now."""
-        transcript = Transcript()
-        self._transcripts.append(transcript)
-        async with Cluster(self._target.info, transcript=transcript, rng=self._rng) as cluster:
-            await cluster.any()
-            yield Share(cluster, self._rng)
+        async with world(self._target.info, self._rng, self._transcripts) as share:
+            yield share
 
     async def die(self, *, orderly: bool = False) -> None:
         """Stop the broker, by default as a power cut would."""

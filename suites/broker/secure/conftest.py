@@ -8,7 +8,6 @@ from random import Random
 
 import pytest
 
-from fixtures.clients.cluster import Cluster
 from fixtures.targets import Target
 from fixtures.targets.certificates import Certificates, make_certificates
 from fixtures.wire.frame import Transcript
@@ -16,7 +15,7 @@ from fixtures.wire.schema import Schemas
 from suites import lifecycle
 from suites.broker.secure.realm import Realm
 from suites.broker.secure.settings import LISTENERS, broker_properties
-from suites.broker.share import Share
+from suites.broker.share import Share, world
 from suites.options import RunOptions
 
 
@@ -48,13 +47,8 @@ async def share(
     stage: Target, stage_schemas: Schemas, rng: Random, transcripts: list[Transcript]
 ) -> AsyncIterator[Share]:
     """The stage's cluster as a super user sees it."""
-    transcript = Transcript()
-    transcripts.append(transcript)
-    async with Cluster(
-        stage.info, schemas=stage_schemas, transcript=transcript, rng=rng
-    ) as cluster:
-        await cluster.any()
-        yield Share(cluster, rng)
+    async with world(stage.info, rng, transcripts, stage_schemas) as share:
+        yield share
 
 
 @pytest.fixture
