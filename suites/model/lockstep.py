@@ -58,7 +58,8 @@ class Field:
         """The rules that the target's ledger knows to be broken."""
         ledger = load_profile(self.info.profile)
         entries = ledger.expectations(self.version)
-        return {rule for rule, all_of in entries.items() if any(_fails(e.verdict) for e in all_of)}
+        failing = (e for all_of in entries.values() for e in all_of if e.verdict is Verdict.FAIL)
+        return {entry.requirement for entry in failing}
 
     async def begin(self) -> Player:
         """Return a player on a new topic and group."""
@@ -83,10 +84,6 @@ class Field:
             await player.play(action)
         await player.finish()
         return player
-
-
-def _fails(verdict: Verdict) -> bool:
-    return verdict is Verdict.FAIL
 
 
 def run(field: Field, plan: Plan, progress: Callable[[Tally], None]) -> Tally:
