@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
-from fixtures.clients.cluster import RETRIABLE, WITHIN, Topic, attempts, eventually
+from fixtures.clients.cluster import (
+    RETRIABLE,
+    WITHIN,
+    Topic,
+    attempts,
+    eventually,
+    gather_all,
+)
 from fixtures.clients.member import Member
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
-from suites.broker.share import Share
+from suites.broker.share import Queue, Share
 
 Assigned = frozenset[tuple[object, int]]
 """Topic ids and partition indexes."""
@@ -43,6 +50,14 @@ async def beating(
             break
         answers += [await good_beat(member) for member in members]
     return answers
+
+
+async def crowd(share: Share, queue: Queue, count: int) -> list[Member]:
+    """Return members that were let in but not yet waited for: any of them may have nothing yet."""
+    members = [await share.member(queue.group) for _ in range(count)]
+    names = [queue.topic.name]
+    await gather_all(good_beat(member, subscribed_topic_names=names) for member in members)
+    return members
 
 
 async def risen(member: Member, floor: int) -> list[int]:

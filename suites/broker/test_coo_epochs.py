@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.clients.cluster import attempts, eventually
+from fixtures.clients.cluster import attempts, eventually, gather_all
 from fixtures.clients.member import Member
 from fixtures.wire.codec import Struct
-from suites.broker.membership import beating
-from suites.broker.share import Share
+from suites.broker.membership import covered, crowd, every, good_beat
+from suites.broker.share import Queue, Share
 from suites.judge import Judge
 
 
@@ -16,12 +16,14 @@ async def _described(share: Share, group: str) -> Struct:
     return await share.admin.describe_group(group)
 
 
-async def _at_rest(share: Share, members: list[Member]) -> int:
-    """Let members heartbeat until group, assignment and members have one epoch; return it."""
+async def _at_rest(queue: Queue, members: list[Member]) -> int:
+    """Let members heartbeat until all is assigned and there is one epoch; return it."""
 
     async def ask() -> int | None:
-        await beating(members, lambda: False, within=0.01)
-        group = await _described(share, members[0].group)
+        await gather_all(map(good_beat, members))
+        group = await _described(queue.share, queue.group)
+        if covered(members) != every(queue.topic):
+            return None
         epochs = {group.group_epoch, group.assignment_epoch, *(m.epoch for m in members)}
         return int(epochs.pop()) if len(epochs) == 1 else None
 
@@ -53,8 +55,8 @@ async def test_empty_group_has_one_epoch(share: Share, judge: Judge) -> None:
 async def test_group_at_rest_keeps_its_epoch(share: Share, judge: Judge) -> None:
     """COO-07: The group epoch stands still while members, subscriptions and topics do."""
     queue = await share.queue(partitions=share.rng.randint(1, 4))
-    members = [await share.member(queue.group, queue.topic) for _ in range(share.rng.randint(1, 4))]
-    before = await _at_rest(share, members)
+    members = await crowd(share, queue, share.rng.randint(1, 4))
+    before = await _at_rest(queue, members)
 
     for _ in range(10):
         answers = [await member.heartbeat() for member in members]

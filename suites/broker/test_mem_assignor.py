@@ -10,13 +10,14 @@ import time
 
 import pytest
 
-from fixtures.clients.cluster import WITHIN, attempts, gather_all
+from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import Member
 from fixtures.wire.errors import ErrorCode
 from spec.verdict import OutOfReach, Undecided
 from suites.broker.membership import (
     beating,
     covered,
+    crowd,
     every,
     good_beat,
     member_ids,
@@ -68,14 +69,6 @@ async def test_fewer_members_than_partitions(share: Share, judge: Judge) -> None
     idle = [member.member_id for member in members if not member.assigned]
     judge.equal("MEM-18", [], idle, "members without a partition")
     judge.saw("MEM-18", members=len(members), partitions=len(queue.topic.partitions))
-
-
-async def crowd(share: Share, queue: Queue, count: int) -> list[Member]:
-    """Return members that were let in but not yet waited for: any of them may have nothing yet."""
-    members = [await share.member(queue.group) for _ in range(count)]
-    names = [queue.topic.name]
-    await gather_all(good_beat(member, subscribed_topic_names=names) for member in members)
-    return members
 
 
 def served(members: list[Member], queue: Queue) -> bool:
