@@ -30,6 +30,8 @@ VIEWS = (
     "epochs",
 )
 """Views in the order in which they build on each other."""
+KEPT = frozenset({"shares"})
+"""Small views that the others join to every row: worked out once."""
 MOST_LOGS = 100_000
 
 SMALL = {
@@ -64,6 +66,8 @@ def open_session(
         # layout is for, and only these two settings let Spark believe it.
         "spark.sql.legacy.bucketedTableScan.outputOrdering": "true",
         "spark.sql.sources.bucketing.autoBucketedScan.enabled": "false",
+        # A join by log and offset is at home in buckets by log alone.
+        "spark.sql.requireAllClusterKeysForCoPartition": "false",
         "spark.sql.catalogImplementation": "in-memory",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
@@ -94,7 +98,9 @@ def register(spark: SparkSession, history: History, database: str) -> None:
             _create(spark, history, name, name)
     _leave_out_lost_buckets(spark, history)
     for view in VIEWS:
-        spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {view} AS {_text(view)}")
+        spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {view} AS {view_text(view)}")
+        if view in KEPT:
+            spark.sql(f"CACHE LAZY TABLE {view}")
 
 
 def unregister(spark: SparkSession, database: str) -> None:
@@ -136,6 +142,7 @@ def _leave_out_lost_buckets(spark: SparkSession, history: History) -> None:
         (table.where(good) if good else table).createOrReplaceTempView(name)
 
 
-def _text(view: str) -> str:
+def view_text(view: str) -> str:
+    """Return the query of one of ``VIEWS``."""
     file = resources.files("reports") / "analysis" / "views" / f"{view}.sql"
     return file.read_text(encoding="utf-8")

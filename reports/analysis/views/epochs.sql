@@ -7,15 +7,15 @@ UNION ALL
 SELECT queue, log, position, 0L, 0L, what, epoch,
   lag(epoch) OVER (PARTITION BY queue, what ORDER BY position)
 FROM (
-  SELECT p.queue, s.log, p.position, e.what, max(e.epoch) AS epoch
-  FROM persisted AS p
+  SELECT p.queue, s.log, p.position, p.what, max(p.epoch) AS epoch
+  FROM (
+    SELECT queue, position, 'stored leader epoch' AS what, leader_epoch AS epoch FROM persisted
+    UNION ALL
+    SELECT queue, position, 'stored state epoch', state_epoch FROM persisted
+    UNION ALL
+    SELECT queue, position, 'stored snapshot epoch', snapshot_epoch FROM persisted
+  ) AS p
   JOIN shares AS s ON s.queue = p.queue
-  LATERAL VIEW stack(
-    3,
-    'stored leader epoch', p.leader_epoch,
-    'stored state epoch', p.state_epoch,
-    'stored snapshot epoch', p.snapshot_epoch
-  ) e AS what, epoch
-  WHERE e.epoch >= 0
-  GROUP BY p.queue, s.log, p.position, e.what
+  WHERE p.epoch >= 0
+  GROUP BY p.queue, s.log, p.position, p.what
 )

@@ -1,0 +1,277 @@
+"""The invariants on other engines: ``python -m benchmarks.rivals duckdb|polars HISTORY``.
+
+DuckDB gets our own SQL, every view and every invariant, translated by sqlglot and fused in the same
+way. Polars gets the views over the large tables as expressions, because its SQL has no such
+windows, and the invariants over them as SQL; what is left out reads small tables only. Both print
+a line of JSON: for each rule its cases and its broken cases.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+
+from reports.analysis.judging import fused
+from reports.analysis.rules import Invariant, load_invariants
+from reports.analysis.session import VIEWS, view_text
+from spec.history import TABLES
+
+MS100 = 100_000_000
+Counts = dict[str, tuple[int, int]]
+
+
+def by_view(rules: Sequence[Invariant]) -> dict[str, list[Invariant]]:
+    """Return the rules that are questions to each row of a view, by view."""
+    views: dict[str, list[Invariant]] = {}
+    for rule in rules:
+        if rule.simple is not None:
+            views.setdefault(rule.simple.view, []).append(rule)
+    return views
+
+
+def duckdb(history: Path, threads: int, memory: str) -> Counts:
+    """Count with DuckDB."""
+    import duckdb as engine  # noqa: PLC0415
+
+    def ours(query: str) -> str:
+        return sqlglot.transpile(query, read="spark", write="duckdb")[0]
+
+    base = engine.connect(config={"threads": threads, "memory_limit": memory})
+    base.execute(f"SET temp_directory = '{history / 'spilled'}'")
+    for name in TABLES:
+        files = f"{history.absolute()}/{name}/*.parquet"
+        base.read_parquet(files).create_view(name)
+    for view in VIEWS:
+        base.execute(f"CREATE VIEW {view} AS {ours(view_text(view))}")
+    rules = load_invariants()
+    found: Counts = {}
+    for view, simple in by_view(rules).items():
+        row = base.execute(ours(fused(view, simple))).fetchone()
+        found.update(_pairs(simple, row))
+    for rule in rules:
+        if rule.simple is None:
+            query = f"SELECT count(*), count_if(broken) FROM ({rule.sql})"  # noqa: S608
+            found.update(_pairs([rule], base.execute(ours(query)).fetchone()))
+    return found
+
+
+def _pairs(rules: Sequence[Invariant], row: Sequence[int | None]) -> Counts:
+    return {
+        rule.id: (row[2 * number] or 0, row[2 * number + 1] or 0)
+        for number, rule in enumerate(rules)
+    }
+
+
+def polars(history: Path, threads: int, memory: str) -> Counts:  # noqa: ARG001
+    """Count with Polars, whose threads are set by the environment and whose memory is not."""
+    assert os.environ["POLARS_MAX_THREADS"] == str(threads)
+    import polars as pl  # noqa: PLC0415
+
+    tables = {name: pl.scan_parquet(history / name / "*.parquet") for name in TABLES}
+    shares = _shares(pl, tables)
+    views = {
+        "handovers": _handovers(pl, tables, shares),
+        "ledger": _ledger(pl, tables, shares),
+        "tides": _tides(pl, tables, shares),
+    }
+    found: Counts = {}
+    for view, rules in by_view(load_invariants()).items():
+        if view in views:
+            columns = [
+                one.fill_null(value=False).sum().alias(f"{number}")
+                for number, one in enumerate(_questions(pl, rules))
+            ]
+            row = views[view].select(columns).collect(engine="streaming").row(0)
+            found.update(_pairs(rules, row))
+    return found
+
+
+def _questions(pl: Any, rules: Sequence[Invariant]) -> list[Any]:
+    questions: list[Any] = []
+    for rule in rules:
+        assert rule.simple is not None
+        exercised, broken = (_asked(text) for text in (rule.simple.exercised, rule.simple.broken))
+        # A question that is always true would be one value, not one for each row.
+        each = pl.sql_expr(exercised) & pl.first().is_not_null()
+        questions += [each, each & pl.sql_expr(broken).fill_null(value=False)]
+    return questions
+
+
+def _asked(text: str) -> str:
+    def without_not(node: exp.Expression) -> exp.Expression:
+        if isinstance(node, exp.BitwiseNot):
+            return exp.Sub(
+                this=exp.Neg(this=exp.Paren(this=node.this)), expression=exp.Literal.number(1)
+            )
+        return node
+
+    return sqlglot.parse_one(text, read="spark").transform(without_not).sql(dialect="duckdb")
+
+
+def _shares(pl: Any, tables: dict[str, Any]) -> Any:
+    offsets = (
+        tables["offsets"]
+        .group_by("queue")
+        .agg(
+            pl.col("log_start").max(),
+            (
+                (pl.col("phase") == "quiet")
+                & ((pl.col("spso") >= pl.col("log_end")) | (pl.col("lag") == 0))
+            )
+            .any()
+            .alias("dry"),
+        )
+    )
+    shares = tables["queues"].join(offsets, on="queue", how="left")
+    for table in ("blinds", "reloads"):
+        counted = tables[table].group_by("queue").agg(pl.len().cast(pl.Int64).alias(table))
+        shares = shares.join(counted, on="queue", how="left")
+    return shares.with_columns(
+        pl.col("blinds", "reloads", "log_start").fill_null(0), pl.col("dry").fill_null(value=False)
+    )
+
+
+def _handovers(pl: Any, tables: dict[str, Any], shares: Any) -> Any:
+    record = ["log", "offset", "queue"]
+    following = ("op", "sent", "acquired", "count", "reign_acquired", "blind_acquired")
+    rows = tables["deliveries"].with_columns(
+        pl.col("op").shift(1).over(record).is_null().alias("is_first"),
+        pl.col("count").shift(1).over(record).alias("previous_count"),
+        *(pl.col(name).shift(-1).over(record).alias(f"next_{name}") for name in following),
+    )
+    named = ("queue", "delivery_limit", "dry", "blinds", "committed_only", "slot", "reloads")
+    again = pl.col("next_op").is_not_null()
+    same = pl.col("next_reign_acquired") == pl.col("reign")
+    return rows.join(shares.select(named), on="queue").with_columns(
+        (
+            (pl.col("outcome") == 1)
+            & (pl.col("settle_answered") <= pl.min_horizontal("holds_until", "freed"))
+            & (pl.col("reign") == pl.col("reign_settled"))
+        ).alias("proven"),
+        (again & same).alias("same_reign"),
+        (again & (pl.col("next_blind_acquired") == pl.col("blind"))).alias("seen"),
+        (
+            again
+            & (
+                (pl.col("next_sent") > pl.col("acquired"))
+                | (same & (pl.col("next_count") > pl.col("count")))
+            )
+        ).alias("order_known"),
+    )
+
+
+def _ledger(pl: Any, tables: dict[str, Any], shares: Any) -> Any:
+    bit = pl.lit(1, pl.Int64) * 2 ** pl.col("slot").cast(pl.Int64)
+    marked = tables["deliveries"].join(
+        shares.select("queue", "committed_only", bit.alias("bit")), on="queue"
+    )
+    here, sealed = pl.col("present"), pl.col("crc") >= 0
+    delivered = marked.group_by("log", "offset").agg(
+        pl.col("producer").filter(here).min().alias("low_producer"),
+        pl.col("producer").filter(here).max().alias("high_producer"),
+        pl.col("sequence").filter(here).min().alias("low_sequence"),
+        pl.col("sequence").filter(here).max().alias("high_sequence"),
+        pl.col("crc").filter(sealed).min().alias("low_crc"),
+        pl.col("crc").filter(sealed).max().alias("high_crc"),
+        here.any(),
+        pl.col("bit").bitwise_or().alias("seen"),
+        pl.when(pl.col("committed_only") & here)
+        .then(pl.col("bit"))
+        .otherwise(0)
+        .bitwise_or()
+        .alias("seen_committed"),
+        pl.lit(value=True).first().alias("was_delivered"),
+    )
+    produced = (
+        tables["produced"]
+        .filter(pl.col("offset") >= 0)
+        .select("log", "offset", "producer", "sequence", "crc", "transaction")
+        .with_columns(pl.lit(value=True).alias("was_produced"))
+    )
+    owed = pl.when(pl.col("dry") & (pl.col("blinds") < pl.col("delivery_limit")))
+    logs = shares.group_by("log").agg(
+        owed.then(bit).otherwise(0).bitwise_or().alias("owed"),
+        pl.max_horizontal("first", "log_start").max().alias("owed_from"),
+    )
+    doubtful = (
+        tables["produced"]
+        .filter(pl.col("offset") < 0)
+        .select("log", low_producer="producer", low_sequence="sequence", may_be_stored=True)
+        .unique()
+    )
+    return (
+        produced.join(delivered, on=["log", "offset"], how="full", coalesce=True)
+        .join(logs, on="log", how="left")
+        .join(doubtful, on=["log", "low_producer", "low_sequence"], how="left")
+        .with_columns(
+            pl.col("was_produced", "was_delivered", "present", "may_be_stored").fill_null(
+                value=False
+            ),
+            pl.col("seen", "seen_committed").fill_null(0),
+            pl.when(pl.col("was_produced") & (pl.col("offset") >= pl.col("owed_from")))
+            .then("owed")
+            .otherwise(0)
+            .alias("owed"),
+        )
+    )
+
+
+def _tides(pl: Any, tables: dict[str, Any], shares: Any) -> Any:
+    rows = tables["deliveries"]
+    proven = rows.filter(
+        pl.col("kind").is_in([1, 3])
+        & (pl.col("outcome") == 1)
+        & (pl.col("settle_answered") <= pl.min_horizontal("holds_until", "freed"))
+        & (pl.col("reign") == pl.col("reign_settled"))
+    )
+    parts = [
+        rows.group_by("queue", tick=pl.col("acquired") // MS100).agg(
+            acquired_to=pl.col("offset").max()
+        ),
+        proven.group_by("queue", tick=pl.col("settle_sent") // MS100).agg(
+            proved=pl.col("offset").min()
+        ),
+        tables["offsets"]
+        .group_by("queue", tick=pl.col("answered") // MS100)
+        .agg(shown=pl.col("spso").max()),
+    ]
+    named = shares.filter(pl.col("reloads") == 0).select("queue", "window", "batch")
+    ticks = (
+        pl.concat(parts, how="diagonal")
+        .group_by("queue", "tick")
+        .agg(pl.col("acquired_to").max(), pl.col("proved").min(), pl.col("shown").max())
+        .join(named, on="queue")
+        .sort("queue", "tick")
+    )
+    return ticks.with_columns(
+        high=pl.col("acquired_to").fill_null(-1).cum_max().over("queue"),
+        low=pl.col("proved").fill_null(2**62).cum_min(reverse=True).shift(-1).over("queue"),
+    ).with_columns(
+        high=pl.when(pl.col("high") >= 0).then("high"),
+        low=pl.when(pl.col("low") < 2**62).then("low"),
+    )
+
+
+ENGINES: dict[str, Callable[[Path, int, str], Counts]] = {"duckdb": duckdb, "polars": polars}
+
+
+def main() -> None:
+    """Count, and print what was found."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("engine", choices=ENGINES)
+    parser.add_argument("history", type=Path)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--memory", default="6GB")
+    options = parser.parse_args()
+    print(json.dumps(ENGINES[options.engine](options.history, options.threads, options.memory)))
+
+
+if __name__ == "__main__":
+    main()
