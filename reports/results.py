@@ -92,6 +92,7 @@ def build(
     later: Sequence[str],
     reproduce: Callable[[str], str],
     transcript: Callable[[str], str],
+    client: Mapping[str, Any] | None = None,
 ) -> Document:
     """Return the results document.
 
@@ -103,6 +104,7 @@ def build(
         later: rules that the tested release does not owe yet.
         reproduce: gives the command that runs one rule again.
         transcript: gives the path of a check's transcript inside the run's directory, or ``""``.
+        client: who the client under test says it is, and which broker it faced, if one is tested.
     """
     return {
         "schema": SCHEMA,
@@ -114,6 +116,7 @@ def build(
             "brokers": subject.brokers,
             "properties": dict(subject.properties),
         },
+        **({"client": dict(client)} if client else {}),
         "requirements": [_requirement(entry, reproduce, transcript) for entry in judged],
         "problems": list(problems),
         "later": list(later),

@@ -19,6 +19,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from fixtures.clients.shipped import SHIPPED
 from fixtures.targets import DEFAULT_TARGET, UsageFault, open_target
 from fixtures.targets.doctor import examine
 from reports import html
@@ -26,11 +27,11 @@ from reports.console import show
 from reports.results import read, suite_version
 from reports.verdicts import FAULT, USAGE
 from shareproof import HOUSE, histories
-from shareproof.run import run_broker, show_end
+from shareproof.run import run_checks, show_end
 from spec.requirement import Honesty, Level, Requirement, SpecError, load_requirements
 from spec.verdict import EnvironmentFault
-from suites.inventory import by_rule, read_checks
-from suites.options import RunOptions, checked, new_seed, words
+from suites.inventory import CLIENT, by_rule, read_checks
+from suites.options import Client, RunOptions, checked, new_seed, words
 
 INTERRUPTED = 130
 
@@ -92,12 +93,69 @@ def broker(
     )
     console = Console(stderr=True)
     console.print(f"seed {options.seed}, target {target}", highlight=False)
-    ended = run_broker(options, workers, console)
+    _certify(options, workers, console, as_json=as_json)
+
+
+@app.command()
+def client(
+    *,
+    client: Annotated[
+        str,
+        typer.Option(help=f"An adapter of ours: {', '.join(SHIPPED)}; or NAME:VERSION."),
+    ] = "",
+    adapter: Annotated[
+        str, typer.Option(help="The command of your own adapter; see docs/adapter-protocol.md.")
+    ] = "",
+    target: Target = DEFAULT_TARGET,
+    brokers: Brokers = 1,
+    only: Only = None,
+    level: Annotated[
+        Level, typer.Option(case_sensitive=False, help="Rules from MUST down to this must hold.")
+    ] = Level.SHOULD,
+    seed: Annotated[int | None, typer.Option(help="Repeat the choices of an earlier run.")] = None,
+    out: Annotated[Path, typer.Option(help="Directory for the reports.")] = Path("out"),
+    fast: Annotated[bool, typer.Option("--fast", help="Only the fast subset.")] = False,
+    drafts: Annotated[
+        bool, typer.Option("--drafts", help="Also checks that are not trusted yet.")
+    ] = False,
+    workers: Annotated[
+        int | None, typer.Option("--workers", "-n", min=0, help="Checks at the same time.")
+    ] = None,
+    profile: Annotated[
+        str, typer.Option(help="Ledger: a shipped name, or a path to a .toml file.")
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Check a client library against the rules and write its certificate."""
+    if bool(client) is bool(adapter):
+        raise UsageFault("Give --client NAME or --adapter COMMAND: one of them.")
+    asked = ("--client", client) if client else ("--adapter", adapter)
+    options = RunOptions(
+        target=target,
+        brokers=brokers,
+        only=words(only or []),
+        level=level,
+        seed=new_seed() if seed is None else seed,
+        out=str(out.absolute()),
+        fast=fast,
+        drafts=drafts,
+        profile=str(Path(profile).absolute()) if profile.endswith(".toml") else profile,
+        client=Client.unmet(*asked),
+    )
+    console = Console(stderr=True)
+    console.print(f"seed {options.seed}, client {asked[1]}, facing {target}", highlight=False)
+    _certify(options, workers, console, as_json=as_json)
+
+
+def _certify(
+    options: RunOptions, workers: int | None, console: Console, *, as_json: bool
+) -> NoReturn:
+    ended = run_checks(options, workers, console)
     if as_json and ended.document:
         typer.echo(json.dumps(ended.document, indent=1, ensure_ascii=False))
     else:
         show_end(ended, Console(stderr=as_json))
-        console.print(f"reports in {out}", highlight=False, soft_wrap=True)
+        console.print(f"reports in {options.out}", highlight=False, soft_wrap=True)
     raise typer.Exit(ended.code)
 
 
@@ -232,7 +290,7 @@ def list_rules(
         for rule in load_requirements().values()
         if options.wants(rule.id) and order.index(rule.level) <= order.index(level)
     ]
-    checks = by_rule(read_checks(HOUSE / "suites" / "broker"))
+    checks = by_rule([*read_checks(HOUSE / "suites" / "broker"), *read_checks(CLIENT)])
     if as_json:
         plain = [
             {**asdict(rule), "area": rule.area, "checks": [c.id for c in checks.get(rule.id, [])]}

@@ -55,7 +55,7 @@ def keep(item: pytest.Item, options: RunOptions, known: Mapping[str, Requirement
     rules = rules_of(item)
     if not rules:
         return True
-    if not any(options.wants(rule) for rule in rules):
+    if not any(options.wants(rule) and options.owes(rule) for rule in rules):
         return False
     if options.fast and not item.get_closest_marker("fast"):
         return False
@@ -140,8 +140,8 @@ def _foreseen(
     """Return the ledger's reason if it foresaw all of it; then pytest need not cry out."""
     if not info:
         return ""
-    ledger = load_ledger(options.profile or info.profile)
-    entries = ledger.expectations(options.expect_version or info.version)
+    ledger = load_ledger(options.ledger(info.profile))
+    entries = ledger.expectations(options.judged(info.version))
     reasons: list[str] = []
     for seen in troubled:
         if seen.excused:

@@ -17,6 +17,7 @@ from suites.scheduling import scope
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 BROKER = Path(__file__).parent / "broker"
+CLIENT = Path(__file__).parent / "client"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -87,9 +87,9 @@ class Recorder:
     def judge(self, info: ClusterInfo | None) -> Verdicts:
         """Settle the run against the ledger; ``info`` is None if the target never came up."""
         options = self.options
-        name = options.profile or (info.profile if info else "apache-kafka")
-        profile = load_ledger(name)
-        version = options.expect_version or (info.version if info else options.version)
+        profile = load_ledger(options.ledger(info.profile if info else "apache-kafka"))
+        release = options.expect_version or (info.version if info else options.version)
+        version = options.judged(release)
         rules = options.selected()
         observations = [o for found in self.seen.values() for o in found] + self._lost()
         judged = settle(
@@ -97,11 +97,12 @@ class Recorder:
             observations,
             profile=profile,
             version=version,
+            release=release,
             today=self.started.date(),
             unfinished=self._unfinished(),
         )
         self._note_strangers(observations)
-        later = [rule.id for rule in rules.values() if not defined_in(rule, version)]
+        later = [rule.id for rule in rules.values() if not defined_in(rule, release)]
         listed = {entry.rule.id for entry in judged}
         return Verdicts(
             judged=judged,

@@ -24,6 +24,7 @@ from reports.results import Document, Subject, build, write
 from reports.verdicts import FAULT, USAGE
 from spec.requirement import SpecError
 from spec.verdict import EnvironmentFault
+from suites.adapters import chosen, facing
 from suites.checks import rules_of, transcript_name
 from suites.lifecycle import Host
 from suites.options import OWN, from_pytest
@@ -48,12 +49,14 @@ class Controller:
 
     def __init__(self, config: pytest.Config) -> None:
         try:
-            self.options = from_pytest(config)
+            self.options = from_pytest(config, chosen(config.option))
             self.host = Host(self.options)
         except UsageFault as fault:
             raise pytest.UsageError(str(fault)) from None
+        except EnvironmentFault as fault:
+            pytest.exit(str(fault), returncode=FAULT)
         self.config = config
-        self.recorder = Recorder(self.options, config.rootpath / "suites" / "broker")
+        self.recorder = Recorder(self.options, config.rootpath / "suites" / self.options.suite)
         self.document: Document | None = None
         self.info: ClusterInfo | None = None
         config.add_cleanup(self.host.close)
@@ -180,7 +183,7 @@ class Controller:
         self.document = build(
             recorder.describe(code, self.host.start_seconds),
             Subject(
-                name=options.target,
+                name=options.client.asked[1] if options.client else options.target,
                 version=verdicts.version,
                 profile=verdicts.profile,
                 brokers=len(self.info.bootstrap) if self.info else options.brokers,
@@ -189,6 +192,7 @@ class Controller:
             verdicts.judged,
             problems=verdicts.problems,
             later=verdicts.later,
+            client=facing(options, self.info),
             reproduce=options.reproduce,
             transcript=lambda check: _existing(out, transcript_name(check)),
         )
