@@ -49,7 +49,10 @@ class Timing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """The run itself: how it was asked for, and how it ended."""
+    """The run itself: how it was asked for, and how it ended.
+
+    ``canary`` is what came of the check that must fail; None where a run has no such check.
+    """
 
     started: str
     seed: int
@@ -62,6 +65,7 @@ class Run:
     fast: bool
     versions: Mapping[str, str]
     timing: Timing
+    canary: Observation | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +172,18 @@ def _run(run: Run) -> Document:
         "only": list(run.only),
         "fast": run.fast,
         "versions": dict(run.versions),
+        "canary": _canary(run.canary),
+    }
+
+
+def _canary(seen: Observation | None) -> Document | None:
+    if seen is None:
+        return None
+    return {
+        "check": seen.check,
+        "verdict": seen.verdict.value,
+        "reason": seen.reason,
+        "witness": list(seen.witness),
     }
 
 

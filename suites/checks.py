@@ -19,6 +19,8 @@ from fixtures.wire.frame import Transcript
 from spec.profile import defined_in
 from spec.requirement import Requirement
 from spec.verdict import Observation, Undecided, Verdict
+from suites import canary
+from suites.canary import CANARY, is_canary
 from suites.judge import Judge
 from suites.options import RunOptions, load_ledger
 from suites.outcome import broken, observe, pack, refused
@@ -37,6 +39,8 @@ TRANSCRIPTS = pytest.StashKey[list[Transcript]]()
 
 def rules_of(item: pytest.Item) -> tuple[str, ...]:
     """Return the rules that a test names; a test that names none carries no verdict."""
+    if is_canary(item):
+        return (CANARY,)
     named = [str(rule) for mark in item.iter_markers("requirement") for rule in mark.args]
     return tuple(dict.fromkeys(named))
 
@@ -53,7 +57,7 @@ def keep(item: pytest.Item, options: RunOptions, known: Mapping[str, Requirement
     feature: then it goes on, to see the release refuse it.
     """
     rules = rules_of(item)
-    if not rules:
+    if not rules or is_canary(item):
         return True
     if not any(options.wants(rule) and options.owes(rule) for rule in rules):
         return False
@@ -110,6 +114,10 @@ def conclude(
     if not observations:
         return
     report.user_properties.append((PROPERTY, pack(observations)))
+    if is_canary(item):
+        if not canary.fault(observations):
+            report.outcome, report.wasxfail = "skipped", canary.EXCUSE
+        return
     troubled = [o for o in observations if o.verdict not in {Verdict.PASS, Verdict.UNSUPPORTED}]
     if not troubled:
         return

@@ -116,6 +116,12 @@ class Controller:
             folder.is_relative_to(path) or path.is_relative_to(folder) for path in paths
         )
 
+    def _wants_all_checks(self) -> bool:
+        """Tell whether whole folders were asked for, and so the canary, and not single files."""
+        folder, start = self.recorder.checks_folder, self.config.invocation_params.dir
+        paths = [(start / arg).resolve() for arg in self.config.args]
+        return any(folder.is_relative_to(path) for path in paths)
+
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Without workers: wait for the cluster before the first check, or give up at once."""
         self._await_cluster([item.nodeid for item in session.items if rules_of(item)])
@@ -177,6 +183,8 @@ class Controller:
 
     def _settle(self) -> int:
         recorder, options = self.recorder, self.options
+        if recorder.planned and self._wants_all_checks():
+            recorder.heed_canary()
         verdicts = recorder.judge(self.info)
         code = INTERRUPTED if recorder.interrupted else recorder.code(verdicts)
         out = Path(options.out) if options.out else None
