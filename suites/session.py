@@ -116,8 +116,10 @@ class Controller:
             folder.is_relative_to(path) or path.is_relative_to(folder) for path in paths
         )
 
-    def _wants_all_checks(self) -> bool:
-        """Tell whether whole folders were asked for, and so the canary, and not single files."""
+    def _has_canary(self) -> bool:
+        """Tell whether the broker checks were asked for as a whole, and not single files."""
+        if self.options.client:
+            return False
         folder, start = self.recorder.checks_folder, self.config.invocation_params.dir
         paths = [(start / arg).resolve() for arg in self.config.args]
         return any(folder.is_relative_to(path) for path in paths)
@@ -183,7 +185,7 @@ class Controller:
 
     def _settle(self) -> int:
         recorder, options = self.recorder, self.options
-        if recorder.planned and self._wants_all_checks():
+        if recorder.planned and self._has_canary():
             recorder.heed_canary()
         verdicts = recorder.judge(self.info)
         code = INTERRUPTED if recorder.interrupted else recorder.code(verdicts)
