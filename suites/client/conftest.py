@@ -124,3 +124,16 @@ async def refusal_of_missing_capabilities(
         sentence = await seen_refusing(adapter, lacking[0])
         request.node.stash[REFUSED] = sentence
         pytest.skip(sentence)
+
+
+@pytest.fixture
+async def doomed(
+    cluster_info: ClusterInfo,
+    schemas: Schemas,
+    own_adapter: Adapter,
+    rng: Random,
+    transcripts: list[Transcript],
+) -> AsyncIterator[Scene]:
+    """The run's target behind a tap, with an adapter process that the check may kill."""
+    async with scene_on(cluster_info, schemas, own_adapter, rng, transcripts) as found:
+        yield found

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from random import Random
 from typing import Any
 
 from fixtures.clients.adapter import Adapter, AdapterFault, Refused, Unsupported
-from fixtures.clients.cluster import attempts
-from fixtures.clients.handle import Delivery, Handle
+from fixtures.clients.cluster import Topic, attempts
+from fixtures.clients.handle import Delivery, Handle, Settled
 from fixtures.proxies.script import Step
 from fixtures.proxies.tap import Exchange, Tap
 from fixtures.targets.info import ClusterInfo
@@ -18,7 +19,7 @@ from fixtures.wire.schema import Schemas
 from spec.adapter import Capability
 from spec.verdict import Undecided
 from suites.broker.share import Queue, Share, world
-from suites.client.wire import HEARTBEAT, SHARE
+from suites.client.wire import HEARTBEAT, SHARE, acquired
 
 ARRIVES = 15.0
 """Seconds within which what must come to a client has to come; joining takes most of it."""
@@ -47,10 +48,27 @@ class Scene:
         """Return a topic with records, and a group that reads it from the beginning."""
         return await self.share.queue(records, **options)
 
+    async def queue_of(self, topic: Topic, **group_config: str) -> Queue:
+        """Return a new group that reads a topic from its beginning."""
+        group = self.share.cluster.fresh_name("g")
+        config = {"share.auto.offset.reset": "earliest", **group_config}
+        await self.admin.group_config(group, config)
+        return Queue(share=self.share, topic=topic, group=group)
+
     @property
     def acking(self) -> str:
         """The mode in which this client takes acknowledgements of single records."""
         return "explicit" if self.adapter.has(Capability.EXPLICIT) else "implicit"
+
+    @property
+    def has_implicit(self) -> bool:
+        """Whether polling accepts what the last poll gave, for a client that is asked to."""
+        return self.adapter.has(Capability.IMPLICIT) or self.adapter.has(Capability.MIXED)
+
+    @property
+    def has_explicit(self) -> bool:
+        """Whether the client accepts nothing that it was not told to."""
+        return self.adapter.has(Capability.EXPLICIT)
 
     def handle(self) -> Handle:
         """Return a consumer that is not open yet."""
@@ -116,13 +134,18 @@ class Scene:
         )
 
     async def polls_until(
-        self, handle: Handle, done: Callable[[], object], within: float = ARRIVES
+        self,
+        handle: Handle,
+        done: Callable[[], object],
+        within: float = ARRIVES,
+        got: list[Delivery] | None = None,
     ) -> list[Delivery]:
-        """Poll, accept and commit until ``done`` is true; the caller judges whether it became so.
+        """Poll and accept until ``done`` is true; the caller judges whether it became so.
 
-        Errors that a poll passes on are the client's right, and it goes on.
+        Errors that a poll passes on are the client's right, and it goes on. The records are added
+        to ``got`` as they come.
         """
-        got: list[Delivery] = []
+        got = [] if got is None else got
         async for _ in attempts(within):
             with contextlib.suppress(Refused):
                 found = await handle.poll(0.3)
@@ -131,6 +154,17 @@ class Scene:
                     await handle.acknowledge(found)
             if done():
                 break
+        return got
+
+    async def arrival(
+        self,
+        handle: Handle,
+        enough: Callable[[Delivery], bool] = lambda _: True,
+        within: float = ARRIVES,
+    ) -> list[Delivery]:
+        """Poll and accept until such a record came; return what came, the caller judges it."""
+        got: list[Delivery] = []
+        await self.polls_until(handle, lambda: any(map(enough, got)), within, got)
         return got
 
     async def polled_for(self, handle: Handle, seconds: float) -> tuple[list[Delivery], list[str]]:
@@ -154,6 +188,27 @@ class Scene:
         else:
             await handle.commit_async()
 
+    async def outcome(self, handle: Handle, within: float = 8.0) -> list[Settled]:
+        """Get acknowledgements sent, and return what the client says became of them.
+
+        The result of a synchronous commit counts, or else what the callback is told.
+        """
+        before = len(handle.settled)
+        if self.adapter.has(Capability.COMMIT_SYNC):
+            told = await handle.commit_sync(within)
+            if told:
+                return told
+        elif self.adapter.has(Capability.COMMIT_ASYNC):
+            await handle.commit_async()
+        async for _ in attempts(within):
+            if len(handle.settled) > before:
+                break
+            with contextlib.suppress(Refused):
+                found = await handle.poll(0.2)
+                if found:
+                    await handle.acknowledge(found, "release")
+        return handle.settled[before:]
+
     def play(self, *steps: Mapping[str, Any]) -> list[Step]:
         """Let the tap play steps of a script from now on."""
         return self.tap.script.add(*steps)
@@ -168,6 +223,11 @@ class Scene:
         groups = self.members(handle)
         return [one for one in chosen if one.request.get("member_id") in groups]
 
+    @staticmethod
+    def brought(*exchanges: Exchange) -> set[tuple[int, int]]:
+        """Return partition and offset of everything that answers said was acquired."""
+        return {(one.partition, one.offset) for one in acquired(exchanges)}
+
     def heartbeats(self, handle: Handle) -> list[Exchange]:
         """Return a consumer's heartbeats."""
         return self.seen(handle, HEARTBEAT)
@@ -179,6 +239,25 @@ class Scene:
             for one in self.tap.of(HEARTBEAT, *SHARE)
             if one.client_id == handle.name or one.client_id.startswith(f"{handle.name}-")
         }
+
+    async def eventually(self, ask: Callable[[], Awaitable[bool]], within: float = ARRIVES) -> bool:
+        """Do something until it says that it is done; return whether it came to that."""
+        async for _ in attempts(within):
+            if await ask():
+                return True
+        return False
+
+    async def timed(self, work: Awaitable[Any]) -> float:
+        """Return how many seconds something took, whether it failed or not."""
+        began = time.monotonic()
+        with contextlib.suppress(Refused):
+            await work
+        return time.monotonic() - began
+
+    @property
+    def strict(self) -> str | None:
+        """The acquire mode that takes no more than asked for, if the client has it."""
+        return "record_limit" if self.adapter.has(Capability.RECORD_LIMIT) else None
 
     async def until(self, look: Callable[[], object], within: float = ARRIVES) -> bool:
         """Return whether something came true within some seconds."""
