@@ -105,6 +105,19 @@ class Broke:
         }
 
 
+COMPACTED: Mapping[str, str] = {
+    "cleanup.policy": "compact",
+    "segment.ms": "1000",
+    "min.cleanable.dirty.ratio": "0.0",
+}
+"""Configs of a topic from which compaction takes records at once."""
+
+
+def is_keyed(schedule: Schedule) -> bool:
+    """Tell whether a schedule needs a compacted topic."""
+    return any(KINDS[s.fault].keyed for s in schedule.strikes if s.fault in KINDS)
+
+
 def usual_load(schedule: Schedule, rate: float) -> Load:
     """Return the load that a schedule is played on.
 
@@ -116,6 +129,7 @@ def usual_load(schedule: Schedule, rate: float) -> Load:
         Group(name="odd", members=tuple(BEHAVIOURS[n] for n in ("picky", "renewing", "explicit"))),
         Group(name="rough", members=(BEHAVIOURS["crashing"], PLAIN)),
     )
+    keyed = is_keyed(schedule)
     return Load(
         seconds=schedule.seconds,
         rate=rate,
@@ -124,6 +138,8 @@ def usual_load(schedule: Schedule, rate: float) -> Load:
         drain=90.0,
         patience=10.0,
         delivery_limit=DELIVERY_LIMIT,
+        keyed=keyed,
+        topic_configs=COMPACTED if keyed else {},
     )
 
 
@@ -134,7 +150,7 @@ def fitting(names: tuple[str, ...], *, brokers: int) -> list[Kind]:
         UsageFault: a name is unknown, or the cluster has too few brokers for it.
     """
     if not names:
-        return [kind for kind in KINDS.values() if kind.brokers <= brokers]
+        return [kind for kind in KINDS.values() if kind.brokers <= brokers and not kind.keyed]
     for name in names:
         if name not in KINDS:
             raise UsageFault(f"{name!r} is no fault; there are {', '.join(KINDS)}.")

@@ -13,10 +13,12 @@ from fixtures.targets import Broker, Target
 from fixtures.targets.names import Address
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed, Connection
+from fixtures.wire.records import decode_batches
 from fixtures.workload.load import Course
 from spec.verdict import EnvironmentFault, Undecided
 
 STATE, OFFSETS = "__share_group_state", "__consumer_offsets"
+_BYTES = 1 << 20
 _SILENT_FOR = 1.0
 """Seconds without a word after which a broker counts as silent."""
 
@@ -97,6 +99,28 @@ class World:
     async def leader(self, name: str, partition: int) -> int:
         """Return the leader of a partition, -1 if it has none."""
         return int((await self.part(name, partition)).leader_id)
+
+    async def offsets(self, name: str, partition: int, first: int, end: int) -> set[int]:
+        """Return the offsets from ``first`` to before ``end`` at which a log holds something."""
+        topic = await self.cluster.topic(name)
+        connection = await self.cluster.to(topic.leaders[partition])
+        found: set[int] = set()
+        offset = first
+        while offset < end:
+            wanted = {"partition": partition, "fetch_offset": offset, "partition_max_bytes": _BYTES}
+            answer = await connection.call(
+                "Fetch",
+                max_wait_ms=100,
+                min_bytes=1,
+                session_epoch=-1,
+                topics=[{"topic_id": topic.id, "partitions": [wanted]}],
+            )
+            batches = decode_batches(answer.responses[0].partitions[0].records)
+            if not batches:
+                raise Undecided(f"{name}-{partition} cannot be read at {offset}")
+            found |= {record.offset for batch in batches for record in batch.records}
+            offset = batches[-1].last_offset + 1
+        return found
 
     async def state_keeper(self, subject: int) -> int:
         """Return the share coordinator of a share-partition."""

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from chaos.faults import KINDS
-from chaos.run import Chaos, fitting, stage, usual_load
+from chaos.run import RECORD, Chaos, fitting, stage, usual_load
 from chaos.schedule import Schedule, draw
 from fixtures.targets import UsageFault
 from reports.results import Document
@@ -60,11 +60,15 @@ def run(asked: Asked, console: Console) -> Document | None:
 
 
 def rejudge(runs: tuple[Path, ...], out: Path, level: Level, console: Console) -> Document:
-    """Judge what was played, now or long ago."""
-    asked = Judging(
-        runs=tuple(run.absolute() for run in runs), out=out, level=level, command=tuple(sys.argv)
-    )
+    """Judge what was played, now or long ago; a directory of runs stands for all in it."""
+    found = tuple(each for run in runs for each in _runs_in(run.absolute()))
+    asked = Judging(runs=found, out=out, level=level, command=tuple(sys.argv))
     return judge(asked, lambda line: tell(console, line))
+
+
+def _runs_in(folder: Path) -> list[Path]:
+    inside = sorted(record.parent for record in folder.glob(f"*/{RECORD}"))
+    return [folder] if (folder / RECORD).is_file() or not inside else inside
 
 
 def _play_schedule(asked: Asked, console: Console) -> tuple[Path, ...]:

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from chaos.faults import frame, in_sync, kill, lead, link, nap, pause, stop
+from chaos.faults import (
+    compact,
+    frame,
+    in_sync,
+    kill,
+    lead,
+    link,
+    nap,
+    pause,
+    roll,
+    setting,
+    stop,
+    trim,
+)
 from chaos.faults.fault import Fault, Kind, by_name
 
 __all__ = ["KINDS", "Fault", "Kind"]
@@ -19,5 +32,9 @@ KINDS: Mapping[str, Kind] = by_name(
         *nap.KINDS,
         *link.KINDS,
         *frame.KINDS,
+        *compact.KINDS,
+        *trim.KINDS,
+        *setting.KINDS,
+        *roll.KINDS,
     ]
 )

@@ -53,7 +53,8 @@ class Kind:
         lasts: Seconds from which to which it usually lasts.
         brokers: How many brokers it takes.
         lonely: Whether it takes a broker away.
-        fronted: Whether the brokers must stand behind our proxies.
+        fronted: Whether the brokers must stand behind our fronts.
+        keyed: Whether the load's topic must be compacted, and its records have keys.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Kind:
     brokers: int = 1
     lonely: bool = False
     fronted: bool = False
+    keyed: bool = False
 
 
 def by_name(kinds: Iterable[Kind]) -> dict[str, Kind]:

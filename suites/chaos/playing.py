@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from chaos.run import DELIVERY_LIMIT, Broke, Chaos, Stage, stage
+from chaos.run import COMPACTED, DELIVERY_LIMIT, Broke, Chaos, Stage, is_keyed, stage
 from chaos.schedule import Schedule
 from fixtures.workload.plan import KINDS, PLAIN
 from fixtures.workload.terms import Group, Load
@@ -62,6 +62,8 @@ def as_chaos(scenario: Scenario, target: str, seed: int) -> Chaos:
         groups=_GROUPS[:1] if scenario.members == CALM else _GROUPS,
         patience=10.0,
         delivery_limit=DELIVERY_LIMIT,
+        keyed=is_keyed(schedule),
+        topic_configs=COMPACTED if is_keyed(schedule) else {},
     )
     return Chaos(
         target=target,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from chaos.faults import KINDS, Kind
 from chaos.faults.fault import by_name
 from chaos.schedule import Schedule, Strike, draw
+from chaos.shrink import shrink
 from fixtures.proxies.meddling import Act, Rule, Way
 from fixtures.targets import UsageFault
 from reports.analysis.rules import load_invariants
@@ -124,8 +127,8 @@ def test_scenarios_are_sound(scenario: Scenario) -> None:
 
 
 def test_there_are_scenarios_enough() -> None:
-    """The scenarios of the mission are there by name, twenty more, and a control run."""
-    mission = {"leader-change", "coordinator-write-failure", "lock-expiry"}
+    """The four of the mission are there by name, twenty more, and a control run."""
+    mission = {"leader-change", "coordinator-write-failure", "lock-expiry", "compaction-gaps"}
     assert mission <= set(SCENARIOS)
     assert len(SCENARIOS) >= 25
     assert SHORT in SCENARIOS
@@ -136,3 +139,49 @@ def test_unknown_scenarios_are_refused() -> None:
     """A scenario that there is not is refused with the names of those that there are."""
     with pytest.raises(UsageFault, match=SHORT):
         chosen(["no-such-thing"])
+
+
+def _needs(*faults: str) -> Callable[[Schedule], bool]:
+    return lambda schedule: set(faults) <= {strike.fault for strike in schedule.strikes}
+
+
+def _silent(_: str) -> None:
+    return
+
+
+def test_shrinking_finds_the_one_culprit() -> None:
+    """Of a long schedule that fails because of one fault, one strike of it is left."""
+    found = shrink(
+        draw(3, 600, ALL), _needs("kill-leader"), tries=1, replays=3, tell=_silent, most=200
+    )
+    assert [strike.fault for strike in found.schedule.strikes] == ["kill-leader"]
+    assert found.schedule.seconds < 600
+    assert found.reliability == "fails 3 of 3"
+
+
+def test_shrinking_keeps_what_only_fails_together() -> None:
+    """Two faults that fail only together are both left."""
+    fails = _needs("kill-leader", "elect-share-coordinator")
+    found = shrink(draw(3, 600, ALL), fails, tries=1, replays=1, tell=_silent, most=200)
+    left = sorted(strike.fault for strike in found.schedule.strikes)
+    assert left == ["elect-share-coordinator", "kill-leader"]
+
+
+def test_shrinking_says_how_reliable_it_is() -> None:
+    """A failure that comes every second time is found with more tries, and said to be so."""
+    turns = itertools.count()
+    needs = _needs("kill-leader")
+
+    def fails(schedule: Schedule) -> bool:
+        return needs(schedule) and next(turns) % 2 == 0
+
+    found = shrink(draw(3, 200, ALL), fails, tries=2, replays=10, tell=_silent, most=400)
+    assert [strike.fault for strike in found.schedule.strikes] == ["kill-leader"]
+    assert found.reliability == "fails 5 of 10"
+
+
+def test_shrinking_ends() -> None:
+    """No more plays are spent on candidates than are allowed, whatever they say."""
+    found = shrink(draw(3, 600, ALL), lambda _: False, tries=3, replays=2, tell=_silent, most=10)
+    assert found.tried <= 10
+    assert found.reliability == "fails 0 of 2"

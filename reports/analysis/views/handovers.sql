@@ -15,6 +15,8 @@ SELECT
   s.committed_only,
   s.slot,
   s.reloads,
+  s.failing,
+  s.log_start,
   d.outcome = 1
     AND d.settle_answered <= least(d.holds_until, d.freed)
     AND d.reign = d.reign_settled AS proven,
