@@ -1,9 +1,9 @@
 """The nightly swarm, and the shrinking of what failed.
 
-``python -m suites.chaos --hours 8`` draws one schedule after the other from rising seeds, each with
-a handful of kinds of fault of its own, and judges each run. Runs that fail are kept, the others are
-not. ``python -m suites.chaos --shrink RUN`` plays smaller and smaller schedules until nothing can be
-left out, and says how reliably what is left fails.
+``python -m suites.chaos --hours 8`` draws one schedule after the other from rising seeds, each
+with a handful of kinds of fault of its own, and judges each run. Runs that fail are kept, the
+others are not. ``python -m suites.chaos --shrink RUN`` plays smaller and smaller schedules until
+nothing can be left out, and says how reliably what is left fails.
 """
 
 from __future__ import annotations
