@@ -25,6 +25,7 @@ from reports.results import Document
 from reports.results import read as read_results
 from reports.verdicts import BROKEN, FAULT, OK, USAGE
 from spec.verdict import EnvironmentFault
+from suites.chaos.document import PAGE, renewed
 from suites.chaos.judging import Judging, judge
 from suites.options import new_seed
 
@@ -148,7 +149,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--shrink", type=Path, metavar="RUN", help="a run that failed")
     parser.add_argument("--tries", type=int, default=3, help="plays of a smaller schedule")
     parser.add_argument("--replays", type=int, default=20, help="plays of the smallest")
+    parser.add_argument("--write-docs", action="store_true", help="renew the tables, and end")
     asked = parser.parse_args(arguments)
+    if asked.write_docs:
+        page = PAGE.read_text(encoding="utf-8")
+        PAGE.write_text(renewed(page), encoding="utf-8")
+        return OK
     swarm = Swarm(
         target=asked.target,
         brokers=asked.brokers,

@@ -6,6 +6,7 @@ import itertools
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -16,8 +17,10 @@ from chaos.shrink import shrink
 from fixtures.proxies.meddling import Act, Rule, Way
 from fixtures.targets import UsageFault
 from reports.analysis.rules import load_invariants
+from suites.chaos.document import PAGE, renewed
 from suites.chaos.scenarios import SCENARIOS, SHORT, Scenario, chosen
 
+ROOT = Path(__file__).parents[2]
 ALL = list(KINDS.values())
 
 
@@ -133,6 +136,12 @@ def test_there_are_scenarios_enough() -> None:
     assert len(SCENARIOS) >= 25
     assert SHORT in SCENARIOS
     assert any(not one.strikes for one in SCENARIOS.values())
+
+
+def test_the_page_has_todays_tables() -> None:
+    """docs/chaos.md lists the faults and scenarios that there are."""
+    page = (ROOT / PAGE).read_text(encoding="utf-8")
+    assert renewed(page) == page, "python -m suites.chaos --write-docs"
 
 
 def test_unknown_scenarios_are_refused() -> None:
