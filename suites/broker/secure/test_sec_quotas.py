@@ -98,7 +98,7 @@ async def _payer(
     await queue.consumer()
     user = await realm.user()
     await may_use(user, queue.group, [queue.topic.name])
-    await set_quotas(realm.share.cluster, user.name, **quotas)
+    await set_quotas(realm.share.cluster, user.name, quotas)
     return Payer(user=user, queue=queue, session=await user.session(queue.group))
 
 
@@ -151,7 +151,7 @@ async def test_the_larger_delay_is_told(realm: Realm, judge: Judge) -> None:
     """SEC-30: Where the byte rate and the request quota are both exceeded, the larger counts."""
     payer = await _payer(realm, 2 * HEAVY, {BYTE_RATE: RATE})
     await payer.fetch(HEAVY)
-    await set_quotas(realm.share.cluster, payer.user.name, **{REQUEST_SHARE: LITTLE})
+    await set_quotas(realm.share.cluster, payer.user.name, {REQUEST_SHARE: LITTLE})
     delays: list[int] = []
     for _ in range(4):
         delays.append(_delay(await payer.fetch(HEAVY, timeout=PATIENCE)))
