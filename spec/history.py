@@ -195,6 +195,11 @@ TABLES: Mapping[str, pa.Schema] = {
     # What was broken, from when to when, and the probe that saw it hit.
     "faults": _table(fault=_I32, kind=_TEXT, subject=_TEXT, since=_I64, until=_I64, proof=_TEXT),
     "phases": _table(phase=_TEXT, since=_I64, until=_I64),
+    # A group's delivery limit was changed at some time between "since" and "until", and was that
+    # until somebody began to change it again at "ends".
+    "limits": _table(queue=_I32, delivery_limit=_I16, since=_I64, until=_I64, ends=_I64),
+    # The records of a log below an offset were deleted, certainly if the outcome is OK.
+    "deletions": _table(log=_I32, before=_I64, sent=_I64, answered=_I64, outcome=_I8),
     "dead_letters": _table(queue=_I32, offset=_I64, count=_I16, position=_I64, crc=_I64),
     "clocks": _table(process=_I32, at=_I64, wall=_I64, behind=_I64, within=_I64),
 }
@@ -255,7 +260,7 @@ BUCKETED: Mapping[str, tuple[str, ...]] = {
 """Tables laid out by log, and the order of their rows."""
 
 TIMES = frozenset(
-    {"sent", "answered", "acquired", "since", "until", "at"},
+    {"sent", "answered", "acquired", "since", "until", "ends", "at"},
 )
 """Columns of journals that are times, so that they can be brought to the run's clock."""
 

@@ -12,52 +12,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from fixtures.clients.cluster import WITHIN, Topic, attempts
+from fixtures.clients.deadletters import (
+    COPY,
+    NAME,
+    PERMITTED,
+    PREFIX,
+    Letter,
+)
 from fixtures.clients.features import share_version
 from fixtures.clients.member import Ack, accept, reject
-from fixtures.wire.records import Record
 from spec.verdict import OutOfReach, Undecided
 from suites.broker.holes import read_log
 from suites.broker.share import Consumer, Queue, Share
 
-NAME = "errors.deadletterqueue.topic.name"
-COPY = "errors.deadletterqueue.copy.record.enable"
-PERMIT = "errors.deadletterqueue.group.enable"
-PREFIX = "errors.deadletterqueue.topic.name.prefix"
-AUTO_CREATE = "errors.deadletterqueue.auto.create.topics.enable"
-
-PERMITTED = {PERMIT: "true"}
 LIMIT = "share.delivery.count.limit"
-
-_HEADER = "__dlq.errors."
-HEADERS = ("topic", "partition", "offset", "group", "delivery.count", "message")
-"""The context headers of KIP-1191, without what they have in common."""
-
-
-@dataclass(frozen=True, slots=True)
-class Letter:
-    """A record of a dead-letter topic, and the partition of that topic where it was found."""
-
-    partition: int
-    record: Record
-
-    @property
-    def headers(self) -> dict[str, str | None]:
-        """All headers as text, the names of the context headers shortened."""
-        return {
-            name.removeprefix(_HEADER): None if value is None else value.decode(errors="replace")
-            for name, value in self.record.headers
-        }
-
-    @property
-    def offset(self) -> int:
-        """The offset of the source record; -1 if the letter does not say."""
-        text = self.headers.get("offset") or ""
-        return int(text) if text.isdecimal() else -1
-
-    @property
-    def source(self) -> tuple[str | None, ...]:
-        """What identifies the source record to its group: topic, partition, offset, group."""
-        return tuple(self.headers.get(name) for name in HEADERS[:4])
 
 
 @dataclass(frozen=True, slots=True)

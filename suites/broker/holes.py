@@ -9,7 +9,7 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from fixtures.clients.admin import EARLIEST
+from fixtures.clients import log
 from fixtures.clients.cluster import Topic, attempts
 from fixtures.clients.member import Ack, Answer, accept, gap, release
 from fixtures.wire.records import Record, RecordBatch, decode_batches, encode_batch
@@ -37,26 +37,7 @@ async def read_log(
 
     Batches that end before the offset ``since`` are left out.
     """
-    connection = await share.cluster.to(topic.leaders[partition])
-    offset = max(since, await share.admin.log_offset(topic, EARLIEST, partition))
-    end = await share.admin.log_offset(topic, partition=partition)
-    batches: list[RecordBatch] = []
-    while offset < end:
-        wanted = {"partition": partition, "fetch_offset": offset, "partition_max_bytes": 1 << 20}
-        answer = await connection.call(
-            "Fetch",
-            max_wait_ms=100,
-            min_bytes=1,
-            session_epoch=-1,
-            topics=[{"topic_id": topic.id, "partitions": [wanted]}],
-        )
-        found = answer.responses[0].partitions[0]
-        read = decode_batches(found.records)
-        if found.error_code or not read:
-            raise Undecided(f"{topic.name}-{partition} cannot be read at {offset} of {end}")
-        batches += read
-        offset = read[-1].last_offset + 1
-    return batches
+    return [batch async for batch in log.read_log(share.cluster, topic, partition, since=since)]
 
 
 def data_offsets(batches: Iterable[RecordBatch]) -> set[int]:

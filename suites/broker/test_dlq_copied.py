@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from fixtures.clients.deadletters import Letter
 from fixtures.clients.member import reject
 from fixtures.wire.batch import TimestampType
 from fixtures.wire.compression import Compression
 from fixtures.wire.records import Record, encode_batch
 from spec.verdict import Undecided
-from suites.broker.deadletters import Box, Letter, boxed, dead_topic, offsets_of, rejecting
+from suites.broker.deadletters import Box, boxed, dead_topic, offsets_of, rejecting
 from suites.broker.holes import CLEANED_WITHIN, COMPACTED, Compacted, keys, read_log
 from suites.broker.share import Share
 from suites.judge import Judge

@@ -7,22 +7,12 @@ from collections.abc import Mapping
 import pytest
 
 from fixtures.clients.cluster import attempts, eventually
+from fixtures.clients.deadletters import AUTO_CREATE, NAME, PERMITTED, PREFIX
 from fixtures.clients.features import share_version
 from fixtures.clients.member import accept, reject, release
 from fixtures.wire.errors import ErrorCode, error_name
 from spec.verdict import OutOfReach, Undecided
-from suites.broker.deadletters import (
-    AUTO_CREATE,
-    LIMIT,
-    NAME,
-    PERMITTED,
-    PREFIX,
-    beyond,
-    dead_name,
-    dead_topic,
-    letters_in,
-    naming,
-)
+from suites.broker.deadletters import LIMIT, beyond, dead_name, dead_topic, letters_in, naming
 from suites.broker.deliveries import hold_at
 from suites.broker.share import NOT_FOR, Share
 from suites.broker.statestore import ARCHIVING, StateKey, Trail, batches_of

@@ -8,13 +8,10 @@ import pytest
 
 from fixtures.clients.admin import BROKER_RESOURCE, TOPIC_RESOURCE
 from fixtures.clients.cluster import Topic, attempts, eventually
+from fixtures.clients.deadletters import AUTO_CREATE, PERMIT, PERMITTED, PREFIX
 from fixtures.clients.member import reject
 from spec.verdict import Undecided
 from suites.broker.deadletters import (
-    AUTO_CREATE,
-    PERMIT,
-    PERMITTED,
-    PREFIX,
     Box,
     beyond,
     boxed,

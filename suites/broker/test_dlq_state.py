@@ -7,9 +7,10 @@ from collections import Counter
 import pytest
 
 from fixtures.clients.cluster import attempts
+from fixtures.clients.deadletters import Letter
 from fixtures.clients.member import accept, reject
 from spec.verdict import Undecided
-from suites.broker.deadletters import Box, Letter, beyond, boxed, dead_topic, naming, offsets_of
+from suites.broker.deadletters import Box, beyond, boxed, dead_topic, naming, offsets_of
 from suites.broker.leaders import moved, replicated
 from suites.broker.share import Share
 from suites.broker.statestore import ARCHIVED, ARCHIVING, StateKey, Trail, batches_of

@@ -6,16 +6,9 @@ from itertools import pairwise
 
 import pytest
 
+from fixtures.clients.deadletters import HEADERS
 from fixtures.clients.member import reject, release
-from suites.broker.deadletters import (
-    HEADERS,
-    LIMIT,
-    boxed,
-    dead_topic,
-    letters_in,
-    offsets_of,
-    verdicts,
-)
+from suites.broker.deadletters import LIMIT, boxed, dead_topic, letters_in, offsets_of, verdicts
 from suites.broker.deliveries import hold_at
 from suites.broker.locks import SLACK, watch
 from suites.broker.share import Share
