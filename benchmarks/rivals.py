@@ -20,7 +20,7 @@ from sqlglot import exp
 
 from reports.analysis.judging import fused
 from reports.analysis.rules import Invariant, load_invariants
-from reports.analysis.session import VIEWS, view_text
+from reports.analysis.session import VIEWS, release_text, view_text
 from spec.history import TABLES
 
 MS100 = 100_000_000
@@ -48,6 +48,7 @@ def duckdb(history: Path, threads: int, memory: str) -> Counts:
     for name in TABLES:
         files = f"{history.absolute()}/{name}/*.parquet"
         base.read_parquet(files).create_view(name)
+    base.execute(f"CREATE VIEW release AS {release_text()}")
     for view in VIEWS:
         base.execute(f"CREATE VIEW {view} AS {ours(view_text(view))}")
     rules = load_invariants()
@@ -133,8 +134,20 @@ def _shares(pl: Any, tables: dict[str, Any]) -> Any:
     for table in ("blinds", "reloads"):
         counted = tables[table].group_by("queue").agg(pl.len().cast(pl.Int64).alias(table))
         shares = shares.join(counted, on="queue", how="left")
-    return shares.with_columns(
-        pl.col("blinds", "reloads", "log_start").fill_null(0), pl.col("dry").fill_null(value=False)
+    limit = pl.col("delivery_limit")
+    limits = tables["limits"].group_by("queue").agg(lowest=limit.min(), highest=limit.max())
+    deleted = tables["deletions"].group_by("log").agg(pl.col("before").max())
+    return (
+        shares.join(limits, on="queue", how="left")
+        .join(deleted, on="log", how="left")
+        .with_columns(
+            pl.col("blinds", "reloads").fill_null(0),
+            pl.col("dry").fill_null(value=False),
+            log_start=pl.max_horizontal(pl.col("log_start", "before").fill_null(0)),
+            lowest_limit=pl.min_horizontal("delivery_limit", "lowest"),
+            highest_limit=pl.max_horizontal("delivery_limit", "highest"),
+            close_uncounted=pl.lit(value=False),
+        )
     )
 
 
@@ -146,7 +159,8 @@ def _handovers(pl: Any, tables: dict[str, Any], shares: Any) -> Any:
         pl.col("count").shift(1).over(record).alias("previous_count"),
         *(pl.col(name).shift(-1).over(record).alias(f"next_{name}") for name in following),
     )
-    named = ("queue", "delivery_limit", "dry", "blinds", "committed_only", "slot", "reloads")
+    named = ("queue", "lowest_limit", "highest_limit", "log_start", "dry", "blinds")
+    named += ("committed_only", "slot", "reloads", "close_uncounted")
     again = pl.col("next_op").is_not_null()
     same = pl.col("next_reign_acquired") == pl.col("reign")
     return rows.join(shares.select(named), on="queue").with_columns(
@@ -154,6 +168,7 @@ def _handovers(pl: Any, tables: dict[str, Any], shares: Any) -> Any:
             (pl.col("outcome") == 1)
             & (pl.col("settle_answered") <= pl.min_horizontal("holds_until", "freed"))
             & (pl.col("reign") == pl.col("reign_settled"))
+            & (pl.col("offset") >= pl.col("log_start"))
         ).alias("proven"),
         (again & same).alias("same_reign"),
         (again & (pl.col("next_blind_acquired") == pl.col("blind"))).alias("seen"),
@@ -195,7 +210,7 @@ def _ledger(pl: Any, tables: dict[str, Any], shares: Any) -> Any:
         .select("log", "offset", "producer", "sequence", "crc", "transaction")
         .with_columns(pl.lit(value=True).alias("was_produced"))
     )
-    owed = pl.when(pl.col("dry") & (pl.col("blinds") < pl.col("delivery_limit")))
+    owed = pl.when(pl.col("dry") & (pl.col("blinds") < pl.col("lowest_limit")))
     logs = shares.group_by("log").agg(
         owed.then(bit).otherwise(0).bitwise_or().alias("owed"),
         pl.max_horizontal("first", "log_start").max().alias("owed_from"),
@@ -242,7 +257,8 @@ def _tides(pl: Any, tables: dict[str, Any], shares: Any) -> Any:
         .group_by("queue", tick=pl.col("answered") // MS100)
         .agg(shown=pl.col("spso").max()),
     ]
-    named = shares.filter(pl.col("reloads") == 0).select("queue", "window", "batch")
+    untouched = (pl.col("reloads") == 0) & (pl.col("log_start") == 0)
+    named = shares.filter(untouched).select("queue", "window", "batch")
     ticks = (
         pl.concat(parts, how="diagonal")
         .group_by("queue", "tick")

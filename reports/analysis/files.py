@@ -47,6 +47,11 @@ class History:
         return not (self.manifest.cut or self.manifest.broken or self.lost_tables)
 
     @property
+    def version(self) -> str:
+        """The version of the target, as its run says; empty if it does not."""
+        return str(self.run.get("target", {}).get("version", ""))
+
+    @property
     def cut_short(self) -> tuple[str, ...]:
         """Sentences that name what the recorder could not finish."""
         cut = (f"{name}: cut when its process was killed" for name in self.manifest.cut)

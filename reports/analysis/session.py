@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from reports.analysis.files import History
 from spec.history import BUCKETED, TABLES, bucket_of
+from spec.model.release import release_of
 
 _TYPES = {
     pa.int8(): "TINYINT",
@@ -25,6 +26,8 @@ VIEWS = (
     "handovers",
     "ledger",
     "tides",
+    "settlements",
+    "finishes",
     "views_of_offsets",
     "endings",
     "epochs",
@@ -97,6 +100,7 @@ def register(spark: SparkSession, history: History, database: str) -> None:
         else:
             _create(spark, history, name, name)
     _leave_out_lost_buckets(spark, history)
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW release AS {release_text(history.version)}")
     for view in VIEWS:
         spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {view} AS {view_text(view)}")
         if view in KEPT:
@@ -105,7 +109,7 @@ def register(spark: SparkSession, history: History, database: str) -> None:
 
 def unregister(spark: SparkSession, database: str) -> None:
     """Forget a history's tables and views; its files stay."""
-    for view in (*VIEWS, *BUCKETED):
+    for view in (*VIEWS, "release", *BUCKETED):
         spark.catalog.dropTempView(view)
     spark.sql("USE default")
     spark.sql(f"DROP DATABASE {database} CASCADE")
@@ -140,6 +144,11 @@ def _leave_out_lost_buckets(spark: SparkSession, history: History) -> None:
     for name in BUCKETED:
         table = spark.table(f"all_{name}")
         (table.where(good) if good else table).createOrReplaceTempView(name)
+
+
+def release_text(version: str = "") -> str:
+    """Return the query of the view ``release``: in what the release of a run is unlike others."""
+    return f"SELECT {release_of(version).close_uncounted} AS close_uncounted"
 
 
 def view_text(view: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,10 @@ from spec.history import Outcome, Settle, Transaction, log_numbers
 FILE = Path(__file__).with_name("histories.toml")
 MS = 1_000_000
 _END = 100_000
+_REQUESTS = 10**9
+"""The number of the first request that a case speaks of; each case has ten."""
+_NEIGHBOURS = 10_000
+"""What is added to a case's share-partition for that of the other group on the same log."""
 
 Plain = Mapping[str, Any]
 
@@ -32,6 +37,17 @@ class Case:
 
     def __str__(self) -> str:
         return f"{self.rule}: {self.says}"
+
+    @property
+    def version(self) -> str:
+        """The release that the history is of."""
+        return str(self.plain.get("version", "4.4.0"))
+
+    @property
+    def queues(self) -> frozenset[int]:
+        """Every number that verdicts may name it by: its share-partitions' and its requests'."""
+        requests = range(_REQUESTS + 10 * self.queue, _REQUESTS + 10 * self.queue + 10)
+        return frozenset((self.queue, self.queue + _NEIGHBOURS, *requests))
 
 
 def read_cases(file: Path = FILE) -> list[Case]:
@@ -52,19 +68,39 @@ def read_cases(file: Path = FILE) -> list[Case]:
 
 def write_history(folder: Path, cases: Iterable[Case]) -> None:
     """Journal the cases as one history."""
+    cases = list(cases)
     with Journal(folder, 0) as journal:
         for case in cases:
             _write(journal, case)
+        if any("dead_letters" in case.plain for case in cases):
+            journal.add("phases", "letters read", _END * MS, (_END + 1) * MS)
+    (versions := {case.version for case in cases}).discard("4.4.0")
+    document = {"target": {"name": "cases", "version": max(versions, default="4.4.0")}}
+    (folder / "run.json").write_text(json.dumps(document), encoding="utf-8")
 
 
 def _write(journal: Journal, case: Case) -> None:
     plain = case.plain
+    _write_queue(journal, case, case.queue, 0)
+    end = _produce(journal, case)
+    _deliver(journal, case, case.queue, plain["deliveries"])
+    _show(journal, case.queue, plain, end)
+    if "neighbour" in plain:
+        neighbour = case.queue + _NEIGHBOURS
+        _write_queue(journal, case, neighbour, 1)
+        _deliver(journal, case, neighbour, plain["neighbour"])
+        _show(journal, neighbour, {}, end)
+    _write_further(journal, case)
+
+
+def _write_queue(journal: Journal, case: Case, queue: int, slot: int) -> None:
+    plain = case.plain
     journal.add(
         "queues",
-        case.queue,
+        queue,
         case.log,
-        0,
-        f"group-{case.queue}",
+        slot,
+        f"group-{queue}",
         f"topic-{case.log}",
         "",
         0,
@@ -76,15 +112,27 @@ def _write(journal: Journal, case: Case) -> None:
         plain.get("committed_only", False),
         "dead_letters" in plain,
     )
+
+
+def _write_further(journal: Journal, case: Case) -> None:
+    plain = case.plain
     for span in ("reloads", "blinds"):
         for one in plain.get(span, ()):
             why = ("planted",) if span == "reloads" else ()
             journal.add(span, case.queue, one["since"] * MS, one["until"] * MS, *why)
-    for offset in plain.get("dead_letters", ()):
-        journal.add("dead_letters", case.queue, offset, 1, offset, -1)
-    end = _produce(journal, case)
-    _deliver(journal, case)
-    _show(journal, case, end)
+    for place, offset in enumerate(plain.get("dead_letters", ())):
+        crc = place if "unlike" in plain else -1
+        journal.add("dead_letters", case.queue, offset, 1, place, crc)
+    for one in plain.get("limits", ()):
+        times = (one["since"] * MS, one["until"] * MS, one["ends"] * MS)
+        journal.add("limits", case.queue, one["limit"], *times)
+    for one in plain.get("deletions", ()):
+        sent = one["at"] * MS
+        journal.add("deletions", case.log, one["before"], sent, sent + MS, int(Outcome.OK))
+    for place, one in enumerate(plain.get("requests", ())):
+        op, sent = _REQUESTS + 10 * case.queue + place, one["sent"] * MS
+        ended = (sent, one["answered"] * MS, one["waits"], int(Outcome.OK), 0)
+        journal.add("operations", op, 0, 0, one["api"], 1, *ended)
 
 
 def _produce(journal: Journal, case: Case) -> int:
@@ -101,19 +149,19 @@ def _produce(journal: Journal, case: Case) -> int:
     return 1 + max(highest, *(int(one["offset"]) for one in stored))
 
 
-def _deliver(journal: Journal, case: Case) -> None:
+def _deliver(journal: Journal, case: Case, queue: int, deliveries: Sequence[Plain]) -> None:
     ops: dict[int, int] = {}
-    for number, one in enumerate(case.plain["deliveries"]):
+    for number, one in enumerate(deliveries):
         key = one.get("op", -number - 1)
         op = ops.setdefault(key, journal.next_operation())
         first, last = one["offset"], one.get("last", one["offset"])
-        row = (op, case.queue, case.log, number, first, last, one["count"])
+        row = (op, queue, case.log, number, first, last, one["count"])
         asked = one.get("asked", one["at"] - 1)
         times = (case.plain.get("lock_ms", 1000), asked * MS, one["at"] * MS)
         told = (one.get("after", -1), True, one.get("of", 1), one.get("sequence", first), -1)
         journal.add("acquired", *row, *times, *told)
         for act in _acts(one):
-            journal.add("settled", op, case.queue, case.log, first, last, *act)
+            journal.add("settled", op, queue, case.log, first, last, *act)
 
 
 def _acts(one: Plain) -> Iterator[tuple[int, int, int, int, int]]:
@@ -128,13 +176,13 @@ def _acts(one: Plain) -> Iterator[tuple[int, int, int, int, int]]:
         yield int(Settle[one["kind"].upper()]), sent, answered, int(outcome), error
 
 
-def _show(journal: Journal, case: Case, end: int) -> None:
+def _show(journal: Journal, queue: int, plain: Plain, end: int) -> None:
     ending = {"at": _END, "spso": end, "end": end, "lag": 0, "phase": "quiet"}
-    for one in case.plain.get("shown", (ending,)):
+    for one in plain.get("shown", (ending,)):
         at = one["at"] * MS
-        row = (case.queue, at - MS, at, one["spso"], one["lag"], one.get("start", 0), one["end"])
+        row = (queue, at - MS, at, one["spso"], one["lag"], one.get("start", 0), one["end"])
         journal.add("offsets", *row, one.get("epoch", 0), one.get("phase", "load"))
     epochs = itertools.count(1)
-    for one in case.plain.get("kept", ()):
-        head = (case.queue, one["position"], False, -1, next(epochs), 0, 0)
+    for one in plain.get("kept", ()):
+        head = (queue, one["position"], False, -1, next(epochs), 0, 0)
         journal.add("persisted", *head, one["first"], one["last"], one["state"], one["count"])

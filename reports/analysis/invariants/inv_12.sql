@@ -2,7 +2,8 @@
 -- level: MUST
 -- source: KIP-932 §In-flight records
 -- Between two loads of a share-partition the delivery count is one at the first delivery and rises by
--- exactly one with each further one. Where an answer got lost, more than one is possible.
+-- exactly one with each further one. Where an answer got lost, more than one is possible, and a release
+-- that takes the count of a delivery back whose session ended does not raise it.
 SELECT
   queue,
   log,
@@ -24,7 +25,11 @@ SELECT
       coalesce(same_reign, false)
       AND next_sent > acquired
       AND next_op <> op
-      AND (next_count <= count OR (seen AND next_count > count + 1))
+      AND (
+        next_count < count
+        OR (next_count = count AND NOT (close_uncounted AND freed <= ends_by))
+        OR (seen AND next_count > count + 1)
+      )
     ) AS broken
 FROM handovers
 WHERE is_first OR same_reign

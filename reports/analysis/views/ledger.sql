@@ -52,7 +52,7 @@ LEFT JOIN (
   SELECT
     log,
     min(queue) AS queue,
-    bit_or(CASE WHEN dry AND blinds < delivery_limit THEN shiftleft(1L, slot) ELSE 0 END) AS owed,
+    bit_or(CASE WHEN dry AND blinds < lowest_limit THEN shiftleft(1L, slot) ELSE 0 END) AS owed,
     max(greatest(first, log_start)) AS owed_from
   FROM shares
   GROUP BY log

@@ -1,6 +1,6 @@
 -- For each share-partition and each tenth of a second: the highest offset acquired by then, the start
 -- offset shown in it, and the lowest offset whose holder proved, later than that, that it was not yet
--- finished. What lies between lowest and highest was in flight at that moment.
+-- finished. Where loads or deletions free records there are none. What lies between lowest and highest was in flight at that moment.
 SELECT
   queue,
   log,
@@ -46,6 +46,6 @@ FROM (
     GROUP BY queue, answered DIV 100000000
   ) AS t
   JOIN shares AS s ON s.queue = t.queue
-  WHERE s.reloads = 0 AND s.log_start <= s.first
+  WHERE s.reloads = 0 AND s.log_start = 0
   GROUP BY t.queue, t.tick
 )

@@ -1,0 +1,40 @@
+-- Every record that was stored as finished (2 acknowledged, 3 and 4 archived), and whether a member of
+-- its group ("own") or of another ("others") may have finished it: accepted it, or rejected or
+-- exhausted it, whatever the answer. Records that may be gone from the log are left out, they are
+-- archived by themselves, and so are those of aborted transactions.
+SELECT
+  k.queue,
+  s.log,
+  k.offset,
+  k.state,
+  coalesce(d.since, 0L) AS since,
+  coalesce(d.until, 0L) AS until,
+  CASE
+    WHEN k.state = 2 THEN coalesce(d.accepted, false)
+    ELSE coalesce(d.refused, false) OR coalesce(d.count, 0) + s.blinds >= s.lowest_limit
+  END AS own,
+  coalesce(CASE WHEN k.state = 2 THEN o.accepted ELSE o.refused END, 0)
+    > CASE WHEN coalesce(CASE WHEN k.state = 2 THEN d.accepted ELSE d.refused END, false)
+      THEN 1 ELSE 0 END AS others
+FROM (
+  SELECT queue, offset, min(state) AS state
+  FROM (
+    SELECT queue, state, explode(sequence(first, last)) AS offset
+    FROM persisted
+    WHERE state IN (2, 3, 4) AND first >= 0 AND last >= first
+  )
+  GROUP BY queue, offset
+) AS k
+JOIN shares AS s ON s.queue = k.queue
+JOIN produced AS p ON p.log = s.log AND p.offset = k.offset AND p.transaction IN (0, 1)
+LEFT JOIN settlements AS d ON d.queue = k.queue AND d.offset = k.offset
+LEFT JOIN (
+  SELECT
+    log,
+    offset,
+    count_if(accepted) AS accepted,
+    count_if(refused) AS refused
+  FROM settlements
+  GROUP BY log, offset
+) AS o ON o.log = s.log AND o.offset = k.offset
+WHERE k.offset >= s.log_start

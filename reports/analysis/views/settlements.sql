@@ -1,0 +1,14 @@
+-- What each group's members did to each record of the logs of which some state was read: whether any may
+-- have accepted it, and whether any may have rejected it or had it for the last time.
+SELECT
+  queue,
+  log,
+  offset,
+  min(acquired) AS since,
+  max(acquired) AS until,
+  max(count) AS count,
+  max(kind = 1 OR attempts > 1) AS accepted,
+  max(kind = 3 OR attempts > 1 OR count >= lowest_limit) AS refused
+FROM handovers
+WHERE log IN (SELECT log FROM shares WHERE queue IN (SELECT queue FROM persisted))
+GROUP BY queue, log, offset
