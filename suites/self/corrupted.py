@@ -171,9 +171,11 @@ EDITS: tuple[Edit, ...] = (
 """Every corruption there is. What one edit makes may be legal by chance: rates, not certainties."""
 
 
-def corruptions(steps: list[Step], random: Random) -> Iterator[tuple[str, list[Step]]]:
+def corruptions(
+    steps: list[Step], random: Random, edits: Sequence[Edit] = EDITS
+) -> Iterator[tuple[str, list[Step]]]:
     """Yield each corruption that a history gives room for, with its name."""
-    for edit in EDITS:
+    for edit in edits:
         bad = edit(steps, random)
         if bad is not None:
             yield edit.__name__, bad

@@ -1,0 +1,227 @@
+"""Rules about the life of one record in one group: its deliveries, one after the other.
+
+Each rule is a function of a moment in that life. It returns None where the moment does not put the
+rule to the test, and otherwise whether the rule is broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from reports.oracle.tables import Row, Share
+from spec.history import Outcome, Settle
+
+SECOND, MS = 1_000_000_000, 1_000_000
+SLACK = 15 * SECOND
+_FINAL = (Settle.ACCEPT, Settle.REJECT)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A delivery, the one before and the one after it, if there are any."""
+
+    share: Share
+    close_uncounted: bool
+    before: Row | None
+    now: Row
+    after: Row | None
+
+    @property
+    def proven(self) -> bool:
+        """Whether the holder's acknowledgement was certainly answered OK within its lock."""
+        now = self.now
+        in_lock = now.settle_answered <= min(now.holds_until, now.freed)
+        one_reign = now.reign == now.reign_settled
+        kept = now.offset >= self.share.log_start
+        return bool(now.outcome == Outcome.OK and in_lock and one_reign and kept)
+
+    @property
+    def same_reign(self) -> bool:
+        """Whether there is a next delivery and no load can have come before it."""
+        return self.after is not None and self.after.reign_acquired == self.now.reign
+
+    @property
+    def seen(self) -> bool:
+        """Whether there is a next delivery and none can have come unseen before it."""
+        return self.after is not None and self.after.blind_acquired == self.now.blind
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the next delivery was the later one at the broker, too."""
+        now, after = self.now, self.after
+        if after is None:
+            return False
+        return after.sent > now.acquired or (self.same_reign and after.count > now.count)
+
+    @property
+    def locked_until(self) -> int:
+        """Until when the lock lasted at least."""
+        return min(int(self.now.holds_until), int(self.now.freed))
+
+
+Rule = Callable[[Moment], bool | None]
+
+
+def one_holder(at: Moment) -> bool | None:
+    """INV-01: nobody else gets what its holder proves to have held."""
+    if at.now.kind not in (Settle.ACCEPT, Settle.RELEASE, Settle.REJECT) or not at.proven:
+        return None
+    after = at.after
+    return after is not None and (
+        at.same_reign and at.ordered and after.acquired < at.now.settle_sent
+    )
+
+
+def _final(kind: Settle) -> Rule:
+    def rule(at: Moment) -> bool | None:
+        now, after = at.now, at.after
+        if now.kind != kind or not at.proven:
+            return None
+        if after is None or after.acquired <= now.settle_sent:
+            return False
+        return after.sent >= now.settle_answered or (at.same_reign and after.count > now.count)
+
+    return rule
+
+
+def came_again(at: Moment) -> bool | None:
+    """INV-06: what was let go below the limit comes again before the group is done."""
+    now, share = at.now, at.share
+    if not (share.dry and now.present and now.offset >= share.log_start):
+        return None
+    if now.kind not in (Settle.NONE, Settle.RELEASE, Settle.CLOSED):
+        return None
+    if at.after is not None or (at.before is not None and at.before.count > now.count):
+        return False
+    released = now.kind == Settle.RELEASE
+    let_go = now.outcome == Outcome.OK if released else True
+    unseen = share.blinds - now.blind
+    return let_go and now.attempts <= int(released) and now.count + unseen < share.lowest_limit
+
+
+def no_other_effect(at: Moment) -> bool | None:
+    """INV-09: an acknowledgement that failed frees nothing."""
+    now, after = at.now, at.after
+    if after is None or now.kind not in _FINAL or now.attempts != 1:
+        return None
+    if now.outcome not in (Outcome.FAILED, Outcome.UNKNOWN):
+        return None
+    if not (at.same_reign and at.ordered and after.acquired > now.settle_sent):
+        return None
+    return bool(after.acquired < at.locked_until)
+
+
+def rising(at: Moment) -> bool | None:
+    """INV-11: the offsets of an answer rise."""
+    twice = at.after is not None and at.after.op == at.now.op
+    return twice or bool(at.now.after >= at.now.offset)
+
+
+def counted(at: Moment) -> bool | None:
+    """INV-12: counts begin with one and rise by one."""
+    if at.before is not None and not at.same_reign:
+        return None
+    return _wrong_start(at) or _wrong_step(at)
+
+
+def _wrong_start(at: Moment) -> bool:
+    now, after = at.now, at.after
+    if at.before is not None or now.reign_acquired or now.blind_acquired or now.count == 1:
+        return False
+    return after is None or after.count >= now.count
+
+
+def _wrong_step(at: Moment) -> bool:
+    now, after = at.now, at.after
+    if after is None or not at.same_reign or after.op == now.op or after.sent <= now.acquired:
+        return False
+    taken_back = at.close_uncounted and now.freed <= now.ends_by
+    lowest = now.count + (0 if taken_back else 1)
+    return after.count < lowest or (at.seen and after.count > now.count + 1)
+
+
+def counted_over_loads(at: Moment) -> bool | None:
+    """INV-13: a load raises no count."""
+    if at.after is None or at.same_reign:
+        return None
+    later = at.after.sent > at.now.acquired
+    return at.seen and later and at.after.count > at.now.count + 1
+
+
+def within_limit(at: Moment) -> bool | None:
+    """INV-14: no count is above the limit."""
+    return bool(at.now.count > at.share.highest_limit)
+
+
+def lock_lasts(at: Moment) -> bool | None:
+    """INV-18: nothing is given out again while its lock lasts."""
+    now, after = at.now, at.after
+    if after is None:
+        return None
+    if not (at.same_reign and at.ordered) or at.proven or after.op == now.op:
+        return False
+    soon = after.acquired < at.locked_until and after.acquired < now.settle_sent
+    return bool(soon and now.attempts <= 1)
+
+
+def comes_soon(at: Moment) -> bool | None:
+    """INV-23: what is free is given out again in time."""
+    now, after = at.now, at.after
+    if after is None or now.kind not in (Settle.NONE, Settle.RELEASE, Settle.CLOSED):
+        return None
+    answered = now.outcome == Outcome.OK
+    if now.kind == Settle.RELEASE and not answered:
+        return None
+    free = now.ends_by
+    if answered and now.kind != Settle.NONE:
+        free = now.settle_answered if now.kind == Settle.RELEASE else now.settle_sent
+    return bool(after.acquired - free > now.lock_ms * MS + SLACK)
+
+
+def freed_by_closing(at: Moment) -> bool | None:
+    """INV-26: the end of a session frees what it held."""
+    now, after = at.now, at.after
+    if after is None or now.kind != Settle.CLOSED or not at.same_reign:
+        return None
+    if now.freed >= now.holds_until - 4 * SECOND:
+        return None
+    return bool(after.acquired >= now.holds_until > after.sent)
+
+
+def within_new_limit(at: Moment) -> list[bool]:
+    """INV-35: one answer for each limit that was in force since before the delivery."""
+    now, after = at.now, at.after
+    if after is None or not (at.same_reign and at.ordered):
+        return []
+    return [
+        bool(after.count > limit.delivery_limit)
+        for limit in at.share.limits
+        if now.sent >= limit.until and after.acquired < limit.ends
+    ]
+
+
+RULES: dict[str, Rule] = {
+    "INV-01": one_holder,
+    "INV-02": _final(Settle.ACCEPT),
+    "INV-03": _final(Settle.REJECT),
+    "INV-06": came_again,
+    "INV-09": no_other_effect,
+    "INV-11": rising,
+    "INV-12": counted,
+    "INV-13": counted_over_loads,
+    "INV-14": within_limit,
+    "INV-18": lock_lasts,
+    "INV-23": comes_soon,
+    "INV-26": freed_by_closing,
+}
+"""The rules that a moment puts to the test at most once."""
+
+
+def moments(share: Share, life: Sequence[Row], *, close_uncounted: bool) -> list[Moment]:
+    """Return the moments of a record's life; its deliveries are in the order they were seen."""
+    around = [None, *life, None]
+    return [
+        Moment(share, close_uncounted, around[at], now, around[at + 2])
+        for at, now in enumerate(life)
+    ]

@@ -1,0 +1,110 @@
+"""Rules about what is shown and stored of a share-partition, and about requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from reports.oracle.lives import MS, SECOND, Moment
+from reports.oracle.records import Case
+from reports.oracle.tables import Books, Row, Share, grouped
+from spec.history import Settle
+
+TICK = SECOND // 10
+
+
+def shown(books: Books, lives: dict[int, list[list[Moment]]]) -> Iterator[Case]:
+    """INV-19, INV-22, INV-24, INV-38: offsets, epochs and lags as an admin sees them."""
+    for queue, share in books.shares.items():
+        high = _highest(lives.get(queue, []))
+        for before, look in pairwise(share.looks):
+            if look.sent < before.answered:
+                continue
+            if look.spso >= 0 and before.spso >= 0:
+                yield "INV-19", queue, look.spso < before.spso
+            if look.leader_epoch >= 0:
+                yield "INV-22", queue, look.leader_epoch < before.leader_epoch
+        for look, later in pairwise(share.looks):
+            if look.lag >= 0 and look.spso >= 0:
+                yield "INV-38", queue, _wrong_lag(share, look, later.log_end, high)
+        last = [look for look in share.looks if look.phase in ("drain", "quiet")][-1:]
+        for look in last:
+            if look.lag >= 0 or look.spso >= look.log_end:
+                yield "INV-24", queue, look.lag > 0
+
+
+def _highest(records: Sequence[list[Moment]]) -> list[tuple[int, int]]:
+    """Return the ticks at which the highest acquired offset rose, and to what."""
+    found: list[tuple[int, int]] = []
+    acquired = ((at.now.acquired // TICK, at.now.offset) for life in records for at in life)
+    for tick, offset in sorted(acquired):
+        if not found or offset > found[-1][1]:
+            found.append((tick, offset))
+    return found
+
+
+def _by(high: Sequence[tuple[int, int]], tick: int) -> int | None:
+    return max((offset for at, offset in high if at <= tick), default=None)
+
+
+def _wrong_lag(share: Share, look: Row, end_after: int, high: list[tuple[int, int]]) -> bool:
+    if look.lag > end_after - look.spso:
+        return True
+    if share.blinds or share.row.committed_only or share.reloads or share.log_start:
+        return False
+    reached = _by(high, look.answered // TICK)
+    return reached is not None and look.lag < look.log_end - max(reached + 1, look.spso)
+
+
+def tides(books: Books, lives: dict[int, list[list[Moment]]]) -> Iterator[Case]:
+    """INV-17, INV-20: how much is in flight, and what the start offset passes."""
+    for queue, share in books.shares.items():
+        if share.reloads or share.log_start:
+            continue
+        records = lives.get(queue, [])
+        high = _highest(records)
+        held = _held(records)
+        starts: dict[int, int] = {}
+        for look in share.looks:
+            tick = look.answered // TICK
+            starts[tick] = max(look.spso, starts.get(tick, look.spso))
+        acquired = {at.now.acquired // TICK for life in records for at in life}
+        for tick in sorted({*acquired, *starts, *(tick for tick, _ in held)}):
+            low = min((offset for at, offset in held if at > tick), default=None)
+            top = _by(high, tick)
+            if low is not None and top is not None and top >= low:
+                room = share.row.window + share.row.batch
+                yield "INV-17", queue, top - low + 1 > room
+            if low is not None and starts.get(tick, 0) > 0:
+                yield "INV-20", queue, low < starts[tick]
+
+
+def _held(records: Sequence[list[Moment]]) -> list[tuple[int, int]]:
+    """Return when which records were proven to have been held until then."""
+    return [
+        (at.now.settle_sent // TICK, at.now.offset)
+        for life in records
+        for at in life
+        if at.now.kind in (Settle.ACCEPT, Settle.REJECT) and at.proven
+    ]
+
+
+def stored_epochs(books: Books) -> Iterator[Case]:
+    """INV-22: epochs in the stored state never go back."""
+    for queue, rows in grouped(books.of("persisted"), "queue").items():
+        for name in ("leader_epoch", "state_epoch", "snapshot_epoch"):
+            epochs: dict[int, int] = {}
+            for row in rows:
+                epoch = getattr(row, name)
+                if epoch >= 0:
+                    epochs[row.position] = max(epoch, epochs.get(row.position, epoch))
+            for before, epoch in pairwise(value for _, value in sorted(epochs.items())):
+                yield "INV-22", queue, epoch < before
+
+
+def answered(books: Books) -> Iterator[Case]:
+    """INV-25: every request is answered in time; told by the request's number."""
+    for row in books.of("operations"):
+        if row.answered >= 0:
+            late = row.answered - row.sent > row.waits_ms * MS + 60 * SECOND
+            yield "INV-25", row.op, late

@@ -1,0 +1,171 @@
+"""Rules about records of a log: what was stored there, and what all groups made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from reports.oracle.lives import Moment
+from reports.oracle.tables import Books, Row, grouped
+from spec.history import Outcome, Settle, Transaction
+
+Case = tuple[str, int, bool]
+"""A rule, the share-partition that puts it to the test, and whether it is broken there."""
+_ACKNOWLEDGED, _UNFINISHED = 2, (0, 1)
+_KEPT = (Transaction.NONE, Transaction.COMMITTED)
+
+
+def stored_and_delivered(books: Books) -> Iterator[Case]:
+    """INV-04, INV-05, INV-34: what comes is what was stored, to all who are owed it."""
+    stored = {(row.log, row.offset): row for row in books.of("produced") if row.offset >= 0}
+    lost = {(r.log, r.producer, r.sequence) for r in books.of("produced") if r.offset < 0}
+    came = grouped(books.of("deliveries"), "log", "offset")
+    first = {
+        log: min(row.queue for row in rows)
+        for log, rows in grouped(books.of("queues"), "log").items()
+    }
+    for log, offset in sorted({*stored, *came}):
+        record, deliveries = stored.get((log, offset)), came.get((log, offset), [])
+        seen = [one for one in deliveries if one.present]
+        if seen:
+            yield "INV-04", first[log], _foreign(record, seen, lost)
+        if record is None:
+            continue
+        owed = _owed(books, log, offset)
+        if owed and record.transaction in _KEPT:
+            yield "INV-05", first[log], bool(owed - {one.queue for one in deliveries})
+        if record.transaction == Transaction.ABORTED:
+            strict = (one for one in seen if books.shares[one.queue].row.committed_only)
+            yield "INV-34", first[log], any(strict)
+
+
+def _foreign(record: Row | None, seen: list[Row], lost: set[tuple[int, int, int]]) -> bool:
+    if record is None:
+        who = (seen[0].log, min(r.producer for r in seen), min(r.sequence for r in seen))
+        return who not in lost
+    return any(
+        (one.producer, one.sequence) != (record.producer, record.sequence)
+        or (record.crc >= 0 <= one.crc and one.crc != record.crc)
+        for one in seen
+    )
+
+
+def _owed(books: Books, log: int, offset: int) -> set[int]:
+    """Return the share-partitions that must have got a record."""
+    groups = [share for share in books.shares.values() if share.row.log == log]
+    if any(offset < max(share.row.first, share.log_start) for share in groups):
+        return set()
+    return {s.row.queue for s in groups if s.dry and s.blinds < s.lowest_limit}
+
+
+def dead_letters(books: Books, lives: dict[int, list[list[Moment]]]) -> Iterator[Case]:
+    """INV-33: those and only those have a letter that were rejected or exhausted."""
+    if not any(row.phase == "letters read" for row in books.of("phases")):
+        return
+    letters = grouped(books.of("dead_letters"), "queue", "offset")
+    for queue, records in lives.items():
+        if not books.shares[queue].row.dead_letters:
+            continue
+        for at in (moment for record in records for moment in record):
+            owed = _is_owed_a_letter(at)
+            if owed is not None:
+                found = letters.get((queue, at.now.offset), [])
+                alike = len({(one.count, one.crc) for one in found}) == 1
+                yield "INV-33", queue, not alike if owed else bool(found)
+
+
+def _is_owed_a_letter(at: Moment) -> bool | None:
+    now, share = at.now, at.share
+    if not now.present or now.offset < share.log_start:
+        return None
+    if now.kind in (Settle.ACCEPT, Settle.REJECT):
+        return now.kind == Settle.REJECT if at.proven else None
+    if at.after is not None or not share.dry or now.count < share.highest_limit:
+        return None
+    if now.kind == Settle.RELEASE:
+        return True if at.proven else None
+    return True if now.attempts == 0 and now.kind in (Settle.NONE, Settle.CLOSED) else None
+
+
+def finished(books: Books, lives: dict[int, list[list[Moment]]]) -> Iterator[Case]:
+    """INV-10, INV-37: nothing is stored as finished that nobody of the group finished."""
+    kept = {
+        (row.log, row.offset)
+        for row in books.of("produced")
+        if row.offset >= 0 and row.transaction in _KEPT
+    }
+    logs = {books.shares[row.queue].row.log for row in books.of("persisted")}
+    read = [queue for queue, share in books.shares.items() if share.row.log in logs]
+    who: dict[tuple[int, int, bool], set[int]] = {}
+    last: dict[tuple[int, int], int] = {}
+    for record in (record for queue in read for record in lives.get(queue, [])):
+        log, queue, offset = record[0].now.log, record[0].now.queue, record[0].now.offset
+        last[queue, offset] = max(at.now.count for at in record)
+        for accepted in (True, False):
+            if any(_may_have_finished(at, accepted) for at in record):
+                who.setdefault((log, offset, accepted), set()).add(queue)
+    for (queue, offset), state in _stored_as_finished(books).items():
+        share = books.shares[queue]
+        if (share.row.log, offset) not in kept or offset < share.log_start:
+            continue
+        accepted = state == _ACKNOWLEDGED
+        finishers = who.get((share.row.log, offset, accepted), set())
+        spent = last.get((queue, offset), 0) + share.blinds >= share.lowest_limit
+        own = queue in finishers or (spent and not accepted)
+        others = bool(finishers - {queue})
+        yield "INV-37", queue, not own and not others
+        if others:
+            yield "INV-10", queue, not own
+
+
+def _stored_as_finished(books: Books) -> dict[tuple[int, int], int]:
+    """Return the state of each share-partition's offsets that were ever stored as finished."""
+    states: dict[tuple[int, int], int] = {}
+    for row in books.of("persisted"):
+        if row.state not in _UNFINISHED and row.first >= 0:
+            for offset in range(row.first, row.last + 1):
+                key = (row.queue, offset)
+                states[key] = min(row.state, states.get(key, row.state))
+    return states
+
+
+def _may_have_finished(at: Moment, accepted: bool) -> bool:
+    if at.now.attempts > 1:
+        return True
+    if accepted:
+        return bool(at.now.kind == Settle.ACCEPT)
+    return bool(at.now.kind == Settle.REJECT or at.now.count >= at.share.lowest_limit)
+
+
+@dataclass(slots=True)
+class _Available:
+    count: int
+    spso: int
+
+
+def stays_finished(books: Books, lives: dict[int, list[list[Moment]]]) -> Iterator[Case]:
+    """INV-21: what was finished is not stored as available with its count or a higher one."""
+    free: dict[tuple[int, int], _Available] = {}
+    for row in books.of("persisted"):
+        if row.state == 0 and row.first >= 0:
+            for offset in range(row.first, row.last + 1):
+                known = free.setdefault((row.queue, offset), _Available(row.count, row.spso))
+                known.count = max(known.count, row.count)
+                known.spso = min(known.spso, row.spso)
+    for queue in {row.queue for row in books.of("persisted")} & lives.keys():
+        for at in (moment for record in lives[queue] for moment in record):
+            now = at.now
+            if now.kind in (Settle.ACCEPT, Settle.REJECT) and at.proven:
+                found = free.get((queue, now.offset))
+                again = found is not None and found.count >= now.count
+                yield "INV-21", queue, again and found is not None and now.offset >= found.spso
+
+
+def below_the_log(books: Books) -> Iterator[Case]:
+    """INV-36: what was deleted does not come."""
+    done = [row for row in books.of("deletions") if row.outcome == Outcome.OK]
+    for log, deletions in grouped(done, "log").items():
+        for one in books.of("deliveries"):
+            starts = [row.before for row in deletions if one.sent > row.answered]
+            if one.log == log and one.present and starts:
+                yield "INV-36", one.queue, one.offset < max(starts)

@@ -1,1 +1,0 @@
-"""Chaos: scenarios to play, and the judgement of what was played."""

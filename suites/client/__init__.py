@@ -1,1 +1,0 @@
-"""The checks of client libraries: one file per topic, the wire as witness."""
