@@ -49,7 +49,10 @@ class Timing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """The run itself: how it was asked for, and how it ended."""
+    """The run itself: how it was asked for, and how it ended.
+
+    ``canary`` is what came of the check that must fail; None where a run has no such check.
+    """
 
     started: str
     seed: int
@@ -62,6 +65,7 @@ class Run:
     fast: bool
     versions: Mapping[str, str]
     timing: Timing
+    canary: Observation | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +96,7 @@ def build(
     later: Sequence[str],
     reproduce: Callable[[str], str],
     transcript: Callable[[str], str],
+    client: Mapping[str, Any] | None = None,
 ) -> Document:
     """Return the results document.
 
@@ -103,6 +108,7 @@ def build(
         later: rules that the tested release does not owe yet.
         reproduce: gives the command that runs one rule again.
         transcript: gives the path of a check's transcript inside the run's directory, or ``""``.
+        client: who the client under test says it is, and which broker it faced, if one is tested.
     """
     return {
         "schema": SCHEMA,
@@ -114,6 +120,7 @@ def build(
             "brokers": subject.brokers,
             "properties": dict(subject.properties),
         },
+        **({"client": dict(client)} if client else {}),
         "requirements": [_requirement(entry, reproduce, transcript) for entry in judged],
         "problems": list(problems),
         "later": list(later),
@@ -165,6 +172,18 @@ def _run(run: Run) -> Document:
         "only": list(run.only),
         "fast": run.fast,
         "versions": dict(run.versions),
+        "canary": _canary(run.canary),
+    }
+
+
+def _canary(seen: Observation | None) -> Document | None:
+    if seen is None:
+        return None
+    return {
+        "check": seen.check,
+        "verdict": seen.verdict.value,
+        "reason": seen.reason,
+        "witness": list(seen.witness),
     }
 
 

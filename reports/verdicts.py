@@ -62,6 +62,7 @@ def settle(
     version: str,
     today: date,
     unfinished: Collection[str] = (),
+    release: str | None = None,
 ) -> list[Judged]:
     """Return one verdict per rule that the run reached, in the order of ``requirements``.
 
@@ -71,6 +72,7 @@ def settle(
         profile: the ledger to hold the verdicts against.
         version: the release under test, or ``""`` if it did not say.
         today: the date that expiries are compared with.
+        release: the Kafka release that says which rules exist, where that is not ``version``.
         unfinished: rules of which some check did not run, so no entry of theirs is called stale.
     """
     seen: dict[str, list[Observation]] = {}
@@ -80,7 +82,7 @@ def settle(
     judged: list[Judged] = []
     for rule in requirements.values():
         found = seen.get(rule.id, [])
-        if found and _owed(rule, found, version):
+        if found and _owed(rule, found, version if release is None else release):
             entries = ledger.get(rule.id, [])
             judged.append(_judge(rule, found, entries, today, rule.id not in unfinished))
         elif not found and rule.honesty is Honesty.UNTESTED:

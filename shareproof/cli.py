@@ -19,6 +19,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from fixtures.clients.shipped import SHIPPED
 from fixtures.targets import DEFAULT_TARGET, UsageFault, open_target
 from fixtures.targets.doctor import examine
 from reports import html
@@ -26,11 +27,11 @@ from reports.console import show
 from reports.results import read, suite_version
 from reports.verdicts import FAULT, USAGE
 from shareproof import HOUSE, histories
-from shareproof.run import run_broker, show_end
+from shareproof.run import run_checks, show_end
 from spec.requirement import Honesty, Level, Requirement, SpecError, load_requirements
 from spec.verdict import EnvironmentFault
-from suites.inventory import by_rule, read_checks
-from suites.options import RunOptions, checked, new_seed, words
+from suites.inventory import CLIENT, by_rule, read_checks
+from suites.options import Client, RunOptions, checked, new_seed, words
 
 INTERRUPTED = 130
 
@@ -92,12 +93,69 @@ def broker(
     )
     console = Console(stderr=True)
     console.print(f"seed {options.seed}, target {target}", highlight=False)
-    ended = run_broker(options, workers, console)
+    _certify(options, workers, console, as_json=as_json)
+
+
+@app.command()
+def client(
+    *,
+    client: Annotated[
+        str,
+        typer.Option(help=f"An adapter of ours: {', '.join(SHIPPED)}; or NAME:VERSION."),
+    ] = "",
+    adapter: Annotated[
+        str, typer.Option(help="The command of your own adapter; see docs/adapter-protocol.md.")
+    ] = "",
+    target: Target = DEFAULT_TARGET,
+    brokers: Brokers = 1,
+    only: Only = None,
+    level: Annotated[
+        Level, typer.Option(case_sensitive=False, help="Rules from MUST down to this must hold.")
+    ] = Level.SHOULD,
+    seed: Annotated[int | None, typer.Option(help="Repeat the choices of an earlier run.")] = None,
+    out: Annotated[Path, typer.Option(help="Directory for the reports.")] = Path("out"),
+    fast: Annotated[bool, typer.Option("--fast", help="Only the fast subset.")] = False,
+    drafts: Annotated[
+        bool, typer.Option("--drafts", help="Also checks that are not trusted yet.")
+    ] = False,
+    workers: Annotated[
+        int | None, typer.Option("--workers", "-n", min=0, help="Checks at the same time.")
+    ] = None,
+    profile: Annotated[
+        str, typer.Option(help="Ledger: a shipped name, or a path to a .toml file.")
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Check a client library against the rules and write its certificate."""
+    if bool(client) is bool(adapter):
+        raise UsageFault("Give --client NAME or --adapter COMMAND: one of them.")
+    asked = ("--client", client) if client else ("--adapter", adapter)
+    options = RunOptions(
+        target=target,
+        brokers=brokers,
+        only=words(only or []),
+        level=level,
+        seed=new_seed() if seed is None else seed,
+        out=str(out.absolute()),
+        fast=fast,
+        drafts=drafts,
+        profile=str(Path(profile).absolute()) if profile.endswith(".toml") else profile,
+        client=Client.unmet(*asked),
+    )
+    console = Console(stderr=True)
+    console.print(f"seed {options.seed}, client {asked[1]}, facing {target}", highlight=False)
+    _certify(options, workers, console, as_json=as_json)
+
+
+def _certify(
+    options: RunOptions, workers: int | None, console: Console, *, as_json: bool
+) -> NoReturn:
+    ended = run_checks(options, workers, console)
     if as_json and ended.document:
         typer.echo(json.dumps(ended.document, indent=1, ensure_ascii=False))
     else:
         show_end(ended, Console(stderr=as_json))
-        console.print(f"reports in {out}", highlight=False, soft_wrap=True)
+        console.print(f"reports in {options.out}", highlight=False, soft_wrap=True)
     raise typer.Exit(ended.code)
 
 
@@ -169,6 +227,87 @@ def analyse(
     raise typer.Exit(int(document["run"]["exit_code"]))
 
 
+@app.command(name="chaos")
+def break_things(
+    *,
+    target: Target = DEFAULT_TARGET,
+    brokers: Brokers = 3,
+    faults: Annotated[
+        list[str] | None, typer.Option(help="Kinds of fault; repeatable, or a,b,c. All if none.")
+    ] = None,
+    no_faults: Annotated[bool, typer.Option("--no-faults", help="A control run.")] = False,
+    list_faults: Annotated[
+        bool, typer.Option("--list-faults", help="Say what can be broken, and end.")
+    ] = False,
+    minutes: Annotated[float, typer.Option(min=0.1, help="How long to produce.")] = 2.0,
+    schedule: Annotated[
+        Path | None, typer.Option(help="Play the schedule.json of an earlier run.")
+    ] = None,
+    scenario: Annotated[
+        list[str] | None, typer.Option(help="Play a scenario by its name, or all; repeatable.")
+    ] = None,
+    list_scenarios: Annotated[
+        bool, typer.Option("--list-scenarios", help="Say which scenarios there are, and end.")
+    ] = False,
+    rejudge: Annotated[
+        list[Path] | None, typer.Option(help="Judge an earlier run again; repeatable.")
+    ] = None,
+    judged: Annotated[
+        bool, typer.Option("--judge/--no-judge", help="Whether Spark judges at the end.")
+    ] = True,
+    rate: Annotated[float, typer.Option(min=1, help="Records a second.")] = 1000.0,
+    level: Annotated[
+        Level, typer.Option(case_sensitive=False, help="Rules from MUST down to this must hold.")
+    ] = Level.SHOULD,
+    seed: Annotated[int | None, typer.Option(help="Repeat the choices of an earlier run.")] = None,
+    out: Annotated[Path, typer.Option(help="Directory for history and reports.")] = Path("out"),
+    as_json: AsJson = False,
+) -> None:
+    """Break a cluster under load on purpose, heal it, and judge the whole history."""
+    histories.require("pyarrow", "numpy", "pyspark")
+    from shareproof import chaos  # noqa: PLC0415 - it is built of what the extra brings
+
+    if list_faults or list_scenarios:
+        listed = chaos.list_faults() if list_faults else chaos.list_scenarios()
+        show_them = chaos.show_faults if list_faults else chaos.show_scenarios
+        if as_json:
+            typer.echo(json.dumps(listed, indent=1))
+        else:
+            show_them(Console())
+        raise typer.Exit
+    console = Console(stderr=True)
+    if rejudge:
+        document = chaos.rejudge(tuple(rejudge), out.absolute(), level, console)
+    else:
+        asked = chaos.Asked(
+            target=target,
+            brokers=brokers,
+            faults=tuple(word.lower() for word in words(faults or [])),
+            no_faults=no_faults,
+            minutes=minutes,
+            seed=new_seed() if seed is None else seed,
+            schedule=schedule,
+            scenarios=tuple(word.lower() for word in words(scenario or [])),
+            rate=rate,
+            level=level,
+            out=out.absolute(),
+            judged=judged,
+        )
+        console.print(f"seed {asked.seed}, target {target}", highlight=False)
+        played = chaos.run(asked, console)
+        if played is None:
+            console.print(f"not judged: shareproof chaos --rejudge {out}", highlight=False)
+            raise typer.Exit
+        document = played
+    if as_json:
+        typer.echo(json.dumps(document, indent=1, ensure_ascii=False))
+    else:
+        chaos.show_struck(document, Console())
+        show(document, Console())
+        console.print(f"reports in {out}", highlight=False, soft_wrap=True)
+    raise typer.Exit(int(document["run"]["exit_code"]))
+
+
 @app.command()
 def up(
     *,
@@ -232,7 +371,7 @@ def list_rules(
         for rule in load_requirements().values()
         if options.wants(rule.id) and order.index(rule.level) <= order.index(level)
     ]
-    checks = by_rule(read_checks(HOUSE / "suites" / "broker"))
+    checks = by_rule([*read_checks(HOUSE / "suites" / "broker"), *read_checks(CLIENT)])
     if as_json:
         plain = [
             {**asdict(rule), "area": rule.area, "checks": [c.id for c in checks.get(rule.id, [])]}

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from reports.console import COLOURS
 from spec.verdict import SEVERITY
+from suites.canary import CANARY
 from suites.outcome import unpack
 from suites.recorder import PROPERTY
 
@@ -55,7 +56,8 @@ class ProgressLine:
         for name, value in report.user_properties:
             if name == PROPERTY:
                 for seen in unpack(str(value)):
-                    self._worse(seen.requirement, seen.verdict.value)
+                    if seen.requirement != CANARY:
+                        self._worse(seen.requirement, seen.verdict.value)
         if report.when == "teardown":
             self._progress.update(self._task, advance=1, counts=self._counts())
 

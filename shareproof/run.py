@@ -1,4 +1,4 @@
-"""Runs the broker checks: hands the options to pytest, and what pytest left behind to people."""
+"""Runs the checks: hands the options to pytest, and what pytest left behind to people."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Ended:
     log: Path
 
 
-def run_broker(options: RunOptions, workers: int | None, console: Console) -> Ended:
+def run_checks(options: RunOptions, workers: int | None, console: Console) -> Ended:
     """Run the checks that ``options`` select and return how it ended.
 
     Args:
@@ -112,14 +112,16 @@ def _arguments(options: RunOptions, workers: int) -> list[str]:
         arguments += ["--expect-version", options.expect_version]
     if options.profile:
         arguments += ["--profile", options.profile]
-    return [*arguments, str(HOUSE / "suites" / "broker")]
+    if options.client:
+        arguments += options.client.asked
+    return [*arguments, str(HOUSE / "suites" / options.suite)]
 
 
 def _selected(options: RunOptions) -> list[Check]:
     known = load_requirements()
     return [
         check
-        for check in read_checks(HOUSE / "suites" / "broker", drafts=options.drafts)
+        for check in read_checks(HOUSE / "suites" / options.suite, drafts=options.drafts)
         if (check.fast or not options.fast)
         and any(options.wants(rule) for rule in check.rules if rule in known)
     ]

@@ -103,16 +103,21 @@ def defined_in(rule: Requirement, version: str) -> bool:
         return True
 
 
+def shipped() -> list[str]:
+    """Return the names of the profiles that come with the suite."""
+    folder = resources.files("spec") / "profiles"
+    return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir())
+
+
 def load_profile(name: str) -> Profile:
     """Read a shipped profile by its name.
 
     Raises:
         SpecError: there is no such profile, or it is malformed; the message names the entry.
     """
+    if name not in shipped():
+        raise SpecError(f"there is no profile {name!r}; shipped: {', '.join(shipped())}")
     folder = resources.files("spec") / "profiles"
-    shipped = sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir())
-    if name not in shipped:
-        raise SpecError(f"there is no profile {name!r}; shipped: {', '.join(shipped)}")
     return parse_profile((folder / f"{name}.toml").read_text(encoding="utf-8"), f"{name}.toml")
 
 

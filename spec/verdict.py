@@ -51,7 +51,8 @@ class EnvironmentFault(Exception):
 class Observation:
     """What one check saw of one rule. ``evidence`` counts named events, such as redeliveries.
 
-    ``excused`` marks an ``unknown`` that says nothing about the target (see :class:`OutOfReach`).
+    ``excused`` marks an ``unknown`` that says nothing about the target (see :class:`OutOfReach`),
+    or a ``vacuous`` of a rule that the run was not there to exercise.
     """
 
     requirement: str

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from reports.analysis.rules import load_invariants
 from spec.catalogue import Entry, load_catalogue
 from spec.requirement import Honesty, Requirement, load_requirements
-from suites.inventory import by_rule, read_checks
+from suites.inventory import CLIENT, by_rule, read_checks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,10 +42,9 @@ def reached(
 
 
 def judges() -> dict[str, list[str]]:
-    """Return what judges each rule: broker checks by their id, and the invariants of histories."""
-    found = {
-        rule: [check.id for check in all_of] for rule, all_of in by_rule(read_checks()).items()
-    }
+    """Return what judges each rule: checks by their id, and the invariants of histories."""
+    checks = by_rule([*read_checks(), *read_checks(CLIENT)])
+    found = {rule: [check.id for check in all_of] for rule, all_of in checks.items()}
     for invariant in load_invariants():
         found.setdefault(invariant.id, []).append(f"shareproof analyse, {invariant.id}")
     return found

@@ -19,6 +19,8 @@ from fixtures.wire.frame import Transcript
 from spec.profile import defined_in
 from spec.requirement import Requirement
 from spec.verdict import Observation, Undecided, Verdict
+from suites import canary
+from suites.canary import CANARY, is_canary
 from suites.judge import Judge
 from suites.options import RunOptions, load_ledger
 from suites.outcome import broken, observe, pack, refused
@@ -37,6 +39,8 @@ TRANSCRIPTS = pytest.StashKey[list[Transcript]]()
 
 def rules_of(item: pytest.Item) -> tuple[str, ...]:
     """Return the rules that a test names; a test that names none carries no verdict."""
+    if is_canary(item):
+        return (CANARY,)
     named = [str(rule) for mark in item.iter_markers("requirement") for rule in mark.args]
     return tuple(dict.fromkeys(named))
 
@@ -53,9 +57,9 @@ def keep(item: pytest.Item, options: RunOptions, known: Mapping[str, Requirement
     feature: then it goes on, to see the release refuse it.
     """
     rules = rules_of(item)
-    if not rules:
+    if not rules or is_canary(item):
         return True
-    if not any(options.wants(rule) for rule in rules):
+    if not any(options.wants(rule) and options.owes(rule) for rule in rules):
         return False
     if options.fast and not item.get_closest_marker("fast"):
         return False
@@ -110,6 +114,10 @@ def conclude(
     if not observations:
         return
     report.user_properties.append((PROPERTY, pack(observations)))
+    if is_canary(item):
+        if not canary.fault(observations):
+            report.outcome, report.wasxfail = "skipped", canary.EXCUSE
+        return
     troubled = [o for o in observations if o.verdict not in {Verdict.PASS, Verdict.UNSUPPORTED}]
     if not troubled:
         return
@@ -140,8 +148,8 @@ def _foreseen(
     """Return the ledger's reason if it foresaw all of it; then pytest need not cry out."""
     if not info:
         return ""
-    ledger = load_ledger(options.profile or info.profile)
-    entries = ledger.expectations(options.expect_version or info.version)
+    ledger = load_ledger(options.ledger(info.profile))
+    entries = ledger.expectations(options.judged(info.version))
     reasons: list[str] = []
     for seen in troubled:
         if seen.excused:

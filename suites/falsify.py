@@ -24,11 +24,14 @@ from pathlib import Path
 from fixtures.proxies.alterations import ALTERATIONS
 from fixtures.targets import DEFAULT_TARGET, open_target
 from suites.inventory import Check, read_checks
+from suites.scheduling import scope
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = ROOT / "suites" / "self" / "falsified.json"
 PATIENCE = "0.25"
 """A broken broker keeps many checks waiting to the deadline; here that is the expected outcome."""
+
+MOST_WORKERS = 12
 
 Pair = tuple[str, str]
 """A check and one of its rules."""
@@ -90,10 +93,12 @@ def _list(value: object) -> list[dict[str, object]]:
     return value if isinstance(value, list) else []
 
 
-def run_behind(name: str, target: str, checks: Sequence[str], workers: int) -> dict[str, object]:
+def run_behind(name: str, target: str, checks: Sequence[str]) -> dict[str, object]:
     """Run checks behind one alteration and return the run's results."""
+    # The checks of a stage stay in one pair of hands; more workers would only be started.
+    hands = min(MOST_WORKERS, len({scope(check) for check in checks}))
     with tempfile.TemporaryDirectory(prefix="shareproof-falsify-") as out:
-        command = [sys.executable, "-m", "pytest", "-q", "-n", str(min(workers, len(checks)))]
+        command = [sys.executable, "-m", "pytest", "-q", "-n", str(hands if hands > 1 else 0)]
         command += ["--dist", "loadscope", "--out", out, "--target", f"altered:{name}@{target}"]
         command += ["--brokers", "1", "--drafts", "--profile", "apache-kafka", *checks]
         environment = os.environ | {"SHAREPROOF_PATIENCE": PATIENCE}
@@ -123,7 +128,7 @@ def sweep(
         wanted = list(checks) if full else pending(checks, matrix)
         if not wanted:
             return
-        results = run_behind(name, target, [check.id for check in wanted], workers=12)
+        results = run_behind(name, target, [check.id for check in wanted])
         new = matrix.add(name, results)
         matrix.save(live)
         left = len(pending(checks, matrix))

@@ -17,6 +17,7 @@ from suites.scheduling import scope
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 BROKER = Path(__file__).parent / "broker"
+CLIENT = Path(__file__).parent / "client"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +69,9 @@ def _of_body(body: list[ast.stmt], where: str, outer: list[ast.expr]) -> Iterato
             marks = [*node.decorator_list, *_assigned(node.body), *outer]
             yield from _of_body(node.body, f"{where}::{node.name}", marks)
         elif isinstance(node, Function) and node.name.startswith("test_"):
-            yield _check(node, where, [*node.decorator_list, *outer])
+            marks = [*node.decorator_list, *outer]
+            if not any(name == "canary" for mark in marks for name, _ in _mark(mark)):
+                yield _check(node, where, marks)
 
 
 def _assigned(body: list[ast.stmt]) -> list[ast.expr]:

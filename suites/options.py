@@ -18,8 +18,35 @@ from spec.profile import Profile
 from spec.requirement import AREAS, Level, Requirement, SpecError
 
 DEFAULT_BROKERS = 3
+CLIENT_AREA = "CLI"
 OWN = ("results.json", "run.json", "report.html", "junit.xml", "pytest.log")
 """Files that a run writes into its directory, and may therefore overwrite there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """The client under test: how it was asked for, how to start it, and who it says it is."""
+
+    asked: tuple[str, str]
+    command: tuple[str, ...]
+    name: str
+    version: str
+    language: str = ""
+    runtime: str = ""
+    capabilities: tuple[str, ...] = ()
+
+    @classmethod
+    def from_plain(cls, plain: dict[str, Any]) -> Client:
+        """Read back what JSON made of it."""
+        fields: dict[str, Any] = dict(plain)
+        for name in ("asked", "command", "capabilities"):
+            fields[name] = tuple(plain[name])
+        return cls(**fields)
+
+    @classmethod
+    def unmet(cls, flag: str, value: str) -> Client:
+        """Return a client that was asked for and has not said who it is yet."""
+        return cls(asked=(flag, value), command=(), name="", version="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +63,25 @@ class RunOptions:
     drafts: bool = False
     expect_version: str = ""
     profile: str = ""
+    client: Client | None = None
+
+    @property
+    def suite(self) -> str:
+        """Whose checks these are, which is the name of their folder below ``suites``."""
+        return "client" if self.client else "broker"
+
+    def ledger(self, target: str) -> str:
+        """Return the name of the ledger to hold verdicts against; ``target`` names the target's."""
+        if self.profile:
+            return self.profile
+        if self.client is None:
+            return target
+        own = f"client-{self.client.name}"
+        return own if own in profiles.shipped() else "strict"
+
+    def judged(self, version: str) -> str:
+        """Return the version that the ledger is asked about; ``version`` is the target's."""
+        return self.client.version if self.client else self.expect_version or version
 
     @property
     def external(self) -> bool:
@@ -51,7 +97,11 @@ class RunOptions:
     def selected(self) -> dict[str, Requirement]:
         """Return the rules that this run is asked about."""
         rules = requirements.load_requirements()
-        return {id_: rule for id_, rule in rules.items() if self.wants(rule.id)}
+        return {id_: rule for id_, rule in rules.items() if self.owes(id_) and self.wants(id_)}
+
+    def owes(self, rule: str) -> bool:
+        """Tell whether a rule is for what is tested: a client, or a broker."""
+        return (rule[:3] == CLIENT_AREA) is bool(self.client)
 
     def wants(self, rule: str) -> bool:
         """Tell whether ``--only`` lets a rule through."""
@@ -59,7 +109,8 @@ class RunOptions:
 
     def reproduce(self, rule: str) -> str:
         """Return the command that runs one rule again as it ran here."""
-        words = ["shareproof", "broker", "--target", self.target, "--only", rule]
+        words = ["shareproof", self.suite, *(self.client.asked if self.client else ())]
+        words += ["--target", self.target, "--only", rule]
         words += ["--seed", str(self.seed)]
         if self.brokers != DEFAULT_BROKERS and not self.external:
             words += ["--brokers", str(self.brokers)]
@@ -78,7 +129,9 @@ class RunOptions:
     @classmethod
     def from_plain(cls, plain: dict[str, Any]) -> RunOptions:
         """Undo :meth:`to_plain`."""
-        return cls(**{**plain, "only": tuple(plain["only"]), "level": Level(plain["level"])})
+        client = plain["client"] and Client.from_plain(plain["client"])
+        own = {"only": tuple(plain["only"]), "level": Level(plain["level"]), "client": client}
+        return cls(**{**plain, **own})
 
 
 def checked(options: RunOptions) -> RunOptions:
@@ -152,6 +205,8 @@ def add_options(parser: pytest.Parser) -> None:
         default=Level.SHOULD.value,
         help="rules from MUST down to this level must hold (default SHOULD)",
     )
+    group.addoption("--client", default="", help="certify this client; see shareproof client")
+    group.addoption("--adapter", default="", help="certify the client behind this command")
     group.addoption("--seed", type=int, help="repeat a run's random choices (default: new)")
     group.addoption("--out", default="", help="directory for the reports (default: none)")
     group.addoption("--fast", action="store_true", help="run the fast subset only")
@@ -162,8 +217,8 @@ def add_options(parser: pytest.Parser) -> None:
     )
 
 
-def from_pytest(config: pytest.Config) -> RunOptions:
-    """Read the options back from pytest.
+def from_pytest(config: pytest.Config, client: Client | None = None) -> RunOptions:
+    """Read the options back from pytest; ``client`` is what its options were found to mean.
 
     Raises:
         UsageFault: one of them makes no sense.
@@ -182,6 +237,7 @@ def from_pytest(config: pytest.Config) -> RunOptions:
             drafts=option.drafts,
             expect_version=option.expect_version,
             profile=option.profile,
+            client=client,
         )
     )
 

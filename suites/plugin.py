@@ -20,6 +20,7 @@ from fixtures.wire.frame import Transcript
 from spec import requirement
 from spec.requirement import AREAS
 from suites import features, lifecycle
+from suites.canary import is_canary
 from suites.checks import (
     JUDGE,
     REFUSED,
@@ -67,6 +68,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     options = config.stash[OPTIONS]
     known = requirement.load_requirements()
     dropped = [item for item in items if not keep(item, options, known)]
+    kept = len(items) - len(dropped)
+    if dropped and kept == sum(map(is_canary, items)):
+        dropped = list(items)  # a canary alone has nothing to vouch for
     if dropped:
         gone = set(map(id, dropped))
         items[:] = [item for item in items if id(item) not in gone]

@@ -18,6 +18,8 @@ from reports.verdicts import Judged, exit_code, settle
 from spec import requirement
 from spec.profile import Profile, check_profile, defined_in
 from spec.verdict import Observation
+from suites import canary
+from suites.canary import CANARY
 from suites.inventory import Check, by_rule, read_checks
 from suites.options import RunOptions, load_ledger
 from suites.outcome import broken, unpack
@@ -38,6 +40,7 @@ class Recorder:
     began: float = field(default_factory=time.monotonic)
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     seen: dict[str, list[Observation]] = field(default_factory=dict)
+    canary: list[Observation] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     planned: set[str] = field(default_factory=set)
     present: set[str] = field(default_factory=set)
@@ -57,7 +60,11 @@ class Recorder:
         if PRESENT in carried:
             self.present.add(str(carried[PRESENT]))
         if PROPERTY in carried:
-            self.seen.setdefault(report.nodeid, []).extend(unpack(str(carried[PROPERTY])))
+            observed = unpack(str(carried[PROPERTY]))
+            if any(one.requirement == CANARY for one in observed):
+                self.canary += observed
+            else:
+                self.seen.setdefault(report.nodeid, []).extend(observed)
         elif report.failed:
             self.ordinary_failures += 1
 
@@ -87,9 +94,9 @@ class Recorder:
     def judge(self, info: ClusterInfo | None) -> Verdicts:
         """Settle the run against the ledger; ``info`` is None if the target never came up."""
         options = self.options
-        name = options.profile or (info.profile if info else "apache-kafka")
-        profile = load_ledger(name)
-        version = options.expect_version or (info.version if info else options.version)
+        profile = load_ledger(options.ledger(info.profile if info else "apache-kafka"))
+        release = options.expect_version or (info.version if info else options.version)
+        version = options.judged(release)
         rules = options.selected()
         observations = [o for found in self.seen.values() for o in found] + self._lost()
         judged = settle(
@@ -97,11 +104,12 @@ class Recorder:
             observations,
             profile=profile,
             version=version,
+            release=release,
             today=self.started.date(),
             unfinished=self._unfinished(),
         )
         self._note_strangers(observations)
-        later = [rule.id for rule in rules.values() if not defined_in(rule, version)]
+        later = [rule.id for rule in rules.values() if not defined_in(rule, release)]
         listed = {entry.rule.id for entry in judged}
         return Verdicts(
             judged=judged,
@@ -116,6 +124,12 @@ class Recorder:
         live = requirement.load_requirements()
         strangers = sorted({o.requirement for o in observations} - set(live))
         self.faults.extend(f"harness: a check judges {rule}, not a live rule" for rule in strangers)
+
+    def heed_canary(self) -> None:
+        """Note a fault unless the canary has failed as it must; an ended run owes none."""
+        sentence = canary.fault(self.canary)
+        if sentence and not (self.interrupted or self.faults):
+            self.faults.append(sentence)
 
     def _lost(self) -> list[Observation]:
         """A check that was collected and never reported is no pass; unless we were interrupted."""
@@ -163,6 +177,7 @@ class Recorder:
             level=self.options.level,
             only=self.options.only,
             fast=self.options.fast,
+            canary=canary.told(self.canary),
             versions={
                 "shareproof": suite_version(),
                 "python": platform.python_version(),

@@ -24,6 +24,7 @@ from reports.results import Document, Subject, build, write
 from reports.verdicts import FAULT, USAGE
 from spec.requirement import SpecError
 from spec.verdict import EnvironmentFault
+from suites.adapters import chosen, facing
 from suites.checks import rules_of, transcript_name
 from suites.lifecycle import Host
 from suites.options import OWN, from_pytest
@@ -48,12 +49,14 @@ class Controller:
 
     def __init__(self, config: pytest.Config) -> None:
         try:
-            self.options = from_pytest(config)
+            self.options = from_pytest(config, chosen(config.option))
             self.host = Host(self.options)
         except UsageFault as fault:
             raise pytest.UsageError(str(fault)) from None
+        except EnvironmentFault as fault:
+            pytest.exit(str(fault), returncode=FAULT)
         self.config = config
-        self.recorder = Recorder(self.options, config.rootpath / "suites" / "broker")
+        self.recorder = Recorder(self.options, config.rootpath / "suites" / self.options.suite)
         self.document: Document | None = None
         self.info: ClusterInfo | None = None
         config.add_cleanup(self.host.close)
@@ -112,6 +115,14 @@ class Controller:
         return folder.is_dir() and any(
             folder.is_relative_to(path) or path.is_relative_to(folder) for path in paths
         )
+
+    def _has_canary(self) -> bool:
+        """Tell whether the broker checks were asked for as a whole, and not single files."""
+        if self.options.client:
+            return False
+        folder, start = self.recorder.checks_folder, self.config.invocation_params.dir
+        paths = [(start / arg).resolve() for arg in self.config.args]
+        return any(folder.is_relative_to(path) for path in paths)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Without workers: wait for the cluster before the first check, or give up at once."""
@@ -174,13 +185,15 @@ class Controller:
 
     def _settle(self) -> int:
         recorder, options = self.recorder, self.options
+        if recorder.planned and self._has_canary():
+            recorder.heed_canary()
         verdicts = recorder.judge(self.info)
         code = INTERRUPTED if recorder.interrupted else recorder.code(verdicts)
         out = Path(options.out) if options.out else None
         self.document = build(
             recorder.describe(code, self.host.start_seconds),
             Subject(
-                name=options.target,
+                name=options.client.asked[1] if options.client else options.target,
                 version=verdicts.version,
                 profile=verdicts.profile,
                 brokers=len(self.info.bootstrap) if self.info else options.brokers,
@@ -189,6 +202,7 @@ class Controller:
             verdicts.judged,
             problems=verdicts.problems,
             later=verdicts.later,
+            client=facing(options, self.info),
             reproduce=options.reproduce,
             transcript=lambda check: _existing(out, transcript_name(check)),
         )

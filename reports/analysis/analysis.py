@@ -7,7 +7,7 @@ import itertools
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from reports import results
 from reports.analysis.distributions import distributions
 from reports.analysis.files import History, open_history
 from reports.analysis.judging import Found, Tell, judge, observation
+from reports.analysis.reached import reached
 from reports.analysis.rules import Invariant, load_invariants
 from reports.analysis.session import (
     SMALL,
@@ -30,14 +31,18 @@ from reports.results import Document, Run, Subject, Timing
 from reports.verdicts import FAULT, OK, exit_code, settle
 from spec.profile import Profile, defined_in, load_profile
 from spec.requirement import Level, Requirement, load_requirements
-from spec.verdict import EnvironmentFault, Observation
+from spec.verdict import EnvironmentFault, Observation, Verdict
 
 _NUMBERS = itertools.count()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is asked for; ``profile`` and ``version`` default to what the runs say."""
+    """What is asked for; ``profile`` and ``version`` default to what the runs say.
+
+    ``owed`` has the rules that each run had to put to the test, all of them if it is empty. That a
+    run never exercised another one is not held against it.
+    """
 
     runs: tuple[Path, ...]
     out: Path
@@ -45,6 +50,7 @@ class Request:
     memory: str = "1g"
     level: Level = Level.SHOULD
     only: tuple[str, ...] = ()
+    owed: Mapping[Path, tuple[str, ...]] = field(default_factory=dict)
     profile: str = ""
     version: str = ""
     command: tuple[str, ...] = ()
@@ -58,6 +64,7 @@ class _Judged:
     history: History
     found: dict[str, Found]
     distributions: list[dict[str, Any]]
+    reached: list[dict[str, Any]]
 
 
 def analyse(request: Request, tell: Tell) -> Document:
@@ -121,7 +128,7 @@ def _judge(
     try:
         found = judge(spark, history, invariants, tell)
         tell(f"{history.folder}: distributions")
-        return _Judged(history, found, distributions(spark))
+        return _Judged(history, found, distributions(spark), reached(spark))
     finally:
         unregister(spark, database)
 
@@ -148,7 +155,7 @@ def _settled(
     version = request.version or str(target.get("version", ""))
     profile = load_profile(request.profile or str(target.get("profile") or "apache-kafka"))
     rules = _rules(invariants)
-    seen = _observations(judged, invariants)
+    seen = _observations(judged, invariants, request.owed)
     settled = settle(
         rules, seen, profile=_about(profile, rules), version=version, today=started.date()
     )
@@ -186,7 +193,14 @@ def _settled(
         transcript=lambda _: "",
     )
     measured = {str(one.history.folder): one.distributions for one in judged}
-    return {**document, "distributions": measured}
+    states = {str(one.history.folder): one.reached for one in judged}
+    return {**document, "distributions": measured, "reached": states}
+
+
+def _excused(seen: Observation, rules: Sequence[str] | None) -> Observation:
+    """Excuse what was not exercised and did not have to be."""
+    idle = seen.verdict is Verdict.VACUOUS and rules is not None and seen.requirement not in rules
+    return replace(seen, excused=True) if idle else seen
 
 
 def _rules(invariants: Sequence[Invariant]) -> dict[str, Requirement]:
@@ -200,23 +214,37 @@ def _about(profile: Profile, rules: Mapping[str, Requirement]) -> Profile:
     return Profile(name=profile.name, title=profile.title, absent=profile.absent, expected=kept)
 
 
-def _observations(judged: Sequence[_Judged], invariants: Sequence[Invariant]) -> list[Observation]:
-    """Return one observation a rule and history; what one exercised, another need not."""
+def _observations(
+    judged: Sequence[_Judged],
+    invariants: Sequence[Invariant],
+    owed: Mapping[Path, tuple[str, ...]],
+) -> list[Observation]:
+    """Return one observation a rule and history; what one exercised, another need not.
+
+    But for what it owes: that has to be exercised in every history that owes it.
+    """
     control = _control(judged)
     seen: list[Observation] = []
     for rule in invariants:
         found = [
-            observation(
-                rule,
-                one.found[rule.id],
-                one.history,
-                control if one.found is not control else None,
+            _excused(
+                observation(
+                    rule,
+                    one.found[rule.id],
+                    one.history,
+                    control if one.found is not control else None,
+                ),
+                owed.get(one.history.folder.parent, () if owed else None),
             )
             for one in judged
         ]
-        telling = [one for one in found if one.evidence or one.verdict.value != "vacuous"]
+        telling = [one for one in found if one.evidence or _tells(one, owed)]
         seen += telling or found[:1]
     return seen
+
+
+def _tells(seen: Observation, owed: Mapping[Path, tuple[str, ...]]) -> bool:
+    return seen.verdict is not Verdict.VACUOUS or (bool(owed) and not seen.excused)
 
 
 def _timing(times: tuple[float, float, float], seen: Sequence[Observation]) -> Timing:

@@ -28,6 +28,21 @@ async def read_state(queue: Queue, partition: int = 0) -> Struct:
     return await _ask(queue, partition, "ReadShareGroupState", {})
 
 
+async def settled_below(queue: Queue, partition: int = 0) -> int:
+    """Return the first offset that is not finished in the stored state.
+
+    What an answer of NONE has promised is stored already. The start offset that administrators are
+    shown follows with the next write only.
+    """
+    state = await read_state(queue, partition)
+    end = int(state.start_offset)
+    for batch in sorted(state.state_batches, key=lambda each: int(each.first_offset)):
+        if batch.first_offset > end or batch.delivery_state not in {ACKNOWLEDGED, ARCHIVED}:
+            break
+        end = int(batch.last_offset) + 1
+    return end
+
+
 async def write_state(
     queue: Queue, start: int, batches: Sequence[Batch] = (), partition: int = 0
 ) -> None:

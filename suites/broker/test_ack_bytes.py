@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 
 import pytest
@@ -9,12 +10,16 @@ import pytest
 from fixtures.clients.member import Ack, AckType, accept, each, release, renew
 from fixtures.wire.errors import error_name
 from suites.broker.acking import judge_held, next_catch, pinned, result, result_in
+from suites.broker.locks import in_time
 from suites.broker.share import Share
 from suites.judge import Judge
 
 BYTES = range(-128, 128)
 WITHOUT_RENEW = range(4)
 WITH_RENEW = range(5)
+LOCK_MS = 30_000
+"""How long a lock lasts where nobody says otherwise; hundreds of requests may take longer."""
+
 NOTHING = {"max_bytes": 0, "min_bytes": 0, "max_records": 0, "max_wait_ms": 0}
 """What a ShareFetch with IsRenewAck has to ask for (KIP-1222)."""
 
@@ -30,6 +35,7 @@ async def judge_bytes(
     share: Share, judge: Judge, rule: str, *, version: int, valid: Iterable[int]
 ) -> None:
     """Send every byte by ShareAcknowledge: valid ones settle a record each, others nothing."""
+    since = time.monotonic()
     world = await pinned(share, 12)
     consumer = world.consumer
     for byte in sorted(set(BYTES) - set(valid)):
@@ -37,11 +43,13 @@ async def judge_bytes(
         judge.equal(rule, "INVALID_REQUEST", result(answer), f"result of type byte {byte}")
     judge.saw(rule, refused=256 - len(set(valid)))
     for byte in valid:
+        in_time(since, LOCK_MS)
         flag = {"is_renew_ack": True} if byte == AckType.RENEW else {}
         offset = 4 + byte
         answer = await consumer.ack(Ack(offset, offset, (byte,)), version=version, **flag)
         judge.equal(rule, "NONE", result(answer), f"result of type byte {byte}")
     again = await next_catch(world.queue, consumer)
+    in_time(since, LOCK_MS)
     expected = {4 + AckType.RELEASE: 2}
     judge.equal(rule, expected, again.counts, "records that came again after one of each type")
     await judge_held(judge, rule, consumer, range(1, 4), "all invalid bytes")
@@ -64,6 +72,7 @@ async def test_bytes_of_version_2(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACK-13")
 async def test_bytes_inside_a_fetch(share: Share, judge: Judge) -> None:
     """ACK-13: Inside a ShareFetch the same bytes are refused, in AcknowledgeErrorCode."""
+    since = time.monotonic()
     world = await pinned(share, 8)
     consumer = world.consumer
     newest = consumer.session.connection.newest("ShareFetch")
@@ -75,6 +84,7 @@ async def test_bytes_inside_a_fetch(share: Share, judge: Judge) -> None:
             judge.equal("ACK-13", "INVALID_REQUEST", seen, f"type byte {byte}, version {version}")
             judge.equal("ACK-13", 0, answer.only.error, f"the fetch's own error, byte {byte}")
     for byte in WITHOUT_RENEW:
+        in_time(since, LOCK_MS)
         answer = await consumer.fetch(Ack(4 + byte, 4 + byte, (byte,)), version=1, max_wait_ms=0)
         judge.equal("ACK-13", "NONE", result_in(answer, consumer), f"result of type byte {byte}")
     await judge_held(judge, "ACK-13", consumer, range(1, 4), "all invalid bytes")

@@ -70,6 +70,12 @@ from spec.verdict import EnvironmentFault, OutOfReach, Undecided, Violation
 requirement = pytest.mark.requirement
 """
 
+CANARY = """
+@pytest.mark.canary
+async def test_canary(judge):
+    judge.holds("CANARY", {}, "it must fail")
+"""
+
 PROFILE = '[profile]\nname = "fake"\n'
 
 
@@ -83,11 +89,17 @@ class FakeHouse:
         (folder / "suites" / "broker").mkdir(parents=True)
         (folder / "conftest.py").write_text(CONFTEST, encoding="utf-8")
         self.ledger("")
+        self.canary("False")
 
     def checks(self, source: str) -> None:
         """Write the checks."""
         file = self.folder / "suites" / "broker" / "test_fake.py"
         file.write_text(HEAD + source, encoding="utf-8")
+
+    def canary(self, claim: str) -> None:
+        """Write the canary, which claims something that must come out as false."""
+        file = self.folder / "suites" / "broker" / "test_canary.py"
+        file.write_text(HEAD + CANARY.format(claim), encoding="utf-8")
 
     def ledger(self, entries: str) -> None:
         """Write the ledger."""

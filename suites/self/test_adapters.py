@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from fixtures.adapters.building import built, run
-from fixtures.adapters.shipped import command_of
+from fixtures.clients.shipped import command_of
 from fixtures.targets.cache import CACHE_VARIABLE
 from fixtures.targets.names import UsageFault
 from spec.adapter import flaw
 from spec.verdict import EnvironmentFault
 
 RECORDED = Path(__file__).parent / "adapters"
-"""What each adapter wrote on a walk through the protocol (``python -m suites.adapters``)."""
+"""What each adapter wrote on a walk through the protocol (``python -m suites.walk``)."""
 
 
 @pytest.mark.parametrize("client", sorted(path.stem for path in RECORDED.glob("*.jsonl")))
@@ -33,8 +33,7 @@ def test_recorded_lines_fit_the_schema(client: str) -> None:
 @pytest.mark.parametrize(
     ("name", "advice"),
     [
-        ("kafkajs", "choose one of java"),
-        ("java:", "try java:4.4.0"),
+        ("kafkajs", "there are confluent, franz-go"),
         ("java:newest", "try java:4.4.0"),
         ("java:4.0.1", "needs version 4.1 or later"),
         ("confluent:2.15.0", "needs version 2.16 or later"),

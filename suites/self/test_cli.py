@@ -131,7 +131,7 @@ def test_json_is_all_there_is_on_standard_output(
         console.print("progress")
         return Ended(code=1, document=results, log=tmp_path / "pytest.log")
 
-    monkeypatch.setattr(cli, "run_broker", ran)
+    monkeypatch.setattr(cli, "run_checks", ran)
 
     code, out, _ = shell("broker", "--only", "ack,LCK-02", "--seed", "9", "-n", "2", "--json")
 

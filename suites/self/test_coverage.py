@@ -11,7 +11,7 @@ from fixtures.clients.features import PROBES
 from reports.analysis.rules import load_invariants
 from spec.profile import load_profile
 from spec.requirement import Honesty, Requirement, load_requirements
-from suites.inventory import Check, by_rule, read_checks
+from suites.inventory import CLIENT, Check, by_rule, read_checks
 
 
 @pytest.fixture(scope="module")
@@ -22,8 +22,8 @@ def rules() -> dict[str, Requirement]:
 
 @pytest.fixture(scope="module")
 def checks() -> list[Check]:
-    """The broker checks, read from their source."""
-    return read_checks()
+    """The checks of brokers and of clients, read from their source."""
+    return [*read_checks(), *read_checks(CLIENT)]
 
 
 def test_every_rule_is_reached_or_says_why_not(

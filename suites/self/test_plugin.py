@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -441,3 +442,49 @@ def test_draft(judge):
     assert (trusted.code, trusted.verdicts["01"]) == (0, "pass")
     assert trusted.verdicts.get("02", "untested") == "untested"
     assert house.run("--drafts").verdicts["02"] == "fail"
+
+
+def test_canary_fails_and_troubles_nobody(every: Ran) -> None:
+    """The check that must fail is evidence of the run, and nowhere a failure."""
+    canary = every.document["run"]["canary"]
+
+    assert (canary["verdict"], canary["reason"]) == ("fail", "it must fail")
+    assert "CANARY" not in every.rules
+    assert every.document["run"]["faults"] == []
+    junit = ElementTree.parse(every.house.out / "junit.xml").getroot()  # noqa: S314 - our own
+    case = next(one for one in junit.iter("testcase") if one.get("name") == "test_canary")
+    assert [child.tag for child in case] == ["skipped"]
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [("True", "pass"), ("print('never judged') or 1 / 0", "error")],
+)
+def test_canary_that_lives_is_a_fault(house: FakeHouse, claim: str, verdict: str) -> None:
+    """A run whose canary did not fail is not believed: exit code 3, and it says why."""
+    house.checks(GOOD)
+    house.canary(claim)
+
+    ran = house.run()
+
+    assert (ran.code, ran.verdicts["01"]) == (3, "pass")
+    assert f"the canary must fail, and came out as {verdict}" in ran.document["run"]["faults"][0]
+
+
+def test_canary_that_is_lost_is_a_fault(house: FakeHouse) -> None:
+    """A run without its canary is not believed either; a single file is run without one."""
+    house.checks(GOOD)
+    (house.folder / "suites" / "broker" / "test_canary.py").unlink()
+
+    assert house.run(where="broker/test_fake.py").code == 0
+    ran = house.run()
+
+    assert ran.code == 3
+    assert "never reported" in ran.document["run"]["faults"][0]
+
+
+GOOD = """
+@requirement("ACK-01")
+def test_good(judge):
+    judge.holds("ACK-01", True, "fine")
+"""

@@ -21,7 +21,8 @@ from suites.options import RunOptions
 PROPERTIES = {
     # Below the heartbeat interval of our brokers, so that a group can come too close to it.
     "group.share.min.session.timeout.ms": "300",
-    # The state topic is cut soon and often.
+    # The state topic is cut soon and often, and idle share-partitions do not stand in the way.
+    "share.coordinator.cold.partition.snapshot.interval.ms": "700",
     "share.coordinator.state.topic.prune.interval.ms": "500",
     "share.coordinator.snapshot.update.records.per.snapshot": "2",
 }

@@ -15,6 +15,7 @@ from fixtures.wire.errors import ErrorCode
 from spec.verdict import Undecided
 from suites.broker.alone.lone import Lone
 from suites.broker.locks import SLACK, watch
+from suites.broker.membership import good_beat
 from suites.broker.share import Consumer, Queue
 from suites.judge import Judge
 
@@ -217,16 +218,18 @@ async def _in_states(lone: Lone) -> dict[str, float]:
 async def test_groups_by_state(lone: Lone, judge: Judge) -> None:
     """LAG-20: Share groups are counted by state, and so are their rebalances."""
     queue = await lone.share.queue(1)
-    other = await lone.share.sibling(queue)
+    others = [await lone.share.sibling(queue) for _ in range(2)]
     rebalances = await lone.number(MEMBERS, "share_group_rebalance_count")
-    await lone.share.member(queue.group, queue.topic)
-    await (await lone.share.member(other.group, other.topic)).leave()
-    expected = await _listed(lone)
-    if not all(expected.values()):
-        raise Undecided(f"the broker lists {expected}, with one group left and one joined")
+    member = await lone.share.member(queue.group, queue.topic)
+    for other in others:
+        await (await lone.share.member(other.group, other.topic)).leave()
+    expected: dict[str, int] = {}
     seen: dict[str, float] = {}
     async for _ in attempts(GAUGED_WITHIN, pause=0.2):
-        seen = await _in_states(lone)
+        await good_beat(member)
+        expected, seen = await _listed(lone), await _in_states(lone)
+        if not all(expected.values()):
+            raise Undecided(f"the broker lists {expected}, with one group left and one joined")
         if seen == expected:
             break
     judge.equal("LAG-20", expected, seen, "share groups by state")

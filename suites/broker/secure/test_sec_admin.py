@@ -9,9 +9,9 @@ import pytest
 from fixtures.clients.acls import Operation, Resource
 from fixtures.clients.admin import GROUP_RESOURCE
 from fixtures.clients.cluster import Topic, attempts
-from fixtures.clients.member import Member
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode, error_name
+from suites.broker.administering import use
 from suites.broker.secure.matrix import INTERVAL, NO_GROUP, NO_TOPIC
 from suites.broker.secure.realm import Realm, User
 from suites.broker.share import Queue, Share
@@ -22,18 +22,16 @@ pytestmark = pytest.mark.draft("never run against a broker")
 GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
 DESCRIBE, READ, DELETE = Operation.DESCRIBE, Operation.READ, Operation.DELETE
 
+USED = 7
+"""The start offset that :func:`use` leaves behind."""
+ALTERED = 3
+
 
 async def _used(realm: Realm, topics: int = 1) -> list[Queue]:
     """Return queues whose topics the first one's group has used; the group is empty again."""
-    queues = await realm.queues(topics, records=10)
-    host = Member(realm.share.cluster, queues[0].group, realm.share.member_id())
-    await host.join(*(queue.topic for queue in queues))
-    session = await host.session(min(realm.share.cluster.brokers))
-    await session.fetch(*((queue.topic, 0) for queue in queues))
+    queues = await realm.queues(topics)
     for queue in queues:
-        await _start(realm.share, queues[0].group, queue.topic, 0)
-    await session.close()
-    await host.leave()
+        await use(queues[0], queue.topic)
     return queues
 
 
@@ -81,7 +79,7 @@ async def test_looking_at_offsets_needs_describe_on_the_group(realm: Realm, judg
     judge.equal("SEC-15", NO_GROUP, error_name(refused.error_code), "the forbidden group")
     judge.equal("SEC-15", {}, _starts(refused), "offsets of the forbidden group")
     judge.equal("SEC-15", "NONE", error_name(served.error_code), "the permitted group")
-    expected = {seen.topic.name: ("NONE", 0)}
+    expected = {seen.topic.name: ("NONE", USED)}
     judge.equal("SEC-15", expected, _starts(served), "offsets of the permitted group")
 
 
@@ -102,7 +100,7 @@ async def test_offsets_of_forbidden_topics_are_not_shown(realm: Realm, judge: Ju
 
     found = await _offsets(user, seen.group, every=True)
     judge.equal("SEC-16", "NONE", error_name(found.error_code), "the group, asked for all topics")
-    expected_starts = {seen.topic.name: ("NONE", 0)}
+    expected_starts = {seen.topic.name: ("NONE", USED)}
     judge.equal("SEC-16", expected_starts, _starts(found), "results for all topics")
     told = str(found.to_dict())
     for secret in (unseen.topic.name, str(unseen.topic.id)):
@@ -110,7 +108,7 @@ async def test_offsets_of_forbidden_topics_are_not_shown(realm: Realm, judge: Ju
 
 
 async def _alter(user: User, group: str, *topics: Topic) -> Struct:
-    start = [{"partition_index": 0, "start_offset": 7}]
+    start = [{"partition_index": 0, "start_offset": ALTERED}]
     named = [{"topic_name": topic.name, "partitions": start} for topic in topics]
     return await user.call("AlterShareGroupOffsets", group_id=group, topics=named)
 
@@ -134,16 +132,20 @@ async def test_altering_offsets_needs_read(realm: Realm, judge: Judge) -> None:
     answer = await _alter(user, group, one.topic, other.topic)
     error = error_name(answer.error_code)
     judge.equal("SEC-17", NO_GROUP, error, "altering without READ on the group")
-    start = await _start(realm.share, group, one.topic, 0)
-    judge.equal("SEC-17", 0, start, "start offset after a refused request")
+    start = await _start(realm.share, group, one.topic, USED)
+    judge.equal("SEC-17", USED, start, "start offset after a refused request")
 
     await user.allow(READ, GROUP, group)
     answer = await _alter(user, group, other.topic, one.topic)
     judge.equal("SEC-17", "NONE", error_name(answer.error_code), "the request as a whole")
     expected = {one.topic.name: "NONE", other.topic.name: NO_TOPIC}
     judge.equal("SEC-17", expected, _altered(answer), "results by topic")
-    starts = [await _start(realm.share, group, q.topic, n) for q, n in ((one, 7), (other, 0))]
-    judge.equal("SEC-17", [7, 0], starts, "start offsets of the permitted and the forbidden topic")
+    starts = [
+        await _start(realm.share, group, q.topic, n) for q, n in ((one, ALTERED), (other, USED))
+    ]
+    judge.equal(
+        "SEC-17", [ALTERED, USED], starts, "start offsets of the permitted and the forbidden topic"
+    )
 
 
 async def _delete(user: User, group: str, *topics: Topic) -> Struct:
@@ -161,8 +163,8 @@ async def test_deleting_offsets_needs_delete_on_the_group(realm: Realm, judge: J
 
     answer = await _delete(reader, queue.group, queue.topic)
     judge.equal("SEC-18", NO_GROUP, error_name(answer.error_code), "deleting with READ")
-    start = await _start(realm.share, queue.group, queue.topic, 0)
-    judge.equal("SEC-18", 0, start, "start offset after the refusal")
+    start = await _start(realm.share, queue.group, queue.topic, USED)
+    judge.equal("SEC-18", USED, start, "start offset after the refusal")
     answer = await _delete(deleter, queue.group, queue.topic)
     judge.equal("SEC-18", "NONE", error_name(answer.error_code), "deleting with DELETE")
     start = await _start(realm.share, queue.group, queue.topic, -1)
@@ -182,8 +184,12 @@ async def test_deleting_offsets_needs_read_on_each_topic(realm: Realm, judge: Ju
     found = {topic.topic_name: error_name(topic.error_code) for topic in answer.responses}
     expected = {one.topic.name: "NONE", other.topic.name: NO_TOPIC}
     judge.equal("SEC-19", expected, found, "results by topic")
-    starts = [await _start(realm.share, one.group, q.topic, n) for q, n in ((one, -1), (other, 0))]
-    judge.equal("SEC-19", [-1, 0], starts, "start offsets of the permitted and the forbidden topic")
+    starts = [
+        await _start(realm.share, one.group, q.topic, n) for q, n in ((one, -1), (other, USED))
+    ]
+    judge.equal(
+        "SEC-19", [-1, USED], starts, "start offsets of the permitted and the forbidden topic"
+    )
 
 
 @pytest.mark.requirement("SEC-20")
@@ -199,8 +205,8 @@ async def test_deleting_a_group_needs_delete(realm: Realm, judge: Judge) -> None
     judge.equal("SEC-20", NO_GROUP, error, "deleting a group with READ")
     found = await realm.share.admin.describe_group(queue.group)
     judge.equal("SEC-20", "NONE", error_name(found.error_code), "the group after the refusal")
-    start = await _start(realm.share, queue.group, queue.topic, 0)
-    judge.equal("SEC-20", 0, start, "start offset after the refusal")
+    start = await _start(realm.share, queue.group, queue.topic, USED)
+    judge.equal("SEC-20", USED, start, "start offset after the refusal")
     answer = await deleter.call("DeleteGroups", groups_names=[queue.group])
     error = error_name(answer.results[0].error_code)
     judge.equal("SEC-20", "NONE", error, "deleting a group with DELETE")

@@ -25,6 +25,7 @@ from suites.broker.secure.settings import (
 )
 from suites.broker.sessions import acquired
 from suites.broker.share import Queue
+from suites.broker.stored import settled_below
 from suites.judge import Judge
 
 pytestmark = pytest.mark.draft("never run against a broker")
@@ -145,4 +146,4 @@ async def test_renewed_logins_keep_their_locks(realm: Realm, judge: Judge) -> No
     answer = await session.acknowledge({place: (accept(0, 5),)})
     errors = (error_name(answer.error), *(error_name(part.error) for part in answer.parts))
     judge.equal("SEC-28", ("NONE", "NONE"), errors, "accepting what was taken before the renewal")
-    judge.equal("SEC-28", 6, await queue.spso(6), "start offset after accepting")
+    judge.equal("SEC-28", 6, await settled_below(queue), "what is stored as finished then")

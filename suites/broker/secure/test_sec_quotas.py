@@ -12,11 +12,14 @@ from typing import Any
 import pytest
 
 from fixtures.clients.cluster import attempts
-from fixtures.clients.member import Answer, Session, Where, accept
+from fixtures.clients.member import Answer, Session, Where, accept, release
 from fixtures.clients.users import BYTE_RATE, REQUEST_SHARE, set_quotas
+from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
+from suites.broker.locks import SLACK, watch
 from suites.broker.secure.realm import Realm, User, may_use
 from suites.broker.share import Queue
+from suites.broker.stored import read_state, settled_below
 from suites.judge import Judge
 
 pytestmark = pytest.mark.draft("never run against a broker")
@@ -26,6 +29,11 @@ SIZE = 10_000
 RATE = 10_000.0
 """A byte-rate quota. Brokers look back over ten whole seconds, so ten times that is free."""
 FREE = 10 * int(RATE)
+HEAVY = 13
+"""Records that together exceed what is free by three seconds' worth of it."""
+LOCK_MS = 1000
+PATIENCE = 20.0
+"""Seconds that a request may take whose sender has to wait first."""
 LITTLE = 0.0001
 """A request quota that any few requests exceed, in percent of one thread."""
 LONGEST_FOR_REQUESTS = 1000
@@ -50,6 +58,24 @@ class Payer:
         named = () if self.session.epoch else (self.place,)
         return await self.session.fetch(*named, max_records=count, share_acquire_mode=1, **options)
 
+    async def until_delayed(self) -> tuple[int, list[int]]:
+        """Fetch as much as there is until that costs a delay; return it and the offsets held.
+
+        A broker gives no more at once than is free, so one request is never enough.
+
+        Raises:
+            Undecided: it never did.
+        """
+        held: list[int] = []
+        async for _ in attempts():
+            answer = await self.fetch(HEAVY, timeout=PATIENCE)
+            if answer.error:
+                raise Undecided(f"a fetch that should succeed answered {answer.errors}")
+            held += answer.offsets
+            if delay := _delay(answer):
+                return delay, held
+        raise Undecided(f"no delay after {len(held)} records")
+
     async def plain(self, records: int) -> int:
         """Fetch about that many records in the ordinary way; return the delay in milliseconds."""
         wanted = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": records * SIZE}
@@ -72,7 +98,7 @@ async def _payer(
     await queue.consumer()
     user = await realm.user()
     await may_use(user, queue.group, [queue.topic.name])
-    await set_quotas(realm.share.cluster, user.name, **quotas)
+    await set_quotas(realm.share.cluster, user.name, quotas)
     return Payer(user=user, queue=queue, session=await user.session(queue.group))
 
 
@@ -123,6 +149,47 @@ async def test_requests_count(realm: Realm, judge: Judge, kind: str) -> None:
 @pytest.mark.requirement("SEC-30")
 async def test_the_larger_delay_is_told(realm: Realm, judge: Judge) -> None:
     """SEC-30: Where the byte rate and the request quota are both exceeded, the larger counts."""
-    payer = await _payer(realm, 30, {BYTE_RATE: RATE, REQUEST_SHARE: LITTLE})
-    delays = [_delay(await payer.fetch(10)) for _ in range(4)]
+    payer = await _payer(realm, 2 * HEAVY, {BYTE_RATE: RATE})
+    await payer.fetch(HEAVY)
+    await set_quotas(realm.share.cluster, payer.user.name, {REQUEST_SHARE: LITTLE})
+    delays: list[int] = []
+    for _ in range(4):
+        delays.append(_delay(await payer.fetch(HEAVY, timeout=PATIENCE)))
+        if delays[-1] > LONGEST_FOR_REQUESTS:
+            break
     judge.holds("SEC-30", max(delays) > LONGEST_FOR_REQUESTS, f"delays {delays}")
+
+
+@pytest.mark.requirement("SEC-31")
+async def test_locks_run_while_answers_are_delayed(realm: Realm, judge: Judge) -> None:
+    """SEC-31: A payer who has to wait longer than the lock has no longer lock for it."""
+    payer = await _payer(realm, HEAVY, {BYTE_RATE: RATE}, lock_ms=LOCK_MS)
+    delay, _ = await payer.until_delayed()
+    if delay <= LOCK_MS:
+        raise Undecided(f"the delay of {delay} ms is no longer than the lock of {LOCK_MS} ms")
+    other = await payer.queue.consumer(join=False)
+    seen = await watch(other, range(HEAVY), LOCK_MS / 1000 + SLACK)
+    missing = sorted(set(range(HEAVY)) - seen.keys())
+    what = f"records still locked for one who has to wait {delay} ms, lock {LOCK_MS} ms"
+    judge.equal("SEC-31", [], missing, what)
+
+
+@pytest.mark.requirement("SEC-32")
+async def test_acknowledgements_of_who_has_to_wait(realm: Realm, judge: Judge) -> None:
+    """SEC-32: What a delayed request acknowledges is carried out once, and answered."""
+    payer = await _payer(realm, 2 * HEAVY, {BYTE_RATE: RATE})
+    _, held = await payer.until_delayed()
+    if len(held) < 3:
+        raise Undecided(f"only {held} came before the delay")
+    done, given = held[:-1], held[-1]
+    acks = {payer.place: (*(accept(offset) for offset in done), release(given))}
+    answer = await payer.fetch(HEAVY, acks=acks, max_wait_ms=0, timeout=PATIENCE)
+    if not _delay(answer):
+        raise Undecided("the request with acknowledgements was not delayed")
+    part = answer.part(payer.queue.topic.id, 0)
+    told = part and error_name(part.ack_error)
+    judge.equal("SEC-32", "NONE", told, f"result of acknowledgements delayed {_delay(answer)} ms")
+    judge.equal("SEC-32", given, await settled_below(payer.queue), "what is stored as finished")
+    batches = (await read_state(payer.queue)).state_batches
+    counts = [b.delivery_count for b in batches if b.first_offset <= given <= b.last_offset]
+    judge.equal("SEC-32", [1], counts, "stored delivery count of what was given back")

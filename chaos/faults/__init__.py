@@ -1,0 +1,40 @@
+"""The faults, each with its two probes; ``KINDS`` has them by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from chaos.faults import (
+    compact,
+    frame,
+    in_sync,
+    kill,
+    lead,
+    link,
+    nap,
+    pause,
+    roll,
+    setting,
+    stop,
+    trim,
+)
+from chaos.faults.fault import Fault, Kind, by_name
+
+__all__ = ["KINDS", "Fault", "Kind"]
+
+KINDS: Mapping[str, Kind] = by_name(
+    [
+        *kill.KINDS,
+        *stop.KINDS,
+        *pause.KINDS,
+        *lead.KINDS,
+        *in_sync.KINDS,
+        *nap.KINDS,
+        *link.KINDS,
+        *frame.KINDS,
+        *compact.KINDS,
+        *trim.KINDS,
+        *setting.KINDS,
+        *roll.KINDS,
+    ]
+)

@@ -1,0 +1,27 @@
+"""A broker dies as by a power cut: no goodbye, nothing handed over."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+
+from chaos.faults.going import Going, kinds
+from fixtures.targets import Broker
+
+
+class Kill(Going):
+    """SIGKILL, and a start later on."""
+
+    def go(self, broker: Broker) -> Callable[[], None]:
+        """Kill it."""
+        return broker.kill
+
+    async def hit(self) -> str:
+        """See how the process ended, and that nobody listens any more."""
+        code = self.broker.exit_code
+        if code != -signal.SIGKILL or await self.world.answers(self.node):
+            return ""
+        return f"broker {self.node} ended by signal {-code}, nobody listens at its port"
+
+
+KINDS = kinds("kill", "Kill {} with SIGKILL, and start it again.", Kill, (7.0, 11.0))

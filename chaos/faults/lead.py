@@ -1,0 +1,145 @@
+"""Leadership moves while nobody dies: by election, or because the leader's replica goes."""
+
+from __future__ import annotations
+
+from chaos.faults.fault import Fault, Kind
+from chaos.world import OFFSETS, STATE, World
+from fixtures.clients.cluster import share_key
+from fixtures.wire.placing import partition_of
+from spec.verdict import Undecided
+
+
+class Elect(Fault):
+    """Another replica becomes the preferred one and is elected, which takes a tenth of a second."""
+
+    def __init__(self, world: World, subject: int) -> None:
+        super().__init__(world, subject)
+        self.name, self.index, self.before, self.after = "", 0, -1, -1
+
+    async def whose(self) -> tuple[str, int]:
+        """Return the topic and partition whose leader moves."""
+        return self.world.course.topic.name, self.world.partition(self.subject)
+
+    async def inject(self) -> str:
+        """Elect another one."""
+        self.name, self.index = await self.whose()
+        part = await self.world.part(self.name, self.index)
+        self.before = part.leader_id
+        others = sorted(
+            n for n in part.isr_nodes if n not in {self.before, *self.world.cluster.away}
+        )
+        if not others:
+            raise Undecided(f"{self.name}-{self.index} has no other replica in sync")
+        self.after = others[self.subject % len(others)]
+        topic = await self.world.cluster.topic(self.name)
+        await self.world.admin.move_leader(topic, self.after, self.index)
+        return f"{self.name}-{self.index}, from broker {self.before} to {self.after}"
+
+    async def hit(self) -> str:
+        """See another leader."""
+        now = await self.world.leader(self.name, self.index)
+        return f"broker {now} leads, {self.before} did" if now not in {-1, self.before} else ""
+
+    async def heal(self) -> None:
+        """Leave it: to lead is as good here as there."""
+
+    async def healed(self) -> str:
+        """See a leader."""
+        now = await self.world.leader(self.name, self.index)
+        return f"broker {now} leads" if now >= 0 else ""
+
+
+class ElectStateKeeper(Elect):
+    """The same with the partition of the state topic that holds a share-partition."""
+
+    async def whose(self) -> tuple[str, int]:
+        """Return the partition of the state topic."""
+        world = self.world
+        topic, partition = world.course.topic, world.partition(self.subject)
+        key = share_key(world.group(self.subject), topic.id, partition)
+        return STATE, partition_of(key, len((await world.topic(STATE)).partitions))
+
+
+class ElectGroupCoordinator(Elect):
+    """The same with the partition of the offsets topic that holds a group."""
+
+    async def whose(self) -> tuple[str, int]:
+        """Return the partition of the offsets topic."""
+        group = self.world.group(self.subject)
+        return OFFSETS, partition_of(group, len((await self.world.topic(OFFSETS)).partitions))
+
+
+class Reassign(Elect):
+    """The leader's replica is taken away, and given back later on."""
+
+    async def inject(self) -> str:
+        """Reassign the partition to the other replicas."""
+        self.name, self.index = await self.whose()
+        part = await self.world.part(self.name, self.index)
+        self.before = part.leader_id
+        rest = [node for node in part.replica_nodes if node != self.before]
+        if not rest or self.world.cluster.away.intersection(rest):
+            raise Undecided(f"{self.name}-{self.index} has no other replica at hand")
+        await self._assign(rest)
+        return f"{self.name}-{self.index}, from broker {self.before} to {rest}"
+
+    async def hit(self) -> str:
+        """See the replica gone, and another leader."""
+        part = await self.world.part(self.name, self.index)
+        if self.before in part.replica_nodes or part.leader_id in {-1, self.before}:
+            return ""
+        return f"broker {part.leader_id} leads, {self.before} has no replica any more"
+
+    async def heal(self) -> None:
+        """Give the replica back."""
+        if self.name:
+            part = await self.world.part(self.name, self.index)
+            if self.before not in part.replica_nodes:
+                await self._assign([*part.replica_nodes, self.before])
+
+    async def healed(self) -> str:
+        """See the replica in sync again."""
+        part = await self.world.part(self.name, self.index)
+        return f"replicas {part.isr_nodes} in sync" if self.before in part.isr_nodes else ""
+
+    async def _assign(self, replicas: list[int]) -> None:
+        wanted = {"partition_index": self.index, "replicas": replicas}
+        answer = await (await self.world.cluster.any()).call(
+            "AlterPartitionReassignments",
+            topics=[{"name": self.name, "partitions": [wanted]}],
+        )
+        codes = [p.error_code for topic in answer.responses for p in topic.partitions]
+        if answer.error_code or any(codes):
+            raise Undecided(f"reassigning {self.name}-{self.index}: {answer.error_code} {codes}")
+
+
+KINDS = (
+    Kind(
+        name="elect-leader",
+        sentence="Have another replica of a partition elected.",
+        make=Elect,
+        lasts=(0.5, 1.0),
+        brokers=3,
+    ),
+    Kind(
+        name="elect-share-coordinator",
+        sentence="Have another broker keep the state of a share-partition.",
+        make=ElectStateKeeper,
+        lasts=(0.5, 1.0),
+        brokers=3,
+    ),
+    Kind(
+        name="elect-group-coordinator",
+        sentence="Have another broker coordinate a group.",
+        make=ElectGroupCoordinator,
+        lasts=(0.5, 1.0),
+        brokers=3,
+    ),
+    Kind(
+        name="reassign-leader",
+        sentence="Take a partition's replica away from its leader, and give it back.",
+        make=Reassign,
+        lasts=(3.0, 6.0),
+        brokers=3,
+    ),
+)

@@ -1,0 +1,53 @@
+"""Consumers freeze for longer than their locks last, and go on as if nothing had been."""
+
+from __future__ import annotations
+
+import signal
+
+import psutil
+
+from chaos.faults.fault import Fault, Kind
+from chaos.world import World
+
+
+class Nap(Fault):
+    """One process of the load is stopped, with all its producers and consumers."""
+
+    def __init__(self, world: World, subject: int) -> None:
+        super().__init__(world, subject)
+        hands = world.course.crew.hands
+        self.hand = hands[subject % len(hands)]
+
+    async def inject(self) -> str:
+        """Stop the process."""
+        self.hand.process.send_signal(signal.SIGSTOP)
+        names = ", ".join(member.name for member in self.hand.work.members)
+        return f"process {self.hand.work.process} with {names}"
+
+    async def hit(self) -> str:
+        """See it stopped."""
+        stopped = self._status() == psutil.STATUS_STOPPED
+        return f"process {self.hand.work.process} is stopped" if stopped else ""
+
+    async def heal(self) -> None:
+        """Let it go on."""
+        if self.hand.alive:
+            self.hand.process.send_signal(signal.SIGCONT)
+
+    async def healed(self) -> str:
+        """See it at work."""
+        going = self.hand.alive and self._status() != psutil.STATUS_STOPPED
+        return f"process {self.hand.work.process} goes on" if going else ""
+
+    def _status(self) -> str:
+        return str(psutil.Process(self.hand.process.pid).status()) if self.hand.alive else "gone"
+
+
+KINDS = (
+    Kind(
+        name="nap-consumers",
+        sentence="Freeze a process of the load for longer than a lock lasts, and wake it.",
+        make=Nap,
+        lasts=(6.5, 9.0),
+    ),
+)

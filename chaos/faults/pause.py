@@ -1,0 +1,40 @@
+"""A broker freezes: its connections stay open, nothing answers, and it wakes up as a zombie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import psutil
+
+from chaos.faults.going import Going, kinds
+from fixtures.targets import Broker
+
+
+class Pause(Going):
+    """SIGSTOP, and SIGCONT later on."""
+
+    blinds = True
+
+    def go(self, broker: Broker) -> Callable[[], None]:
+        """Freeze it."""
+        return broker.pause
+
+    async def hit(self) -> str:
+        """See the process stopped, and that it does not greet a new client."""
+        pid = self.broker.pid
+        if pid is None or psutil.Process(pid).status() != psutil.STATUS_STOPPED:
+            return ""
+        if await self.world.answers(self.node):
+            return ""
+        return f"broker {self.node} is stopped and greets nobody"
+
+    async def heal(self) -> None:
+        """Wake it up."""
+        if self.node >= 0:
+            self.broker.resume()
+            self.world.cluster.away.discard(self.node)
+
+
+KINDS = kinds(
+    "pause", "Freeze {}, long enough to be taken for dead, and wake it.", Pause, (8.0, 12.0)
+)

@@ -1,0 +1,45 @@
+"""The parts that a broker plays, so that a fault can befall whoever plays one.
+
+A share-partition has a leader, a share coordinator that keeps its state, and its group a
+coordinator for the members (KIP-932 §Share group membership, §Share coordinator).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from chaos.world import World
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Role:
+    """A part; ``who`` finds the broker that plays it now."""
+
+    name: str
+    title: str
+    who: Callable[[World, int], Awaitable[int]]
+
+
+async def _leader(world: World, subject: int) -> int:
+    return await world.leader(world.course.topic.name, world.partition(subject))
+
+
+async def _state_keeper(world: World, subject: int) -> int:
+    return await world.state_keeper(subject)
+
+
+async def _group_coordinator(world: World, subject: int) -> int:
+    return await world.cluster.coordinator(world.group(subject))
+
+
+async def _controller(world: World, _subject: int) -> int:
+    return await world.controller()
+
+
+ROLES = (
+    Role(name="leader", title="the leader of a partition", who=_leader),
+    Role(name="share-coordinator", title="a share coordinator", who=_state_keeper),
+    Role(name="group-coordinator", title="a group coordinator", who=_group_coordinator),
+    Role(name="controller", title="the active controller", who=_controller),
+)

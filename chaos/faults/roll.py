@@ -1,0 +1,72 @@
+"""A rolling restart: every broker in turn leaves in order and comes back, under load."""
+
+from __future__ import annotations
+
+from chaos.faults.fault import Fault, Kind
+from chaos.world import World, in_thread
+from fixtures.clients.cluster import eventually
+from fixtures.wire.connection import CallFailed
+from spec.verdict import Undecided
+
+_WHOLE_WITHIN = 60.0
+
+
+class Roll(Fault):
+    """Restart one broker after the other, each when all replicas are in sync again."""
+
+    def __init__(self, world: World, subject: int) -> None:
+        super().__init__(world, subject)
+        self.codes: dict[int, int | None] = {}
+
+    async def inject(self) -> str:
+        """Restart them all."""
+        nodes = self.world.nodes
+        first = self.subject % len(nodes)
+        order = [*nodes[first:], *nodes[:first]]
+        for node in order:
+            await self._restart(node)
+        return f"brokers {', '.join(map(str, order))}"
+
+    async def _restart(self, node: int) -> None:
+        broker = self.world.broker(node)
+        self.world.cluster.away.add(node)
+        try:
+            await in_thread(broker.stop)
+            self.codes[node] = broker.exit_code
+        finally:
+            await in_thread(broker.start)
+            self.world.cluster.away.discard(node)
+        await eventually("replicas in sync", self._whole, _WHOLE_WITHIN)
+
+    async def _whole(self) -> bool | None:
+        try:
+            return await self.world.in_sync() or None
+        except (CallFailed, Undecided):
+            return None
+
+    async def hit(self) -> str:
+        """See how each of them ended."""
+        ended = [f"{node} with exit code {code}" for node, code in self.codes.items()]
+        return f"ended: {', '.join(ended)}" if set(self.codes) == set(self.world.nodes) else ""
+
+    async def heal(self) -> None:
+        """Start whoever is down."""
+        for node in self.world.nodes:
+            await in_thread(self.world.broker(node).start)
+            self.world.cluster.away.discard(node)
+
+    async def healed(self) -> str:
+        """See all replicas in sync."""
+        return "all replicas in sync" if await self._whole() else ""
+
+
+KINDS = (
+    Kind(
+        name="rolling-restart",
+        sentence="Restart every broker in turn, each when the last one is in sync again.",
+        make=Roll,
+        lasts=(10.0, 15.0),
+        brokers=3,
+        lonely=True,
+    ),
+)

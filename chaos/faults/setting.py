@@ -1,0 +1,56 @@
+"""A group's configuration changes while it works."""
+
+from __future__ import annotations
+
+from chaos.faults.fault import Fault, Kind
+from chaos.world import World
+from fixtures.clients.admin import GROUP_RESOURCE
+
+_LOCK = "share.record.lock.duration.ms"
+
+
+class OtherLocks(Fault):
+    """Locks last half as long for a while."""
+
+    def __init__(self, world: World, subject: int) -> None:
+        super().__init__(world, subject)
+        self.group = world.group(subject)
+        self.usual = world.course.load.lock_ms
+
+    async def inject(self) -> str:
+        """Halve them."""
+        await self.world.admin.group_config(self.group, {_LOCK: str(self._half)})
+        return f"{self.group}, locks of {self._half} ms instead of {self.usual}"
+
+    @property
+    def _half(self) -> int:
+        return max(1000, self.usual // 2)
+
+    async def hit(self) -> str:
+        """See every broker have it in force."""
+        return await self._seen(self._half)
+
+    async def heal(self) -> None:
+        """Let them last as before."""
+        await self.world.admin.group_config(self.group, {_LOCK: str(self.usual)})
+
+    async def healed(self) -> str:
+        """See every broker have that in force."""
+        return await self._seen(self.usual)
+
+    async def _seen(self, lock_ms: int) -> str:
+        for node in self.world.nodes:
+            shown = await self.world.admin.configs(GROUP_RESOURCE, self.group, node=node)
+            if shown.get(_LOCK) != str(lock_ms):
+                return ""
+        return f"{_LOCK}={lock_ms} on every broker"
+
+
+KINDS = (
+    Kind(
+        name="change-lock-duration",
+        sentence="Change how long a group's locks last while they are held.",
+        make=OtherLocks,
+        lasts=(3.0, 6.0),
+    ),
+)

@@ -1,0 +1,28 @@
+"""A broker leaves in order: it hands over what it leads, and then ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from chaos.faults.going import Going, kinds
+from fixtures.targets import Broker
+
+_BY_SIGTERM = (0, 143)
+
+
+class Stop(Going):
+    """SIGTERM, and a start later on."""
+
+    def go(self, broker: Broker) -> Callable[[], None]:
+        """Shut it down."""
+        return broker.stop
+
+    async def hit(self) -> str:
+        """See how the process ended, and that nobody listens any more."""
+        code = self.broker.exit_code
+        if code not in _BY_SIGTERM or await self.world.answers(self.node):
+            return ""
+        return f"broker {self.node} shut down with exit code {code}, nobody listens at its port"
+
+
+KINDS = kinds("stop", "Shut {} down in order, and start it again.", Stop, (3.0, 6.0))

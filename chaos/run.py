@@ -1,0 +1,250 @@
+"""A chaos run: a load, a schedule played on it, everything healed, and what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from chaos.faults import KINDS, Kind
+from chaos.play import Player, Struck, Tell
+from chaos.schedule import Schedule
+from chaos.world import World
+from fixtures.proxies.fronts import Fronts
+from fixtures.targets import Target, UsageFault, open_target
+from fixtures.targets.maven import kafka_release
+from fixtures.targets.names import ExternalName, KafkaName, innermost, parse_target
+from fixtures.wire.schema import Schemas
+from fixtures.wire.security import PLAINTEXT
+from fixtures.workload.load import Course, run_load
+from fixtures.workload.plan import KINDS as BEHAVIOURS
+from fixtures.workload.plan import PLAIN
+from fixtures.workload.terms import Group, Load, Loaded
+
+OWED = ("INV-01", "INV-02", "INV-04", "INV-05")
+"""What every run has to put to the test; what else it exercised is judged as well."""
+
+RECORD = "chaos.json"
+"""What a run broke, beside its history."""
+
+DELIVERY_LIMIT = 10
+"""The highest that all releases allow: an answer that gets lost costs a delivery."""
+
+DIRECT = "DIRECT"
+"""The listener that no fault lies on: ours, and the only one that nothing stands in front of."""
+
+PROPERTIES: Mapping[str, str] = {"group.share.delivery.count.limit": str(DELIVERY_LIMIT)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chaos:
+    """What is asked for.
+
+    Attributes:
+        target: Its name.
+        schedule: What breaks.
+        load: What it breaks under.
+        brokers: How many, one or three.
+        scenario: The name of the scenario that this is, if it is one.
+        owed: The rules that the run has to put to the test.
+        properties: Broker properties beside ours.
+    """
+
+    target: str
+    schedule: Schedule
+    load: Load
+    brokers: int = 3
+    scenario: str = ""
+    owed: tuple[str, ...] = OWED
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broke:
+    """What came of it. ``trouble`` says what went wrong that no fault explains."""
+
+    loaded: Loaded
+    struck: tuple[Struck, ...]
+    trouble: tuple[str, ...]
+
+    @property
+    def missed(self) -> tuple[Struck, ...]:
+        """Strikes that never hit."""
+        return tuple(one for one in self.struck if not one.hit)
+
+    def to_document(self, chaos: Chaos) -> dict[str, Any]:
+        """Return it as ``chaos.json`` keeps it, and as an entry of ``chaos`` in results.json."""
+        return {
+            "scenario": chaos.scenario,
+            "seed": chaos.schedule.seed,
+            "seconds": chaos.schedule.seconds,
+            "verdict": "vacuous" if self.missed else "pass",
+            "owed": list(chaos.owed),
+            "produced": self.loaded.produced,
+            "delivered": self.loaded.delivered,
+            "dry": self.loaded.dry,
+            "trouble": list(self.trouble),
+            "faults": [
+                {
+                    "fault": one.strike.fault,
+                    "subject": one.subject,
+                    "at": one.strike.at,
+                    "lasts": one.strike.lasts,
+                    "since": one.since,
+                    "until": one.until,
+                    "hit": one.hit,
+                    "healed": one.healed,
+                    "trouble": one.trouble,
+                }
+                for one in self.struck
+            ],
+        }
+
+
+COMPACTED: Mapping[str, str] = {
+    "cleanup.policy": "compact",
+    "segment.ms": "1000",
+    "min.cleanable.dirty.ratio": "0.0",
+}
+"""Configs of a topic from which compaction takes records at once."""
+
+
+def is_keyed(schedule: Schedule) -> bool:
+    """Tell whether a schedule needs a compacted topic."""
+    return any(KINDS[s.fault].keyed for s in schedule.strikes if s.fault in KINDS)
+
+
+def usual_load(schedule: Schedule, rate: float) -> Load:
+    """Return the load that a schedule is played on.
+
+    One group only accepts, so that nothing but faults disturbs it; one does all that acknowledging
+    offers; one crashes now and then.
+    """
+    groups = (
+        Group(name="calm", members=(PLAIN, PLAIN)),
+        Group(name="odd", members=tuple(BEHAVIOURS[n] for n in ("picky", "renewing", "explicit"))),
+        Group(name="rough", members=(BEHAVIOURS["crashing"], PLAIN)),
+    )
+    keyed = is_keyed(schedule)
+    return Load(
+        seconds=schedule.seconds,
+        rate=rate,
+        seed=schedule.seed,
+        groups=groups,
+        drain=90.0,
+        patience=10.0,
+        delivery_limit=DELIVERY_LIMIT,
+        keyed=keyed,
+        topic_configs=COMPACTED if keyed else {},
+    )
+
+
+def fitting(names: tuple[str, ...], *, brokers: int) -> list[Kind]:
+    """Return the kinds of fault of these names, all that fit the cluster if there are none.
+
+    Raises:
+        UsageFault: a name is unknown, or the cluster has too few brokers for it.
+    """
+    if not names:
+        return [kind for kind in KINDS.values() if kind.brokers <= brokers and not kind.keyed]
+    for name in names:
+        if name not in KINDS:
+            raise UsageFault(f"{name!r} is no fault; there are {', '.join(KINDS)}.")
+        if KINDS[name].brokers > brokers:
+            raise UsageFault(f"{name} takes {KINDS[name].brokers} brokers, not {brokers}.")
+    return [KINDS[name] for name in names]
+
+
+def check(chaos: Chaos) -> None:
+    """Look whether a run makes sense, before anything is started.
+
+    Raises:
+        UsageFault: it does not.
+    """
+    fitting(tuple(strike.fault for strike in chaos.schedule.strikes), brokers=chaos.brokers)
+    if chaos.schedule.strikes and isinstance(parse_target(chaos.target), ExternalName):
+        raise UsageFault(
+            f"{chaos.target} is not ours to break: give --no-faults, or a target that we start."
+        )
+
+
+@contextlib.contextmanager
+def stage(chaos: Chaos, tell: Tell) -> Iterator[Stage]:
+    """Start the target that a run needs, and stop it in the end; other runs may follow on it.
+
+    Raises:
+        UsageFault: the run makes no sense.
+        EnvironmentFault: the target did not start.
+    """
+    check(chaos)
+    with _opened(chaos) as (target, fronts):
+        tell(f"starting {chaos.target}")
+        target.start()
+        yield Stage(target, fronts, tell)
+
+
+class Stage:
+    """A running target that one run after the other is played on."""
+
+    def __init__(self, target: Target, fronts: Fronts | None, tell: Tell) -> None:
+        self._target, self._fronts, self._tell = target, fronts, tell
+
+    def play(self, chaos: Chaos, out: Path) -> Broke:
+        """Play a schedule on a load, and leave the history and what was broken in ``out``.
+
+        Raises:
+            UsageFault: the run makes no sense.
+            EnvironmentFault: the load could not be carried out.
+        """
+        check(chaos)
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "schedule.json").write_text(chaos.schedule.to_json(), encoding="utf-8")
+        broke = asyncio.run(_under_load(chaos, self._target, self._fronts, out, self._tell))
+        text = json.dumps(broke.to_document(chaos), indent=1, ensure_ascii=False)
+        (out / RECORD).write_text(text + "\n", encoding="utf-8")
+        return broke
+
+
+@contextlib.contextmanager
+def _opened(chaos: Chaos) -> Iterator[tuple[Target, Fronts | None]]:
+    """Give the target, not started yet, and what stands in front of it if its brokers are ours."""
+    with contextlib.ExitStack() as stack:
+        name, fronts = innermost(chaos.target), None
+        if isinstance(name, KafkaName):
+            # Only its list of APIs is used here, which has been the same for all releases we know.
+            schemas = Schemas.from_jar(kafka_release(name.version).clients_jar)
+            fronts = stack.enter_context(Fronts(schemas))
+        target = open_target(
+            chaos.target,
+            brokers=chaos.brokers,
+            properties={**PROPERTIES, **chaos.properties} if fronts else None,
+            listeners={DIRECT: "PLAINTEXT"} if fronts else None,
+            fronts=fronts.stand_before if fronts else None,
+        )
+        stack.callback(target.stop)
+        yield target, fronts
+
+
+async def _under_load(
+    chaos: Chaos, target: Target, fronts: Fronts | None, out: Path, tell: Tell
+) -> Broke:
+    players: list[Player] = []
+    info = target.info
+    direct = info.at(DIRECT, PLAINTEXT) if fronts else info
+
+    async def meanwhile(course: Course) -> None:
+        player = Player(World(target=target, course=course, fronts=fronts), tell)
+        players.append(player)
+        await player.play(chaos.schedule)
+
+    loaded = await run_load(chaos.load, direct, out, tell, meanwhile=meanwhile, clients=info)
+    died = [f"broker {b.node_id} ended by itself" for b in target.brokers if not b.is_alive]
+    return Broke(
+        loaded=loaded,
+        struck=tuple(players[0].struck),
+        trouble=(*players[0].trouble, *died),
+    )

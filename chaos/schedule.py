@@ -1,0 +1,132 @@
+"""Schedules: what breaks, when, for how long and whom it befalls, as pure data from one seed.
+
+A schedule names things only by number: which partition, group or broker a strike befalls is its
+``subject`` modulo how many there are, and who leads it at that moment is found out at that moment.
+So the same schedule can be played on any cluster, again and again.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Protocol
+
+SCHEMA = 1
+_FIRST = 3.0
+"""Seconds of peace at the beginning, in which everything gets to work."""
+_LAST = 4.0
+"""Seconds before the end in which nothing new breaks."""
+_REST = 8.0
+"""Seconds that a broker which was away is given to come back, before another one goes."""
+_BETWEEN = (2.0, 8.0)
+
+
+class Breakable(Protocol):
+    """What a schedule must know of a kind of fault."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def lasts(self) -> tuple[float, float]:
+        """Seconds from which to which it may last."""
+
+    @property
+    def lonely(self) -> bool:
+        """Whether it takes a broker away: two at a time would be more than a quorum bears."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strike:
+    """One fault to come.
+
+    Attributes:
+        fault: The name of its kind.
+        at: Seconds after the load began.
+        lasts: Seconds until it is healed.
+        subject: Whom it befalls, modulo how many there are.
+    """
+
+    fault: str
+    at: float
+    lasts: float
+    subject: int = 0
+
+    @property
+    def ends(self) -> float:
+        """Seconds after the load began when it is healed."""
+        return self.at + self.lasts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """Strikes over the seconds of a load, in the order of their beginning."""
+
+    seed: int
+    seconds: float
+    strikes: tuple[Strike, ...] = ()
+
+    def to_json(self) -> str:
+        """Return the schedule as a document for ``--schedule``."""
+        return json.dumps({"schema": SCHEMA, **asdict(self)}, indent=1) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Schedule:
+        """Read back what :meth:`to_json` wrote.
+
+        Raises:
+            ValueError: it is not JSON, or no schedule that this release knows.
+        """
+        try:
+            raw = json.loads(text)
+            if raw.pop("schema") != SCHEMA:
+                raise ValueError(f"not a schedule of schema {SCHEMA}")
+            strikes = tuple(Strike(**strike) for strike in raw.pop("strikes"))
+            schedule = cls(strikes=tuple(sorted(strikes, key=lambda one: one.at)), **raw)
+        except (AttributeError, KeyError, TypeError) as error:
+            raise ValueError(f"not a schedule: {error!r}") from None
+        if any(one.at < 0 or one.lasts < 0 or one.subject < 0 for one in schedule.strikes):
+            raise ValueError("a strike begins, lasts or befalls less than nothing")
+        return schedule
+
+
+def draw(seed: int, seconds: float, kinds: Sequence[Breakable]) -> Schedule:
+    """Return a schedule for a load of so many seconds.
+
+    Every kind gets its turn before one comes again. Strikes overlap as it happens, but for those
+    that take a broker away.
+    """
+    rng = random.Random(seed)
+    strikes: list[Strike] = []
+    bag = _bag(rng, kinds)
+    moment, alone = _FIRST, _FIRST
+    while kinds:
+        kind = next(bag)
+        at = max(moment, alone) if kind.lonely else moment
+        lasts = rng.uniform(*kind.lasts)
+        if at + lasts > seconds - _LAST:
+            if moment + _shortest(kinds) > seconds - _LAST:
+                break
+            moment += rng.uniform(*_BETWEEN)
+            continue
+        subject = rng.randrange(1 << 16)
+        strikes.append(
+            Strike(fault=kind.name, at=round(at, 1), lasts=round(lasts, 1), subject=subject)
+        )
+        if kind.lonely:
+            alone = at + lasts + _REST
+        moment += rng.uniform(*_BETWEEN)
+    strikes.sort(key=lambda one: one.at)
+    return Schedule(seed=seed, seconds=seconds, strikes=tuple(strikes))
+
+
+def _shortest(kinds: Sequence[Breakable]) -> float:
+    return min(kind.lasts[0] for kind in kinds)
+
+
+def _bag(rng: random.Random, kinds: Sequence[Breakable]) -> Iterator[Breakable]:
+    while True:
+        yield from rng.sample(list(kinds), len(kinds))

@@ -1,0 +1,114 @@
+"""Shrinking a schedule that makes a run fail: fewer strikes, then shorter ones, then less load.
+
+Pure: whether a schedule fails is asked of the caller, who plays it. A run under faults is no
+function of its schedule, so a schedule that once did not fail may fail the next time: each
+candidate is played several times, and counts as failing when one of them fails. What is left is
+played again, to say how reliably it fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from chaos.schedule import Schedule, Strike
+
+Fails = Callable[[Schedule], bool]
+Tell = Callable[[str], None]
+
+_SHORTEST = 0.5
+_AFTER = 4.0
+"""Seconds of load that are left after the last strike."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shrunk:
+    """What was left, and how many of its last plays failed."""
+
+    schedule: Schedule
+    failed: int
+    played: int
+    tried: int
+
+    @property
+    def reliability(self) -> str:
+        """How reliably it fails, in words."""
+        return f"fails {self.failed} of {self.played}"
+
+
+def shrink(
+    schedule: Schedule, fails: Fails, *, tries: int, replays: int, tell: Tell, most: int = 60
+) -> Shrunk:
+    """Return a smaller schedule that still fails, and how reliably.
+
+    Args:
+        schedule: what failed.
+        fails: plays a schedule and tells whether it failed.
+        tries: how often a candidate is played before it counts as passing.
+        replays: how often the result is played again.
+        tell: takes a line for each candidate.
+        most: how many plays are spent on candidates.
+    """
+    spent = 0
+
+    def still_fails(candidate: Schedule) -> bool:
+        nonlocal spent
+        for _ in range(tries):
+            if spent >= most:
+                return False
+            spent += 1
+            if fails(candidate):
+                tell(f"still fails: {described(candidate)}")
+                return True
+        tell(f"passes: {described(candidate)}")
+        return False
+
+    best = _fewer(schedule, still_fails)
+    best = _shorter(best, still_fails)
+    failed = sum(fails(best) for _ in range(replays))
+    return Shrunk(schedule=best, failed=failed, played=replays, tried=spent)
+
+
+def described(schedule: Schedule) -> str:
+    """Return a schedule in one line."""
+    strikes = ", ".join(f"{s.fault} at {s.at:g} s for {s.lasts:g} s" for s in schedule.strikes)
+    return f"{strikes or 'nothing'}, in {schedule.seconds:g} s"
+
+
+def _fewer(schedule: Schedule, fails: Fails) -> Schedule:
+    """Leave out halves, quarters and so on of the strikes, as delta debugging does."""
+    pieces = 2
+    while len(schedule.strikes) > 0:
+        smaller = next((one for one in _without(schedule, pieces) if fails(one)), None)
+        if smaller is not None:
+            schedule, pieces = smaller, max(2, pieces - 1)
+        elif pieces >= len(schedule.strikes):
+            break
+        else:
+            pieces = min(len(schedule.strikes), pieces * 2)
+    return schedule
+
+
+def _without(schedule: Schedule, pieces: int) -> Iterator[Schedule]:
+    strikes = schedule.strikes
+    size = -(-len(strikes) // pieces)
+    for start in range(0, len(strikes), size):
+        yield replace(schedule, strikes=strikes[:start] + strikes[start + size :])
+
+
+def _shorter(schedule: Schedule, fails: Fails) -> Schedule:
+    """End the load soon after the last strike, then halve each strike."""
+    end = max((strike.ends for strike in schedule.strikes), default=0.0) + _AFTER
+    if end < schedule.seconds:
+        sooner = replace(schedule, seconds=end)
+        schedule = sooner if fails(sooner) else schedule
+    for index, strike in enumerate(schedule.strikes):
+        if strike.lasts / 2 >= _SHORTEST:
+            halved = _with(schedule, index, replace(strike, lasts=round(strike.lasts / 2, 1)))
+            schedule = halved if fails(halved) else schedule
+    return schedule
+
+
+def _with(schedule: Schedule, index: int, strike: Strike) -> Schedule:
+    strikes = (*schedule.strikes[:index], strike, *schedule.strikes[index + 1 :])
+    return replace(schedule, strikes=strikes)

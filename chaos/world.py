@@ -1,0 +1,196 @@
+"""A cluster under load as faults see it: whom to break, and how to see that it broke."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from fixtures.clients.admin import Admin
+from fixtures.clients.cluster import SHARE, Cluster, eventually, share_key
+from fixtures.proxies.fronts import Front, Fronts
+from fixtures.targets import Broker, Target
+from fixtures.targets.names import Address
+from fixtures.wire.codec import Struct
+from fixtures.wire.connection import CallFailed, Connection
+from fixtures.wire.records import decode_batches
+from fixtures.workload.load import Course
+from spec.verdict import EnvironmentFault, Undecided
+
+STATE, OFFSETS = "__share_group_state", "__consumer_offsets"
+_BYTES = 1 << 20
+_SILENT_FOR = 1.0
+"""Seconds without a word after which a broker counts as silent."""
+
+
+@dataclass(slots=True, kw_only=True)
+class World:
+    """What there is to break. ``subject`` is always a number, taken modulo how many there are."""
+
+    target: Target
+    course: Course
+    fronts: Fronts | None = None
+    broker_to_spare: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while a broker is away: without two of three there is no quorum."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """The way to the brokers that no fault lies on."""
+        return self.course.cluster
+
+    @property
+    def admin(self) -> Admin:
+        """Admin requests on that way."""
+        return self.course.admin
+
+    @property
+    def nodes(self) -> list[int]:
+        """All brokers, those that are away too."""
+        return sorted(self.cluster.brokers)
+
+    def partition(self, subject: int) -> int:
+        """Return a partition of the load's topic."""
+        return subject % self.course.load.partitions
+
+    def group(self, subject: int) -> str:
+        """Return a group of the load."""
+        groups = self.course.groups
+        return groups[subject % len(groups)]
+
+    def broker(self, node: int) -> Broker:
+        """Return the handle on a broker.
+
+        Raises:
+            Undecided: the broker is not ours to break.
+        """
+        for broker in self.target.brokers:
+            if broker.node_id == node:
+                return broker
+        raise Undecided(f"broker {node} is not ours to break")
+
+    @property
+    def all_fronts(self) -> Fronts:
+        """What stands in front of the brokers.
+
+        Raises:
+            Undecided: nothing does.
+        """
+        if self.fronts is None:
+            raise Undecided("nothing stands in front of these brokers")
+        return self.fronts
+
+    def front(self, node: int, listener: str) -> Front:
+        """Return what stands in front of a broker's listener; raises Undecided."""
+        return self.all_fronts.front(node, listener)
+
+    async def topic(self, name: str) -> Struct:
+        """Return a topic as Metadata shows it now."""
+        connection = await self.cluster.any()
+        answer = await connection.call("Metadata", topics=[{"name": name}])
+        found: Struct = answer.topics[0]
+        return found
+
+    async def part(self, name: str, partition: int) -> Struct:
+        """Return a partition as Metadata shows it now."""
+        found = await self.topic(name)
+        part: Struct = next(p for p in found.partitions if p.partition_index == partition)
+        return part
+
+    async def leader(self, name: str, partition: int) -> int:
+        """Return the leader of a partition, -1 if it has none."""
+        return int((await self.part(name, partition)).leader_id)
+
+    async def offsets(self, name: str, partition: int, first: int, end: int) -> set[int]:
+        """Return the offsets from ``first`` to before ``end`` at which a log holds something."""
+        topic = await self.cluster.topic(name)
+        connection = await self.cluster.to(topic.leaders[partition])
+        found: set[int] = set()
+        offset = first
+        while offset < end:
+            wanted = {"partition": partition, "fetch_offset": offset, "partition_max_bytes": _BYTES}
+            answer = await connection.call(
+                "Fetch",
+                max_wait_ms=100,
+                min_bytes=1,
+                session_epoch=-1,
+                topics=[{"topic_id": topic.id, "partitions": [wanted]}],
+            )
+            batches = decode_batches(answer.responses[0].partitions[0].records)
+            if not batches:
+                raise Undecided(f"{name}-{partition} cannot be read at {offset}")
+            found |= {record.offset for batch in batches for record in batch.records}
+            offset = batches[-1].last_offset + 1
+        return found
+
+    async def state_keeper(self, subject: int) -> int:
+        """Return the share coordinator of a share-partition."""
+        topic, partition = self.course.topic, self.partition(subject)
+        key = share_key(self.group(subject), topic.id, partition)
+        return await self.cluster.coordinator(key, SHARE)
+
+    async def controller(self) -> int:
+        """Return the active controller."""
+        asked = {"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}
+
+        async def ask() -> int | None:
+            answer = await (await self.cluster.any()).call("DescribeQuorum", topics=[asked])
+            if answer.error_code:
+                return None
+            node = int(answer.topics[0].partitions[0].leader_id)
+            return node if node >= 0 else None
+
+        return await eventually("an active controller", ask)
+
+    async def answers(self, node: int) -> bool:
+        """Tell whether a broker greets a new client, on the way that no fault lies on."""
+        host, port = self.cluster.brokers[node]
+        return await self.answers_at(Address(host=host, port=port))
+
+    async def answers_at(self, address: Address) -> bool:
+        """Tell whether somebody greets a new client there."""
+        try:
+            async with await Connection.open(
+                address.host, address.port, schemas=self.cluster.schemas, timeout=_SILENT_FOR
+            ):
+                return True
+        except CallFailed:
+            return False
+
+    async def in_sync(self) -> bool:
+        """Tell whether every broker knows all others and sees every replica in sync."""
+        for node in self.nodes:
+            answer = await (await self.cluster.to(node)).call("Metadata", timeout=5, topics=None)
+            parts = [part for topic in answer.topics for part in topic.partitions]
+            if len(answer.brokers) < len(self.nodes):
+                return False
+            if any(p.leader_id < 0 or set(p.isr_nodes) != set(p.replica_nodes) for p in parts):
+                return False
+        return True
+
+    async def mend(self, within: float) -> None:
+        """Bring back whoever is away and wait until the cluster is whole.
+
+        Raises:
+            EnvironmentFault: it does not get whole.
+        """
+        for broker in self.target.brokers:
+            await asyncio.to_thread(broker.resume)
+            if not broker.is_alive:
+                await asyncio.to_thread(broker.start)
+        self.cluster.away.clear()
+
+        async def whole() -> bool | None:
+            try:
+                return (await self.in_sync()) or None
+            except (CallFailed, Undecided):
+                return None
+
+        try:
+            await eventually("a whole cluster", whole, within)
+        except Undecided as reason:
+            raise EnvironmentFault(f"after the last fault: {reason}") from None
+
+
+async def in_thread(call: Callable[[], None]) -> None:
+    """Run a call that blocks, such as a broker's start, while everything else goes on."""
+    await asyncio.to_thread(call)

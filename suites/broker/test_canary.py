@@ -1,0 +1,18 @@
+"""The check that must fail, in every run: see suites/canary.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from suites.broker.share import Share
+from suites.canary import CANARY
+from suites.judge import Judge
+
+
+@pytest.mark.canary
+@pytest.mark.fast
+async def test_canary(share: Share, judge: Judge) -> None:
+    """CANARY: No broker answers, which is false, and must come out as false."""
+    answer = await (await share.cluster.any()).call("Metadata", topics=[])
+    brokers = sorted(f"broker {one.node_id} at {one.host}:{one.port}" for one in answer.brokers)
+    judge.equal(CANARY, 0, len(brokers), "brokers that answered Metadata", witness=brokers)

@@ -1,0 +1,69 @@
+"""What a quota makes of delivery counts: an answer left empty has delivered nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from fixtures.clients.cluster import attempts
+from fixtures.clients.users import BYTE_RATE, REQUEST_SHARE
+from spec.verdict import Undecided
+from suites.broker.deliveries import delivery_limit
+from suites.broker.locks import SLACK, watch
+from suites.broker.quotas import LITTLE, delay, held_to
+from suites.broker.share import Consumer, Share
+from suites.judge import Judge
+
+RECORDS, SIZE = 10, 1050
+LOCK_MS = 1000
+QUOTAS = {REQUEST_SHARE: LITTLE, BYTE_RATE: RECORDS * SIZE / 10.5}
+"""Quotas that a fetch of all records exceeds by little: brokers average bytes over ten seconds."""
+
+
+async def _throttled(consumer: Consumer, seconds: float) -> tuple[Counter[int], dict[int, int]]:
+    """Fetch under a quota for a time; return what was sent, and counts that were too high.
+
+    The broker does not listen while it throttles, which makes the pauses between the fetches.
+
+    Raises:
+        Undecided: nothing was throttled.
+    """
+    sent: Counter[int] = Counter()
+    high: dict[int, int] = {}
+    throttled = 0
+    async for _ in attempts(seconds):
+        answer = await consumer.fetch(max_wait_ms=300)
+        if answer.error:
+            raise Undecided(f"a throttled fetch answered {answer.errors}")
+        throttled += delay(answer) > 0
+        for part in answer.parts:
+            sent.update(part.counts)
+            high |= {o: count for o, count in part.counts.items() if count > sent[o]}
+    if not throttled:
+        raise Undecided("no fetch was throttled")
+    return sent, high
+
+
+async def _fate(share: Share, quota: str, seconds: float) -> tuple[list[int], dict[int, int]]:
+    """Return the records that are gone unseen, and the counts that were too high."""
+    queue = await share.queue([b"x" * SIZE] * RECORDS, lock_ms=LOCK_MS)
+    payer, other = await queue.consumer(), await queue.consumer(join=False)
+    async with held_to(share, payer, **{quota: QUOTAS[quota]}):
+        sent, high = await _throttled(payer, seconds)
+    seen = await watch(other, range(RECORDS), LOCK_MS / 1000 + SLACK)
+    high |= {o: s.count for o, s in seen.items() if s.count > sent[o] + 1}
+    return [o for o in range(RECORDS) if o not in seen and o not in sent], high
+
+
+@pytest.mark.requirement("DLV-34")
+@pytest.mark.timeout(90)
+async def test_empty_answers_deliver_nothing(share: Share, judge: Judge) -> None:
+    """DLV-34: Fetches whose answers a quota empties neither archive records nor count."""
+    locks = await delivery_limit(share) + 1
+    fates = await asyncio.gather(*(_fate(share, each, locks * 2.2) for each in QUOTAS))
+    for quota, (lost, high) in zip(QUOTAS, fates, strict=True):
+        what = f"held to {quota}: records that no answer ever had, and that nobody gets"
+        judge.equal("DLV-34", [], lost, what)
+        judge.equal("DLV-34", {}, high, f"held to {quota}: counts above the deliveries there were")

@@ -1,0 +1,1 @@
+"""Chaos: scenarios to play, and the judgement of what was played."""

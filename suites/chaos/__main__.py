@@ -1,0 +1,179 @@
+"""The nightly swarm, and the shrinking of what failed.
+
+``python -m suites.chaos --hours 8`` draws one schedule after the other from rising seeds, each
+with a handful of kinds of fault of its own, and judges each run. Runs that fail are kept, the
+others are not. ``python -m suites.chaos --shrink RUN`` plays smaller and smaller schedules until
+nothing can be left out, and says how reliably what is left fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from chaos.run import Chaos, fitting, stage, usual_load
+from chaos.schedule import Schedule, draw
+from chaos.shrink import described, shrink
+from fixtures.targets import DEFAULT_TARGET, UsageFault
+from reports.results import Document
+from reports.results import read as read_results
+from reports.verdicts import BROKEN, FAULT, OK, USAGE
+from spec.verdict import EnvironmentFault
+from suites.chaos.document import PAGE, renewed
+from suites.chaos.judging import Judging, judge
+from suites.options import new_seed
+
+_SOME = (3, 7)
+"""How many kinds of fault a schedule of the swarm has, at least and at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swarm:
+    """What the night is to bring."""
+
+    target: str
+    brokers: int
+    seconds: float
+    rate: float
+    archive: Path
+
+    def draw(self, seed: int) -> Schedule:
+        """Return a seed's schedule: some kinds of fault often find what all together hide."""
+        rng = random.Random(f"swarm {seed}")
+        kinds = fitting((), brokers=self.brokers)
+        some = rng.sample(kinds, min(len(kinds), rng.randint(*_SOME)))
+        return draw(seed, self.seconds, sorted(some, key=lambda kind: kind.name))
+
+    def play(self, schedule: Schedule, out: Path, only: tuple[str, ...] = ()) -> Document:
+        """Play a schedule on a cluster of its own, and judge it."""
+        chaos = Chaos(
+            target=self.target,
+            brokers=self.brokers,
+            schedule=schedule,
+            load=usual_load(schedule, self.rate),
+        )
+        with stage(chaos, _tell) as ready:
+            ready.play(chaos, out)
+        asked = Judging(runs=(out,), out=out, only=only, command=tuple(sys.argv))
+        return judge(asked, _quiet)
+
+
+def broken(document: Document) -> list[str]:
+    """Return the rules that a run broke and nobody foresaw."""
+    return [
+        r["id"] for r in document["requirements"] if r["verdict"] == "fail" and not r["expected"]
+    ]
+
+
+def night(swarm: Swarm, hours: float, seed: int) -> int:
+    """Play schedules until the time is over; return the worst exit code."""
+    ends = time.monotonic() + hours * 3600
+    worst, runs, number = OK, 0, seed
+    while time.monotonic() < ends:
+        out = swarm.archive / f"seed-{number}"
+        schedule = swarm.draw(number)
+        _tell(f"== seed {number}: {described(schedule)}")
+        try:
+            document = swarm.play(schedule, out)
+            code = int(document["run"]["exit_code"])
+            said = ", ".join(broken(document)) or "nothing broken"
+        except EnvironmentFault as fault:
+            code, said = FAULT, str(fault)
+        runs += 1
+        worst = max(worst, code)
+        _tell(f"== seed {number}: exit code {code}, {said}")
+        if code == OK:
+            shutil.rmtree(out)
+        number += 1
+    print(f"{runs} runs from seed {seed} on, worst exit code {worst}, kept in {swarm.archive}")
+    return worst if runs else FAULT
+
+
+def shrink_run(swarm: Swarm, run: Path, *, tries: int, replays: int) -> int:
+    """Shrink the schedule of a run that failed, and write ``shrunk.json`` beside it.
+
+    Raises:
+        UsageFault: the run broke no rule.
+    """
+    rules = broken(read_results(run))
+    if not rules:
+        raise UsageFault(f"{run}: that run broke no rule.")
+    schedule = Schedule.from_json((run / "schedule.json").read_text(encoding="utf-8"))
+    folders = _fresh(run / "shrinking")
+
+    def fails(candidate: Schedule) -> bool:
+        out = next(folders)
+        found = broken(swarm.play(candidate, out, tuple(rules)))
+        shutil.rmtree(out)
+        return bool(found)
+
+    found = shrink(schedule, fails, tries=tries, replays=replays, tell=_tell)
+    (run / "shrunk.json").write_text(found.schedule.to_json(), encoding="utf-8")
+    print(f"{', '.join(rules)}: {described(found.schedule)}")
+    print(f"{found.reliability}, after {found.tried} plays")
+    print(f"shareproof chaos --target {swarm.target} --schedule {run / 'shrunk.json'}")
+    return BROKEN if found.failed else OK
+
+
+def _fresh(folder: Path) -> Iterator[Path]:
+    number = 0
+    while True:
+        number += 1
+        yield folder / str(number)
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _quiet(_: str) -> None:
+    return
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Do what the command line says."""
+    parser = argparse.ArgumentParser(prog="python -m suites.chaos", description=__doc__)
+    parser.add_argument("--target", default=DEFAULT_TARGET)
+    parser.add_argument("--brokers", type=int, default=3)
+    parser.add_argument("--hours", type=float, default=8.0)
+    parser.add_argument("--minutes", type=float, default=2.0, help="of each run")
+    parser.add_argument("--rate", type=float, default=1000.0, help="records a second")
+    parser.add_argument("--seed", type=int, default=None, help="of the first run")
+    parser.add_argument("--archive", type=Path, default=Path("out/nightly"))
+    parser.add_argument("--shrink", type=Path, metavar="RUN", help="a run that failed")
+    parser.add_argument("--tries", type=int, default=3, help="plays of a smaller schedule")
+    parser.add_argument("--replays", type=int, default=20, help="plays of the smallest")
+    parser.add_argument("--write-docs", action="store_true", help="renew the tables, and end")
+    asked = parser.parse_args(arguments)
+    if asked.write_docs:
+        page = PAGE.read_text(encoding="utf-8")
+        PAGE.write_text(renewed(page), encoding="utf-8")
+        return OK
+    swarm = Swarm(
+        target=asked.target,
+        brokers=asked.brokers,
+        seconds=asked.minutes * 60,
+        rate=asked.rate,
+        archive=asked.archive.absolute(),
+    )
+    try:
+        if asked.shrink:
+            run = asked.shrink.absolute()
+            return shrink_run(swarm, run, tries=asked.tries, replays=asked.replays)
+        return night(swarm, asked.hours, new_seed() if asked.seed is None else asked.seed)
+    except (UsageFault, ValueError, OSError) as fault:
+        print(f"suites.chaos: {fault}", file=sys.stderr)
+        return USAGE
+    except EnvironmentFault as fault:
+        print(f"suites.chaos: {fault}", file=sys.stderr)
+        return FAULT
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

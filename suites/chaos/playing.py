@@ -1,0 +1,74 @@
+"""Playing scenarios one after the other on one cluster, or on a new one where the last broke."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from chaos.run import COMPACTED, DELIVERY_LIMIT, Broke, Chaos, Stage, is_keyed, stage
+from chaos.schedule import Schedule
+from fixtures.workload.plan import KINDS, PLAIN
+from fixtures.workload.terms import Group, Load
+from suites.chaos.scenarios import CALM, Scenario
+
+Tell = Callable[[str], None]
+_PARTITIONS = 4
+
+_GROUPS = (
+    Group(name="calm", members=(PLAIN, PLAIN)),
+    Group(name="odd", members=tuple(KINDS[name] for name in ("picky", "renewing", "explicit"))),
+)
+
+
+def play_all(
+    scenarios: Sequence[Scenario], *, target: str, seed: int, out: Path, tell: Tell
+) -> tuple[Path, ...]:
+    """Play scenarios, and return the directory of each inside ``out``.
+
+    Raises:
+        UsageFault: the target is not ours to break.
+        EnvironmentFault: it did not start, or a load could not be carried out.
+    """
+    runs: list[Path] = []
+    left = [as_chaos(scenario, target, seed) for scenario in scenarios]
+    while left:
+        with ExitStack() as stack:
+            ready = stack.enter_context(stage(left[0], tell))
+            while left:
+                chaos = left.pop(0)
+                runs.append(out / chaos.scenario)
+                if _play(ready, chaos, runs[-1], tell).trouble:
+                    break  # whatever was not healed is no place for the next one
+    return tuple(runs)
+
+
+def _play(ready: Stage, chaos: Chaos, out: Path, tell: Tell) -> Broke:
+    tell(f"== {chaos.scenario}")
+    return ready.play(chaos, out)
+
+
+def as_chaos(scenario: Scenario, target: str, seed: int) -> Chaos:
+    """Return a scenario as a run of a target."""
+    schedule = Schedule(seed=seed, seconds=scenario.seconds, strikes=scenario.strikes)
+    load = Load(
+        seconds=scenario.seconds,
+        partitions=_PARTITIONS,
+        rate=scenario.rate,
+        batch=20,
+        lock_ms=scenario.lock_ms,
+        drain=60.0,
+        seed=seed,
+        groups=_GROUPS[:1] if scenario.members == CALM else _GROUPS,
+        patience=10.0,
+        delivery_limit=DELIVERY_LIMIT,
+        keyed=is_keyed(schedule),
+        topic_configs=COMPACTED if is_keyed(schedule) else {},
+    )
+    return Chaos(
+        target=target,
+        schedule=schedule,
+        load=load,
+        scenario=scenario.name,
+        owed=scenario.rules,
+    )

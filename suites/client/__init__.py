@@ -1,0 +1,1 @@
+"""The checks of client libraries: one file per topic, the wire as witness."""

@@ -1,0 +1,462 @@
+"""Acknowledging: what is sent, of what, in which order, and what the application is told."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from fixtures.clients.adapter import Refused
+from fixtures.clients.member import AckType
+from suites.client.scene import Scene
+from suites.client.wire import SHARE, acked, busiest, carries_acks
+from suites.judge import Judge
+
+KINDS = {"accept": AckType.ACCEPT, "release": AckType.RELEASE, "reject": AckType.REJECT}
+
+
+@pytest.mark.requirement("CLI-21")
+async def test_accepts_only_what_was_given(scene: Scene, judge: Judge) -> None:
+    """CLI-21: A client accepts only records that its application was given."""
+    queue = await scene.queue(20, batches=10)
+    consumer = await scene.consumer(queue, mode="implicit" if scene.has_implicit else None)
+    given: set[int] = set()
+    for _ in range(6):
+        given |= {r.offset for r in await consumer.poll(0.4)}
+        if not scene.has_implicit:
+            break
+    await consumer.close()
+    accepted = [a for a in acked(scene.seen(consumer)) if a.kind == AckType.ACCEPT]
+    strays = [str(a) for a in accepted if a.offset not in given]
+    judge.equal("CLI-21", [], strays, "accepted and never given to the application")
+    judge.saw("CLI-21", given=len(given), accepted=len(accepted))
+
+
+@pytest.mark.requirement("CLI-22")
+@pytest.mark.needs("implicit")
+@pytest.mark.fast
+async def test_implicit_accepts_with_the_next_poll(scene: Scene, judge: Judge) -> None:
+    """CLI-22: In implicit mode the next poll accepts the whole last batch."""
+    queue = await scene.queue(5)
+    consumer = await scene.consumer(queue, mode="implicit")
+    got = await scene.take(consumer, 5)
+    early = [str(a) for a in acked(scene.seen(consumer)) if a.kind == AckType.ACCEPT]
+    judge.equal("CLI-22", [], early, "accepted before the next poll")
+
+    def accepted() -> list[int]:
+        acks = acked(scene.seen(consumer))
+        return sorted({a.offset for a in acks if a.kind == AckType.ACCEPT and a.error == 0})
+
+    async def poll() -> bool:
+        await consumer.poll(0.5)
+        return len(accepted()) >= 5
+
+    await scene.eventually(poll, 8)
+    judge.equal("CLI-22", sorted(r.offset for r in got), accepted(), "accepted by the next polls")
+
+
+@pytest.mark.requirement("CLI-68")
+@pytest.mark.needs("implicit")
+async def test_implicit_close_releases(scene: Scene, judge: Judge) -> None:
+    """CLI-68: Closing accepts nothing of the last batch: it can be delivered to another."""
+    queue = await scene.queue(5)
+    consumer = await scene.consumer(queue, mode="implicit")
+    await scene.take(consumer, 5)
+    await consumer.close()
+    accepted = [str(a) for a in acked(scene.seen(consumer)) if a.kind == AckType.ACCEPT]
+    judge.equal("CLI-68", [], accepted, "accepted by close")
+    other = await scene.consumer(queue)
+    again = await scene.arrival(other, lambda r: r.offset == 4)
+    judge.equal("CLI-68", list(range(5)), sorted(r.offset for r in again), "delivered to another")
+
+
+@pytest.mark.requirement("CLI-23")
+@pytest.mark.needs("explicit")
+async def test_explicit_poll_with_unsettled_records(scene: Scene, judge: Judge) -> None:
+    """CLI-23: In explicit mode nothing is accepted that the application did not acknowledge."""
+    queue = await scene.queue(4)
+    consumer = await scene.consumer(queue, mode="explicit")
+    got = await scene.take(consumer, 4)
+    await consumer.acknowledge(got[:2])
+    refused = ""
+    try:
+        await consumer.poll(0.5)
+    except Refused as error:
+        refused = error.name
+    judge.equal("CLI-23", "illegal-state", refused, "poll with two records not acknowledged")
+    await scene.settle(consumer)
+    sent = [a.offset for a in acked(scene.seen(consumer)) if a.kind == AckType.ACCEPT]
+    late = sorted(o for o in sent if o in {r.offset for r in got[2:]})
+    judge.equal("CLI-23", [], late, "accepted without the application's word")
+
+
+@pytest.mark.requirement("CLI-63")
+@pytest.mark.needs("implicit", "explicit")
+async def test_implicit_acknowledge_is_refused(scene: Scene, judge: Judge) -> None:
+    """CLI-63: Where the mode is implicit, acknowledging a record is refused."""
+    queue = await scene.queue(1)
+    consumer = await scene.consumer(queue, mode="implicit")
+    got = await scene.take(consumer, 1)
+    refused = ""
+    try:
+        await consumer.acknowledge(got, "release")
+    except Refused as error:
+        refused = error.name
+    judge.equal("CLI-63", "illegal-state", refused, "acknowledging in implicit mode")
+
+
+@pytest.mark.requirement("CLI-24")
+@pytest.mark.needs("explicit")
+async def test_last_word_counts(scene: Scene, judge: Judge) -> None:
+    """CLI-24: Of several acknowledgements of a record before they are sent the last one counts."""
+    queue = await scene.queue(2)
+    consumer = await scene.consumer(queue)
+    got = await scene.take(consumer, 2)
+    await consumer.acknowledge(got, "release")
+    await consumer.acknowledge(got, "accept")
+    await scene.settle(consumer)
+    await scene.polled_for(consumer, 0.6)
+    sent = [(a.offset, a.kind) for a in acked(scene.seen(consumer))]
+    wanted = [(r.offset, int(AckType.ACCEPT)) for r in got]
+    judge.equal("CLI-24", wanted, sent, "acknowledgements sent of release, then accept")
+
+
+@pytest.mark.requirement("CLI-69")
+@pytest.mark.needs("explicit")
+@pytest.mark.parametrize("case", ["settled", "foreign"])
+async def test_not_held(scene: Scene, judge: Judge, case: str) -> None:
+    """CLI-69: A record that is settled already, or was never delivered, cannot be acknowledged."""
+    queue = await scene.queue(2)
+    consumer = await scene.consumer(queue)
+    got = await scene.take(consumer, 2, kind="accept")
+    await scene.settle(consumer)
+    before = len(acked(scene.seen(consumer)))
+    place = got[0].place if case == "settled" else {**got[0].place, "offset": 999}
+    refused = ""
+    try:
+        await consumer.acknowledge([place], "release")
+    except Refused as error:
+        refused = error.name
+    judge.one_of(
+        "CLI-69", ("illegal-state", "illegal-argument"), refused, f"acknowledging, record {case}"
+    )
+    await scene.polled_for(consumer, 0.6)
+    judge.equal("CLI-69", before, len(acked(scene.seen(consumer))), "acknowledgements on the wire")
+
+
+@pytest.mark.requirement("CLI-73", "CLI-74", "CLI-75")
+@pytest.mark.needs("explicit|mixed")
+async def test_every_word_is_sent_once(scene: Scene, judge: Judge) -> None:
+    """CLI-75: What the application says of each record is what is sent, once."""
+    queue = await scene.queue(12, batches=3)
+    consumer = await scene.consumer(queue)
+    got: list[int] = []
+    said: dict[int, int] = {}
+    names = list(KINDS)
+
+    async def poll() -> bool:
+        for record in await consumer.poll(0.5):
+            if record.offset in said:
+                await consumer.acknowledge([record], "accept")
+                continue
+            kind = names[record.offset % 3]
+            said[record.offset] = KINDS[kind]
+            got.append(record.offset)
+            await consumer.acknowledge([record], kind)
+        return len(got) >= 12
+
+    await scene.eventually(poll)
+    await scene.settle(consumer)
+    first: dict[int, int] = {}
+    requests = [one for one in scene.seen(consumer) if carries_acks(one)]
+    for ack in acked(requests):
+        first.setdefault(ack.offset, ack.kind)
+    judge.equal("CLI-75", said, first, "what was said of each record, and what was sent")
+    good = Counter(
+        (a.offset, a.kind) for a in acked(requests) if a.error == 0 and a.kind != AckType.RELEASE
+    )
+    twice = [key for key, times in good.items() if times > 1]
+    judge.equal("CLI-74", [], twice, "acknowledged for good more than once (offset, type)")
+    for one in requests:
+        offsets = [a.offset for a in acked([one])]
+        judge.holds(
+            "CLI-73",
+            offsets == sorted(set(offsets)),
+            f"#{one.number} acknowledges {offsets}: not in rising order, or overlapping",
+        )
+
+
+@pytest.mark.requirement("CLI-77")
+@pytest.mark.needs("explicit|mixed")
+async def test_poison_is_rejected_once(scene: Scene, judge: Judge) -> None:
+    """CLI-77: A rejected record is rejected on the wire, once, and does not come again."""
+    queue = await scene.queue(3)
+    consumer = await scene.consumer(queue)
+    got = await scene.take(consumer, 3)
+    poison = got[1]
+    await consumer.acknowledge([got[0], got[2]])
+    await consumer.acknowledge([poison], "reject")
+    await scene.settle(consumer)
+    again, _ = await scene.polled_for(consumer, 1.5)
+    judge.equal("CLI-77", [], [r.offset for r in again], "delivered again")
+    kinds = [a.kind for a in acked(scene.seen(consumer)) if a.offset == poison.offset]
+    judge.equal("CLI-77", [int(AckType.REJECT)], kinds, "what was sent of the poison")
+
+
+@pytest.mark.requirement("CLI-27", "CLI-35")
+@pytest.mark.needs("callback", "callback-offsets", "explicit|mixed")
+async def test_callback_for_each(scene: Scene, judge: Judge) -> None:
+    """CLI-27: Every acknowledgement is reported exactly once, as done."""
+    queue = await scene.queue(9, batches=3)
+    consumer = await scene.consumer(queue)
+    await scene.take(consumer, 9, kind="accept")
+    await scene.settle(consumer)
+    await scene.polled_for(consumer, 0.8)
+    await consumer.close()
+    told = [(o, one.error) for one in consumer.settled for o in one.offsets or ()]
+    judge.equal(
+        "CLI-27", [(o, None) for o in range(9)], sorted(told), "what the callback was told of each"
+    )
+    if scene.adapter.hello.name in {"kafka-clients", "model"}:
+        elsewhere = [event.partitions for event in consumer.callbacks if event.during is None]
+        judge.equal("CLI-35", [], elsewhere, "callbacks outside any call of the application")
+    else:
+        judge.holds("CLI-35", consumer.callbacks, "no callback ran")
+
+
+@pytest.mark.requirement("CLI-71")
+@pytest.mark.needs("callback|commit-sync", "explicit|mixed")
+async def test_told_after_a_cut(hostile: Scene, judge: Judge) -> None:
+    """CLI-71: Acknowledgements whose connection was cut before they went are reported."""
+    queue = await hostile.queue(3)
+    consumer = await hostile.consumer(queue)
+    got = await hostile.take(consumer, 3)
+    hostile.tap.cut()
+    await consumer.acknowledge(got)
+    told = await hostile.outcome(consumer)
+    judge.holds("CLI-71", told, "nothing was reported of three acknowledgements")
+    good = {a.offset for a in acked(hostile.seen(consumer)) if a.error == 0}
+    for one in told:
+        lied = one.error is None and not {r.offset for r in got} <= good
+        judge.holds("CLI-71", not lied, "reported as done, and the broker never said so")
+
+
+@pytest.mark.requirement("CLI-28")
+@pytest.mark.needs("explicit|mixed", "commit-sync|callback")
+@pytest.mark.parametrize(
+    "code", ["INVALID_RECORD_STATE", "UNKNOWN_SERVER_ERROR", "FENCED_LEADER_EPOCH", 9999]
+)
+async def test_errors_are_passed_on(hostile: Scene, judge: Judge, code: str | int) -> None:
+    """CLI-28: An error in a partition's acknowledgement is passed on to the application."""
+    queue = await hostile.queue(3)
+    consumer = await hostile.consumer(queue)
+    got = await hostile.take(consumer, 3)
+    steps = [
+        {"on": "ShareAcknowledge", "when": {"has": "acks"}, "do": "partition-error", "code": code},
+        {
+            "on": "ShareFetch",
+            "when": {"has": "acks"},
+            "do": "partition-error",
+            "code": code,
+            "level": "acknowledge",
+        },
+    ]
+    hostile.play(*steps)
+    await consumer.acknowledge(got)
+    told = await hostile.outcome(consumer)
+    judge.holds("CLI-28", any(o.scripted for o in hostile.seen(consumer)), "the error was sent")
+    judge.holds("CLI-28", told, f"nothing was reported of acknowledgements that met {code}")
+    judge.holds(
+        "CLI-28",
+        all(one.error for one in told),
+        f"acknowledgements that met {code} are reported as {[one.error for one in told]}",
+    )
+    if isinstance(code, str) and code == "INVALID_RECORD_STATE":
+        judge.equal("CLI-28", [code] * len(told), [one.error for one in told], "the error's name")
+
+
+@pytest.mark.requirement("CLI-72")
+@pytest.mark.needs("explicit|mixed", "commit-sync|callback")
+async def test_omitted_partition(hostile: Scene, judge: Judge) -> None:
+    """CLI-72: A partition missing from the answer to an acknowledgement is a failure."""
+    queue = await hostile.queue(3)
+    consumer = await hostile.consumer(queue)
+    got = await hostile.take(consumer, 3)
+    hostile.play({"on": list(SHARE), "when": {"has": "acks"}, "do": "omit"})
+    await consumer.acknowledge(got)
+    told = await hostile.outcome(consumer)
+    judge.holds("CLI-72", any(o.scripted for o in hostile.seen(consumer)), "an answer was emptied")
+    fine = [one for one in told if one.error is None]
+    judge.equal("CLI-72", [], fine, "reported as done although the answer did not say so")
+
+
+@pytest.mark.requirement("CLI-29")
+@pytest.mark.needs("explicit|mixed", "commit-sync")
+async def test_retries_end(hostile: Scene, judge: Judge) -> None:
+    """CLI-29: Acknowledgements that always meet a retriable error are given up at the deadline."""
+    queue = await hostile.queue(2)
+    consumer = await hostile.consumer(queue)
+    got = await hostile.take(consumer, 2)
+    steps = hostile.play(
+        {
+            "on": "ShareAcknowledge",
+            "do": "partition-error",
+            "code": "REQUEST_TIMED_OUT",
+            "times": 0,
+            "applied": False,
+        }
+    )
+    await consumer.acknowledge(got)
+    took = await hostile.timed(consumer.commit_sync(2.0))
+    judge.holds("CLI-29", took <= 6, f"commit of 2 s took {took:.1f} s")
+    sent = [one for one in hostile.seen(consumer, "ShareAcknowledge") if carries_acks(one)]
+    judge.holds("CLI-29", sent, "no acknowledgement was sent")
+    judge.holds("CLI-29", busiest(sent) <= 60, f"{busiest(sent)} attempts within a second")
+    last = len(hostile.seen(consumer, "ShareAcknowledge"))
+    hostile.tap.script.drop(steps)
+    await hostile.polled_for(consumer, 1.0)
+    late = [o for o in hostile.seen(consumer, "ShareAcknowledge")[last:] if carries_acks(o)]
+    judge.holds("CLI-29", len(late) <= 1, f"{len(late)} attempts after the deadline")
+
+
+@pytest.mark.requirement("CLI-30", "CLI-89")
+async def test_change_of_subscription(scene: Scene, judge: Judge) -> None:
+    """CLI-30: A change of subscription settles what is owed, and the new topic comes."""
+    queue = await scene.queue(3)
+    other = await scene.admin.create_topic(1)
+    await scene.admin.produce(other, 2)
+    consumer = await scene.consumer(queue)
+    await scene.take(consumer, 3, kind="accept")
+    await consumer.subscribe(other.name)
+    got = await scene.arrival(consumer, lambda r: r.topic == other.name and r.offset == 1)
+    judge.equal(
+        "CLI-89",
+        [(other.name, 0), (other.name, 1)],
+        [(r.topic, r.offset) for r in got],
+        "records after subscribing to another topic instead",
+    )
+    await scene.settle(consumer)
+    sent = [a for a in acked(scene.seen(consumer)) if a.topic_id == queue.topic.id]
+    offsets = sorted({a.offset for a in sent})
+    if offsets != [0, 1, 2] and scene.adapter.has("callback"):
+        told = [one for one in consumer.settled if one.topic == queue.topic.name]
+        judge.holds("CLI-30", told, f"owed 0, 1 and 2; sent {offsets}, and nothing was reported")
+    else:
+        judge.equal("CLI-30", [0, 1, 2], offsets, "acknowledged of the topic that was left")
+
+
+@pytest.mark.requirement("CLI-34", "CLI-86")
+@pytest.mark.needs("explicit|mixed", "commit-sync")
+@pytest.mark.fast
+async def test_commit_results(scene: Scene, judge: Judge) -> None:
+    """CLI-34: A synchronous commit has a result for each partition, a second one has none."""
+    queue = await scene.queue(2)
+    consumer = await scene.consumer(queue)
+    await scene.take(consumer, 2, kind="accept")
+    told = await consumer.commit_sync()
+    judge.equal(
+        "CLI-34",
+        [(queue.topic.name, 0, None)],
+        [(one.topic, one.partition, one.error) for one in told],
+        "results of the commit",
+    )
+    judge.equal("CLI-34", [], await consumer.commit_sync(), "results of a second commit")
+    sent = {a.offset for a in acked(scene.seen(consumer)) if a.error == 0}
+    judge.equal("CLI-86", {0, 1}, sent, "acknowledged on the wire when the commit had returned")
+
+
+@pytest.mark.requirement("CLI-80")
+@pytest.mark.needs("explicit|mixed", "commit-sync")
+async def test_commit_without_answer(hostile: Scene, judge: Judge) -> None:
+    """CLI-80: A synchronous commit without an answer returns when its time is over, as failed."""
+    queue = await hostile.queue(2)
+    consumer = await hostile.consumer(queue)
+    await hostile.take(consumer, 2, kind="accept")
+    hostile.play({"on": "ShareAcknowledge", "do": "drop", "times": 0, "applied": False})
+    told: list[str | None] = []
+    refused = ""
+
+    async def commit() -> None:
+        nonlocal refused
+        try:
+            told.extend(one.error for one in await consumer.commit_sync(1.5))
+        except Refused as error:
+            refused = error.name
+
+    took = await hostile.timed(commit())
+    judge.holds("CLI-80", took <= 6, f"commit of 1.5 s took {took:.1f} s")
+    judge.holds("CLI-80", refused or all(told), f"reported as done without an answer: {told}")
+
+
+@pytest.mark.requirement("CLI-78")
+@pytest.mark.needs("explicit|mixed", "commit-async")
+async def test_commit_async(scene: Scene, judge: Judge) -> None:
+    """CLI-78: An asynchronous commit sends what is acknowledged without another poll."""
+    queue = await scene.queue(3)
+    consumer = await scene.consumer(queue)
+    await scene.take(consumer, 3, kind="accept")
+    await consumer.commit_async()
+
+    def done() -> bool:
+        return {a.offset for a in acked(scene.seen(consumer)) if a.error == 0} == {0, 1, 2}
+
+    judge.holds("CLI-78", await scene.until(done, 5), "not acknowledged 5 s after commit_async")
+
+
+@pytest.mark.requirement("CLI-79")
+@pytest.mark.needs("explicit|mixed", "commit-sync|callback")
+async def test_too_late(scene: Scene, judge: Judge) -> None:
+    """CLI-79: An acknowledgement after the lock has run out is reported as the broker answered."""
+    queue = await scene.queue(2, lock_ms=1000)
+    consumer = await scene.consumer(queue)
+    got = await scene.take(consumer, 2)
+    # Another member has to take the records, or they would be available and nothing more.
+    other = await scene.consumer(queue)
+    again = await scene.take(other, 2)
+    judge.equal("CLI-79", [0, 1], sorted(r.offset for r in again), "delivered to another")
+    await other.acknowledge(again)
+    await scene.settle(other)
+    await consumer.acknowledge(got)
+    told = await scene.outcome(consumer)
+    late = [a for a in acked(scene.seen(consumer)) if a.kind == AckType.ACCEPT]
+    answered = {a.error for a in late}
+    judge.holds("CLI-79", late, "the late acknowledgements were sent")
+    wanted = [answered == {0}] * len(told)
+    judge.equal(
+        "CLI-79",
+        wanted,
+        [one.error is None for one in told],
+        f"reported as done; the broker answered {answered}",
+    )
+
+
+@pytest.mark.requirement("CLI-31", "CLI-32", "CLI-88")
+@pytest.mark.needs("explicit", "renew")
+async def test_renewing(scene: Scene, judge: Judge) -> None:
+    """CLI-31: Renewing is acknowledge type 4 in a request that says so and asks for nothing."""
+    queue = await scene.queue([b"payload"])
+    consumer = await scene.consumer(queue)
+    got = await scene.take(consumer, 1, payload="full")
+    await consumer.acknowledge(got, "renew")
+    await scene.settle(consumer)
+    again = await scene.take(consumer, 1, payload="full")
+    judge.equal("CLI-32", got[0], again[0], "the record, before and after renewing")
+    renewing = [
+        one for one in scene.seen(consumer) if any(a.kind == AckType.RENEW for a in acked([one]))
+    ]
+    judge.holds("CLI-31", renewing, "no renewal was sent")
+    for one in renewing:
+        judge.equal("CLI-31", True, one.request.get("is_renew_ack"), f"IsRenewAck of #{one.number}")
+        asks = {
+            name: one.request[name]
+            for name in ("max_wait_ms", "min_bytes", "max_bytes", "max_records")
+            if one.request.get(name)
+        }
+        judge.equal("CLI-31", {}, asks, f"what #{one.number} asks for while it renews")
+    await consumer.acknowledge(again)
+    await scene.settle(consumer)
+    kinds = [a.kind for a in acked(scene.seen(consumer))]
+    judge.equal(
+        "CLI-88", [int(AckType.RENEW), int(AckType.ACCEPT)], kinds, "what was sent of the record"
+    )
+    judge.equal("CLI-88", [], [str(a) for a in acked(scene.seen(consumer)) if a.error], "refused")

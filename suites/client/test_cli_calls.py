@@ -1,0 +1,194 @@
+"""What the application's calls promise: subscribing, waking up, configuration, callbacks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+
+import pytest
+
+from fixtures.clients.adapter import Refused
+from suites.client.scene import ARRIVES, Scene
+from suites.client.wire import acked, acquired
+from suites.judge import Judge
+
+
+async def _refused(call: Awaitable[object]) -> str:
+    """Return the name of the error that a call is refused with, or nothing."""
+    try:
+        await call
+    except Refused as error:
+        return error.name
+    return ""
+
+
+@pytest.mark.requirement("CLI-33")
+@pytest.mark.fast
+async def test_poll_without_subscription(scene: Scene, judge: Judge) -> None:
+    """CLI-33: A poll without a subscription fails clearly."""
+    queue = await scene.queue()
+    consumer = await scene.consumer(queue.group)
+    judge.equal("CLI-33", "illegal-state", await _refused(consumer.poll(0.3)), "poll")
+
+
+@pytest.mark.requirement("CLI-85")
+@pytest.mark.parametrize("topic", [None, "", "  "])
+async def test_blank_topics(scene: Scene, judge: Judge, topic: str | None) -> None:
+    """CLI-85: A null or blank topic is refused at once."""
+    queue = await scene.queue()
+    consumer = await scene.consumer(queue.group)
+    error = await _refused(consumer.subscribe(topic))
+    judge.equal("CLI-85", "illegal-argument", error, f"subscribing to {topic!r}")
+
+
+@pytest.mark.requirement("CLI-91")
+async def test_topic_created_later(scene: Scene, judge: Judge) -> None:
+    """CLI-91: A topic that is created after the subscription is consumed."""
+    queue = await scene.queue()
+    name = scene.share.cluster.fresh_name("t")
+    consumer = await scene.consumer(queue.group, name)
+    await scene.polled_for(consumer, 1.0)
+    topic = await scene.admin.create_topic(1, name=name)
+    await scene.admin.produce(topic, 2)
+    got = await scene.arrival(consumer, lambda r: r.offset == 1, within=30)
+    judge.equal("CLI-91", [0, 1], [r.offset for r in got], "records of a topic created later")
+
+
+@pytest.mark.requirement("CLI-92")
+@pytest.mark.needs("subscription")
+async def test_subscription(scene: Scene, judge: Judge) -> None:
+    """CLI-92: A client tells its subscription as it was last made."""
+    queue = await scene.queue()
+    consumer = await scene.consumer(queue.group)
+    judge.equal("CLI-92", [], await consumer.subscription(), "at first")
+    await consumer.subscribe("a", "b")
+    judge.equal("CLI-92", ["a", "b"], sorted(await consumer.subscription()), "after two topics")
+    await consumer.subscribe("c")
+    judge.equal("CLI-92", ["c"], await consumer.subscription(), "after another one")
+
+
+@pytest.mark.requirement("CLI-37", "CLI-93")
+@pytest.mark.needs("wakeup")
+async def test_wakeup(scene: Scene, judge: Judge) -> None:
+    """CLI-37: A wakeup ends the poll that runs, and no record is lost by it."""
+    queue = await scene.queue(1)
+    consumer = await scene.consumer(queue)
+    await scene.take(consumer, 1, kind="accept")
+    await scene.settle(consumer)
+    polling = asyncio.create_task(_refused(consumer.poll(20.0)))
+    await scene.until(polling.done, 0.5)
+    await consumer.wakeup()
+    try:
+        error = await asyncio.wait_for(asyncio.shield(polling), 10)
+    except TimeoutError:
+        error = "nothing within 10 s"
+    judge.equal("CLI-37", "wakeup", error, "how the poll that ran ended")
+    await polling
+    await consumer.wakeup()
+    judge.equal("CLI-93", "wakeup", await _refused(consumer.poll(5.0)), "how the next poll ended")
+    await queue.produce(2)
+    got = await scene.arrival(consumer, lambda r: r.offset == 2)
+    judge.equal("CLI-37", [1, 2], [r.offset for r in got], "records after the wakeups")
+
+
+@pytest.mark.requirement("CLI-40")
+@pytest.mark.parametrize("group", [None, "", "  "])
+async def test_no_group(scene: Scene, judge: Judge, group: str | None) -> None:
+    """CLI-40: A client without a group id is refused, at the latest by its first poll."""
+    queue = await scene.queue()
+    consumer = scene.handle()
+    error = await _refused(consumer.open(scene.config(consumer, group)))
+    if not error:
+        error = await _refused(consumer.subscribe(queue.topic.name))
+    for _ in range(3):
+        error = error or await _refused(consumer.poll(1.0))
+    judge.holds("CLI-40", error, f"the group {group!r} was taken")
+
+
+@pytest.mark.requirement("CLI-94")
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("auto.offset.reset", "earliest"),
+        ("enable.auto.commit", "true"),
+        ("group.instance.id", "one"),
+        ("isolation.level", "read_committed"),
+    ],
+)
+async def test_foreign_settings(scene: Scene, judge: Judge, name: str, value: str) -> None:
+    """CLI-94: A setting of consumer groups that share groups do not have is refused."""
+    queue = await scene.queue()
+    consumer = scene.handle()
+    error = await _refused(consumer.open(scene.config(consumer, queue.group, extra={name: value})))
+    judge.equal("CLI-94", "config", error, f"opening with {name}={value}")
+
+
+@pytest.mark.requirement("CLI-36")
+@pytest.mark.needs("callback", "explicit|mixed")
+@pytest.mark.parametrize("callback", ["throw", "reenter"])
+async def test_bad_callback(scene: Scene, judge: Judge, callback: str) -> None:
+    """CLI-36: A callback that throws or calls its consumer breaks nothing, and none is lost."""
+    queue = await scene.queue(2, batches=2)
+    consumer = await scene.consumer(queue, callback=callback, max_poll_records=1)
+    errors = []
+    for _ in range(2):
+        await scene.take(consumer, 1, kind="accept")
+        errors.append(await _refused(scene.settle(consumer)))
+        # One more record, so that there is something to be told a second time.
+        await queue.produce(1)
+    errors += (await scene.polled_for(consumer, 1.2))[1]
+    judge.equal("CLI-36", [], [e for e in errors if e], "errors of commit and poll")
+    judge.holds("CLI-36", len(consumer.callbacks) >= 2, f"{len(consumer.callbacks)} callbacks")
+
+
+@pytest.mark.requirement("CLI-43")
+@pytest.mark.needs("lock-duration")
+async def test_lock_duration(scene: Scene, judge: Judge) -> None:
+    """CLI-43: A client tells the lock duration of its latest fetch, nothing before the first."""
+    queue = await scene.queue(1, lock_ms=7000)
+    consumer = await scene.consumer(queue)
+    judge.equal("CLI-43", None, await consumer.lock_ms(), "before the first fetch")
+    await scene.take(consumer, 1, kind="accept")
+    judge.equal("CLI-43", 7000, await consumer.lock_ms(), "after it")
+
+
+@pytest.mark.requirement("CLI-95")
+@pytest.mark.needs("concurrent")
+async def test_two_threads(scene: Scene, judge: Judge) -> None:
+    """CLI-95: A second thread's call is refused or served, never mixed up with the first's."""
+    queue = await scene.queue()
+    consumer = await scene.consumer(queue)
+    await scene.polled_for(consumer, 1.0)
+    first = asyncio.create_task(_refused(consumer.poll(3.0)))
+    await scene.until(first.done, 0.5)
+    second = await _refused(consumer.poll(0.1, concurrent=True))
+    judge.one_of("CLI-95", ("", "concurrent"), second, "a poll of another thread")
+    judge.equal("CLI-95", "", await first, "the poll that ran")
+
+
+@pytest.mark.requirement("CLI-96")
+async def test_two_consumers(scene: Scene, judge: Judge) -> None:
+    """CLI-96: Two consumers of a process share the records, each its own, none twice."""
+    queue = await scene.queue(40, batches=20)
+    consumers = [
+        await scene.consumer(queue, acquire=scene.strict, max_poll_records=2) for _ in "ab"
+    ]
+    got: list[list[int]] = [[], []]
+
+    async def consume(index: int) -> None:
+        async def poll() -> bool:
+            found = await consumers[index].poll(0.4)
+            if found:
+                await consumers[index].acknowledge(found)
+            got[index].extend(r.offset for r in found)
+            return sum(map(len, got)) >= 40
+
+        await scene.eventually(poll, ARRIVES)
+
+    await asyncio.gather(consume(0), consume(1))
+    judge.equal("CLI-96", list(range(40)), sorted(got[0] + got[1]), "what both were given")
+    for consumer, mine in zip(consumers, got, strict=True):
+        brought = sorted(one.offset for one in acquired(scene.seen(consumer)))
+        judge.equal("CLI-96", brought, sorted(mine), "acquired by one of them, and given to it")
+        strays = {a.offset for a in acked(scene.seen(consumer))} - set(mine)
+        judge.equal("CLI-96", set(), strays, "acknowledged by one of them, given to the other")

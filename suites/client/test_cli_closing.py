@@ -1,0 +1,119 @@
+"""The end of a client: closing in every weather, and crashing."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from fixtures.clients.adapter import Adapter, AdapterHang, Refused
+from fixtures.clients.handle import Handle
+from fixtures.clients.member import AckType
+from suites.client.scene import Scene
+from suites.client.wire import HEARTBEAT, SHARE, acked
+from suites.judge import Judge
+
+SLACK = 6.0
+"""Seconds beyond its limit that a close may take before it is called late."""
+
+
+@pytest.mark.requirement("CLI-38", "CLI-90")
+@pytest.mark.needs("explicit|mixed")
+@pytest.mark.fast
+async def test_close_settles(scene: Scene, judge: Judge) -> None:
+    """CLI-38: Closing sends what is acknowledged, and lets go of the rest at once."""
+    queue = await scene.queue(6, lock_ms=30000)
+    consumer = await scene.consumer(queue, mode="explicit" if scene.has_explicit else "implicit")
+    got = await scene.take(consumer, 6)
+    await consumer.acknowledge(got[:3])
+    await consumer.close()
+    accepted = sorted(a.offset for a in acked(scene.seen(consumer)) if a.kind == AckType.ACCEPT)
+    judge.equal("CLI-38", [0, 1, 2], accepted, "accepted by closing")
+    other = await scene.consumer(queue)
+    again = await scene.arrival(other, lambda r: r.offset == 5, within=12)
+    judge.equal("CLI-90", [3, 4, 5], sorted(r.offset for r in again), "delivered to another")
+
+
+@pytest.mark.requirement("CLI-81")
+@pytest.mark.needs("close-timeout")
+@pytest.mark.parametrize("silent", ["everything", "acknowledgements"])
+async def test_close_before_a_silent_broker(hostile: Scene, judge: Judge, silent: str) -> None:
+    """CLI-81: Closing returns within its limit although no broker answers."""
+    queue = await hostile.queue(2)
+    consumer = await hostile.consumer(queue)
+    await hostile.take(consumer, 2, kind="accept")
+    apis = [*SHARE, HEARTBEAT, "FindCoordinator", "Metadata"]
+    on = apis if silent == "everything" else ["ShareAcknowledge"]
+    hostile.play({"on": on, "do": "drop", "times": 0, "applied": False})
+    took = await _closed(consumer, 2.0, judge, "CLI-81")
+    judge.holds("CLI-81", took <= 2 + SLACK, f"close of 2 s took {took:.1f} s")
+
+
+async def _closed(consumer: Handle, limit: float | None, judge: Judge, rule: str) -> float:
+    """Close and return how long it took; a hang breaks the rule and is no fault of the adapter."""
+    began = time.monotonic()
+    try:
+        await consumer.close(limit, within=45)
+    except AdapterHang:
+        judge.holds(rule, False, f"close had not returned after {time.monotonic() - began:.0f} s")
+    except Refused:
+        pass
+    return time.monotonic() - began
+
+
+@pytest.mark.requirement("CLI-82")
+@pytest.mark.timeout(90)
+async def test_close_without_brokers(hostile: Scene, judge: Judge) -> None:
+    """CLI-82: Closing returns within its limit although all brokers are gone."""
+    queue = await hostile.queue(2)
+    consumer = await hostile.consumer(queue)
+    await hostile.take(consumer, 2, kind="accept")
+    for node in list(hostile.tap.brokers):
+        await hostile.tap.away(node)
+    limit = 2.0 if hostile.adapter.has("close-timeout") else None
+    took = await _closed(consumer, limit, judge, "CLI-82")
+    most = (limit or 30) + SLACK
+    judge.holds("CLI-82", took <= most, f"close took {took:.1f} s, at most {most:g} s")
+
+
+@pytest.mark.requirement("CLI-83", "CLI-39")
+async def test_after_close(scene: Scene, judge: Judge) -> None:
+    """CLI-39: After close every call fails at once, and closing again does no harm."""
+    queue = await scene.queue(1)
+    consumer = await scene.consumer(queue)
+    await scene.take(consumer, 1, kind="accept")
+    await consumer.close()
+    before = len(scene.seen(consumer))
+    calls = {"poll": consumer.poll(1.0), "subscribe": consumer.subscribe(queue.topic.name)}
+    for name, call in calls.items():
+        began, refused = time.monotonic(), ""
+        try:
+            await call
+        except Refused as error:
+            refused = error.name
+        judge.holds("CLI-39", refused, f"{name} on a closed consumer was not refused")
+        took = time.monotonic() - began
+        judge.holds("CLI-39", took <= 2, f"{name} on a closed consumer took {took:.1f} s")
+    judge.equal("CLI-39", before, len(scene.seen(consumer)), "requests after close")
+    took = await _closed(consumer, None, judge, "CLI-83")
+    judge.holds("CLI-83", took <= 2, f"closing again took {took:.1f} s")
+
+
+@pytest.mark.requirement("CLI-84")
+async def test_crash(doomed: Scene, adapter: Adapter, judge: Judge) -> None:
+    """CLI-84: What a crashed client held goes to another as soon as its connection is gone."""
+    queue = await doomed.queue(3, lock_ms=30000)
+    consumer = await doomed.consumer(queue)
+    await doomed.take(consumer, 3)
+    await doomed.adapter.crash()
+    doomed.adapter = adapter
+    other = await doomed.consumer(queue)
+    began = time.monotonic()
+    again = await doomed.arrival(other, lambda r: r.offset == 2, within=20)
+    took = time.monotonic() - began
+    judge.equal(
+        "CLI-84",
+        [0, 1, 2],
+        sorted(r.offset for r in again),
+        f"delivered to another within {took:.0f} s, the locks were for 30 s",
+    )

@@ -1,0 +1,138 @@
+"""Every error code at every level of a fetch: the client comes back, and floods nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from fixtures.clients.handle import Handle
+from suites.client.scene import FLOOD, Scene
+from suites.client.wire import busiest
+from suites.judge import Judge
+
+BACK = 20.0
+"""Seconds within which records have to come again after a trouble that is over."""
+
+WHOLE = [
+    ["SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH", "SHARE_SESSION_LIMIT_REACHED"],
+    ["NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"],
+    ["UNKNOWN_SERVER_ERROR", "UNKNOWN_MEMBER_ID", "REQUEST_TIMED_OUT"],
+    ["KAFKA_STORAGE_ERROR", "INVALID_REQUEST", 9999],
+]
+"""Codes for a whole ShareFetch."""
+
+PARTITION = [
+    ["NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH", "LEADER_NOT_AVAILABLE"],
+    ["UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID"],
+    ["UNKNOWN_LEADER_EPOCH", "OFFSET_NOT_AVAILABLE", "KAFKA_STORAGE_ERROR"],
+    ["UNKNOWN_SERVER_ERROR", "FENCED_STATE_EPOCH", 9999],
+]
+"""Codes for a partition of it."""
+
+Codes = Sequence[str | int]
+
+
+async def _come_back(hostile: Scene, judge: Judge, rule: str, do: str, codes: Codes) -> None:
+    queue = await hostile.queue(1)
+    consumer = await hostile.consumer(queue)
+    await hostile.take(consumer, 1, kind="accept")
+    for number, code in enumerate(codes, 1):
+        before = len(hostile.seen(consumer))
+        hostile.play({"on": "ShareFetch", "do": do, "code": code, "times": 2, "applied": False})
+        await _met(hostile, consumer, before)
+        await queue.produce([b"after"])
+        offsets = await _until_offset(hostile, consumer, number)
+        judge.holds(rule, number in offsets, f"{BACK:g} s after {code} only {offsets} had come")
+        most = busiest(hostile.seen(consumer, "ShareFetch")[before:])
+        judge.holds(rule, most <= FLOOD, f"{most} fetches within a second of {code}")
+        judge.saw(rule, codes=1)
+
+
+async def _met(hostile: Scene, consumer: Handle, before: int) -> None:
+    """Poll until the script has had its say."""
+    await hostile.polls_until(
+        consumer, lambda: any(one.scripted for one in hostile.seen(consumer)[before:])
+    )
+
+
+async def _until_offset(hostile: Scene, consumer: Handle, offset: int) -> list[int]:
+    """Poll until an offset came. What was acknowledged in a refused request may come again."""
+    got = await hostile.arrival(consumer, lambda record: record.offset == offset, BACK)
+    return [record.offset for record in got]
+
+
+@pytest.mark.requirement("CLI-20")
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("codes", WHOLE, ids=lambda codes: str(codes[0]))
+async def test_whole(hostile: Scene, judge: Judge, codes: Codes) -> None:
+    """CLI-20: After any error of a whole fetch records come again, without a flood."""
+    await _come_back(hostile, judge, "CLI-20", "error", codes)
+
+
+@pytest.mark.requirement("CLI-97")
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("codes", PARTITION, ids=lambda codes: str(codes[0]))
+async def test_partition(hostile: Scene, judge: Judge, codes: Codes) -> None:
+    """CLI-97: After any error of a partition its records come again, without a flood."""
+    await _come_back(hostile, judge, "CLI-97", "partition-error", codes)
+
+
+@pytest.mark.requirement("CLI-98")
+@pytest.mark.parametrize(
+    ("do", "code"),
+    [
+        ("error", "UNKNOWN_SERVER_ERROR"),
+        ("error", 9999),
+        ("partition-error", "UNKNOWN_TOPIC_ID"),
+        ("partition-error", "UNKNOWN_SERVER_ERROR"),
+        ("partition-error", "NOT_LEADER_OR_FOLLOWER"),
+    ],
+)
+async def test_lasting(hostile: Scene, judge: Judge, do: str, code: str | int) -> None:
+    """CLI-98: While an error lasts a client asks at a bounded rate, and it recovers afterwards."""
+    queue = await hostile.queue(1)
+    consumer = await hostile.consumer(queue)
+    await hostile.take(consumer, 1, kind="accept")
+    before = len(hostile.tap.exchanges)
+    steps = hostile.play({"on": "ShareFetch", "do": do, "code": code, "times": 0, "applied": False})
+    await hostile.polled_for(consumer, 3.0)
+    mine = [one for one in hostile.tap.exchanges[before:] if one.api in {"ShareFetch", "Metadata"}]
+    judge.holds("CLI-98", any(one.scripted for one in mine), f"the client met {code}")
+    for api in ("ShareFetch", "Metadata"):
+        most = busiest(one for one in mine if one.api == api)
+        judge.holds("CLI-98", most <= FLOOD, f"{most} {api} requests within a second of {code}")
+    hostile.tap.script.drop(steps)
+    await queue.produce([b"after"])
+    got = await _until_offset(hostile, consumer, 1)
+    judge.holds("CLI-98", 1 in got, f"{BACK:g} s after the end of {code} only {got} had come")
+
+
+@pytest.mark.requirement("CLI-99")
+@pytest.mark.parametrize("do", ["close", "drop"])
+async def test_no_answer(hostile: Scene, judge: Judge, do: str) -> None:
+    """CLI-99: A fetch that is never answered is given up, and another one is sent."""
+    queue = await hostile.queue(1)
+    consumer = await hostile.consumer(queue, request_timeout_ms=3000)
+    await hostile.take(consumer, 1, kind="accept")
+    await hostile.settle(consumer)
+    before = len(hostile.seen(consumer))
+    hostile.play({"on": "ShareFetch", "do": do})
+    await _met(hostile, consumer, before)
+    await queue.produce([b"after"])
+    # Whatever the lost answer had acquired comes when its connection, or its lock, is over.
+    got = await hostile.arrival(consumer, lambda r: r.offset == 1, within=45)
+    judge.holds("CLI-99", got, "no record came for 45 s after a fetch without an answer")
+
+
+@pytest.mark.requirement("CLI-100")
+async def test_slow_broker(hostile: Scene, judge: Judge) -> None:
+    """CLI-100: Behind a slow broker everything comes once, and is settled."""
+    queue = await hostile.queue(6, batches=3)
+    hostile.play({"on": ["ShareFetch", "ShareAcknowledge"], "do": "pass", "delay": 0.4, "times": 0})
+    consumer = await hostile.consumer(queue)
+    got = await hostile.take(consumer, 6, kind="accept")
+    await hostile.settle(consumer)
+    judge.equal("CLI-100", list(range(6)), sorted(r.offset for r in got), "delivered")
+    spso = await queue.spso(6)
+    judge.equal("CLI-100", 6, spso, "start offset of the share-partition")

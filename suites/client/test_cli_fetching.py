@@ -1,0 +1,309 @@
+"""What a client fetches, and what of it reaches the application."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.handle import Handle
+from fixtures.clients.member import AckType
+from fixtures.wire.records import Compression, Record, encode_batch
+from suites.client.scene import ARRIVES, Scene
+from suites.client.wire import acked, acquired, named
+from suites.judge import Judge
+
+
+@pytest.mark.requirement("CLI-13", "CLI-60")
+async def test_stale_hint(hostile: Scene, judge: Judge) -> None:
+    """CLI-60: A client does not follow a leader hint that is older than what it knows."""
+    topic = await hostile.admin.create_topic(assignments=[[1, 2, 3]])
+    topic = await hostile.admin.move_leader(topic, 2)
+    queue = await hostile.queue_of(topic)
+    await queue.produce(1)
+    consumer = await hostile.consumer(queue)
+    await hostile.take(consumer, 1, kind="accept")
+    await hostile.settle(consumer)
+    wanted = {"on": "ShareFetch", "when": {"node": 2, "min_epoch": 1}, "times": 3, "epoch": 0}
+    hostile.play(
+        {
+            **wanted,
+            "do": "partition-error",
+            "code": "NOT_LEADER_OR_FOLLOWER",
+            "leader": 3,
+            "epoch": 0,
+        }
+    )
+    await hostile.polls_until(consumer, lambda: any(o.scripted for o in hostile.seen(consumer)))
+    await queue.produce([b"after"])
+    got = await hostile.arrival(consumer)
+    judge.equal("CLI-60", [1], [r.offset for r in got], "records after a stale hint")
+    fetched = {
+        one.node for one in hostile.seen(consumer, "ShareFetch") if (topic.id, 0) in named(one)
+    }
+    judge.equal("CLI-60", {2}, fetched, "brokers that the partition was fetched from")
+    judge.equal("CLI-13", {2}, fetched, "brokers that the partition was fetched from")
+
+
+@pytest.mark.requirement("CLI-14")
+async def test_only_what_was_acquired(hostile: Scene, judge: Judge) -> None:
+    """CLI-14: Records outside the acquired ranges do not reach the application."""
+    queue = await hostile.queue(6)
+    hostile.play({"on": "ShareFetch", "do": "narrow", "keep": 2, "times": 0})
+    consumer = await hostile.consumer(queue)
+    got = await hostile.take(consumer, 1, kind="accept")
+    got += (await hostile.polled_for(consumer, 1.5))[0]
+    judge.equal("CLI-14", [0, 1], [r.offset for r in got], "acquired: 0 and 1; delivered")
+    sent = sorted({a.offset for a in acked(hostile.seen(consumer))})
+    judge.equal("CLI-14", [], [o for o in sent if o > 1], "acknowledged although not acquired")
+
+
+@pytest.mark.requirement("CLI-15", "CLI-76")
+@pytest.mark.needs("explicit|mixed")
+async def test_lower_offsets_come_again(scene: Scene, judge: Judge) -> None:
+    """CLI-15: Released records reach the application again although higher ones were delivered."""
+    queue = await scene.queue(10)
+    consumer = await scene.consumer(queue)
+    got = await scene.take(consumer, 10)
+    first = {r.offset: r for r in got}
+    judge.equal("CLI-15", list(range(10)), sorted(first), "delivered at first")
+    await consumer.acknowledge([first[o] for o in range(5, 10)])
+    await consumer.acknowledge([first[o] for o in range(5)], "release")
+    await scene.settle(consumer)
+    again = await scene.arrival(consumer, lambda r: r.offset == 4)
+    judge.equal("CLI-15", list(range(5)), sorted(r.offset for r in again), "delivered again")
+    gaps = [str(a) for a in acked(scene.seen(consumer)) if a.kind == AckType.GAP]
+    judge.equal("CLI-15", [], gaps, "gap acknowledgements of records that exist")
+    told = {r.offset: r.count for r in again if r.count is not None}
+    judge.equal(
+        "CLI-76", dict.fromkeys(told, 2), told, "delivery counts that the application was told"
+    )
+
+
+@pytest.mark.requirement("CLI-16")
+@pytest.mark.fast
+async def test_order_and_counts(scene: Scene, judge: Judge) -> None:
+    """CLI-16: Records of a partition come in rising order, with the delivery count of the wire."""
+    queue = await scene.queue(20, batches=4)
+    consumer = await scene.consumer(queue)
+    got: list[int] = []
+    counts: dict[int, int | None] = {}
+    for _ in range(30):
+        batch = await consumer.poll(0.5)
+        offsets = [r.offset for r in batch]
+        judge.equal("CLI-16", sorted(offsets), offsets, "order within one poll")
+        counts |= {r.offset: r.count for r in batch}
+        got += offsets
+        if batch:
+            await consumer.acknowledge(batch)
+        if len(got) >= 20:
+            break
+    judge.equal("CLI-16", list(range(20)), sorted(got), "delivered")
+    wire = {one.offset: one.count for one in acquired(scene.seen(consumer))}
+    told = {offset: count for offset, count in counts.items() if count is not None}
+    judge.equal("CLI-16", {o: wire[o] for o in told}, told, "delivery counts told")
+
+
+@pytest.mark.requirement("CLI-17")
+async def test_overlapping_ranges(hostile: Scene, judge: Judge) -> None:
+    """CLI-17: Where acquired ranges overlap the first claim holds, and nothing comes twice."""
+    queue = await hostile.queue(4)
+    hostile.play({"on": "ShareFetch", "do": "overlap", "times": 0})
+    consumer = await hostile.consumer(queue)
+    got = await hostile.take(consumer, 4, kind="accept")
+    got += (await hostile.polled_for(consumer, 1.0))[0]
+    judge.equal("CLI-17", [0, 1, 2, 3], [r.offset for r in got], "delivered")
+    told = [r.count for r in got if r.count is not None]
+    judge.equal("CLI-17", [1] * len(told), told, "delivery counts")
+
+
+@pytest.mark.requirement("CLI-18")
+@pytest.mark.needs("explicit|mixed")
+async def test_no_prefetch(scene: Scene, judge: Judge) -> None:
+    """CLI-18: While the application handles records no others are acquired for it."""
+    queue = await scene.queue(5, batches=5)
+    consumer = await scene.consumer(queue, max_poll_records=1, acquire=scene.strict)
+    got = await scene.take(consumer, 1)
+    # A fetch that was under way may end; after that there is nothing to wait for.
+    await scene.until(lambda: False, 1.5)
+    brought = {one.offset for one in acquired(scene.seen(consumer))}
+    unseen = sorted(brought - {r.offset for r in got})
+    judge.equal("CLI-18", [], unseen, "acquired, and waiting with their locks running")
+
+
+@pytest.mark.requirement("CLI-19")
+@pytest.mark.needs("record-limit", "max-poll-records")
+async def test_record_limit(scene: Scene, judge: Judge) -> None:
+    """CLI-19: In record_limit mode no poll returns more records than the limit."""
+    queue = await scene.queue(25)
+    consumer = await scene.consumer(queue, acquire="record_limit", max_poll_records=10)
+    sizes = []
+    got: list[int] = []
+    for _ in range(40):
+        batch = await consumer.poll(0.5)
+        if batch:
+            sizes.append(len(batch))
+            got += [r.offset for r in batch]
+            await consumer.acknowledge(batch)
+        if len(got) >= 25:
+            break
+    judge.holds("CLI-19", max(sizes, default=0) <= 10, f"polls returned {sizes}, the limit is 10")
+    judge.equal("CLI-19", list(range(25)), sorted(got), "delivered in all")
+    fetches = [
+        one for one in scene.seen(consumer, "ShareFetch") if one.request["share_session_epoch"] >= 0
+    ]
+    modes = {one.request.get("share_acquire_mode") for one in fetches if one.request["max_records"]}
+    judge.equal("CLI-19", {1}, modes, "ShareAcquireMode of the fetches")
+
+
+@pytest.mark.requirement("CLI-61")
+@pytest.mark.needs("max-poll-records")
+async def test_asks_for_no_more(scene: Scene, judge: Judge) -> None:
+    """CLI-61: A client asks for no more records than its application takes at once."""
+    queue = await scene.queue(3)
+    consumer = await scene.consumer(queue, max_poll_records=7)
+    await scene.take(consumer, 3, kind="accept")
+    asked = [one.request["max_records"] for one in scene.seen(consumer, "ShareFetch")]
+    judge.holds("CLI-61", asked, "no fetch was sent")
+    judge.holds("CLI-61", max(asked) <= 7, f"max.poll.records is 7, MaxRecords were {set(asked)}")
+
+
+@pytest.mark.requirement("CLI-25", "CLI-70")
+async def test_gaps(hostile: Scene, judge: Judge) -> None:
+    """CLI-25: Acquired offsets without a record are acknowledged as gaps, and no others are."""
+    queue = await hostile.queue(8)
+    hostile.play({"on": "ShareFetch", "do": "hole", "every": 2, "times": 0})
+    consumer = await hostile.consumer(queue)
+    got = await hostile.take(consumer, 4, kind="accept")
+    judge.equal("CLI-25", [0, 2, 4, 6], [r.offset for r in got], "delivered")
+    await hostile.settle(consumer)
+    await hostile.polls_until(consumer, lambda: len(_gaps(hostile, consumer)) >= 4, 5)
+    if len(_gaps(hostile, consumer)) < 4:
+        await consumer.close()
+    judge.equal(
+        "CLI-25", [1, 3, 5, 7], sorted(set(_gaps(hostile, consumer))), "acknowledged as gaps"
+    )
+    real = [str(a) for a in acked(hostile.seen(consumer)) if a.kind == 0 and a.offset % 2 == 0]
+    judge.equal("CLI-70", [], real, "gap acknowledgements of records that were there")
+    wrong = [str(a) for a in acked(hostile.seen(consumer)) if a.kind == 1 and a.offset % 2]
+    judge.equal("CLI-70", [], wrong, "accepted, and never a record there")
+    judge.saw("CLI-70", gaps=4)
+
+
+def _gaps(hostile: Scene, consumer: Handle) -> list[int]:
+    return [a.offset for a in acked(hostile.seen(consumer)) if a.kind == AckType.GAP]
+
+
+@pytest.mark.requirement("CLI-64")
+async def test_bad_crc(hostile: Scene, judge: Judge) -> None:
+    """CLI-64: A batch with a wrong checksum is not delivered or accepted, and others still come."""
+    queue = await hostile.queue([b"spoiled"])
+    hostile.play({"on": "ShareFetch", "do": "bad-crc", "times": 0})
+    consumer = await hostile.consumer(queue)
+    got, _ = await hostile.polled_for(consumer, 3.0)
+    judge.equal("CLI-64", [], [r.offset for r in got], "delivered out of a corrupt batch")
+    spoiled = [one for one in acquired(hostile.seen(consumer)) if one.offset == 0]
+    judge.holds("CLI-64", spoiled, "a corrupt batch was sent")
+    taken = [str(a) for a in acked(hostile.seen(consumer)) if a.kind == AckType.ACCEPT]
+    judge.equal("CLI-64", [], taken, "accepted out of a corrupt batch")
+    hostile.tap.script.steps.clear()
+    await queue.produce([b"good"])
+    got = await hostile.arrival(consumer, lambda r: r.offset == 1)
+    judge.holds("CLI-64", 1 in [r.offset for r in got], "the next record did not come")
+
+
+@pytest.mark.requirement("CLI-65")
+@pytest.mark.parametrize("codec", [codec.name for codec in Compression])
+async def test_codecs(scene: Scene, judge: Judge, codec: str) -> None:
+    """CLI-65: Records of every compression codec reach the application as produced."""
+    queue = await scene.queue()
+    values = [b"value %d" % n + b"x" * 200 for n in range(20)]
+    records = [
+        Record(offset=n, timestamp=1_767_225_600_000 + n, value=v) for n, v in enumerate(values)
+    ]
+    await scene.admin.append(queue.topic, encode_batch(records, compression=Compression[codec]))
+    consumer = await scene.consumer(queue)
+    got = await scene.take(consumer, 20, kind="accept", payload="full")
+    judge.equal("CLI-65", values, [r.value for r in got], f"values compressed with {codec}")
+
+
+@pytest.mark.requirement("CLI-41")
+@pytest.mark.fast
+async def test_record_fields(scene: Scene, judge: Judge) -> None:
+    """CLI-41: Records reach the application with all their fields as produced."""
+    queue = await scene.queue()
+    records = [
+        Record(offset=0, timestamp=1_767_225_600_000, key=b"k", value=b"v", headers=(("h", b"1"),)),
+        Record(offset=1, timestamp=1_767_225_600_001, key=None, value=None),
+        Record(
+            offset=2,
+            timestamp=1_767_225_600_002,
+            key=b"",
+            value=b"",
+            headers=(("same", b"a"), ("same", b"b"), ("none", None)),
+        ),
+        Record(offset=3, timestamp=1_767_225_600_003, key=bytes(range(256)), value=b"\x00\xff"),
+    ]
+    await scene.admin.append(queue.topic, encode_batch(records))
+    consumer = await scene.consumer(queue)
+    got = await scene.take(consumer, 4, kind="accept", payload="full")
+    plain = [(r.topic, r.partition, r.offset, r.key, r.value) for r in got]
+    wanted = [(queue.topic.name, 0, r.offset, r.key, r.value) for r in records]
+    judge.equal("CLI-41", wanted, plain, "records")
+    if scene.adapter.has("headers"):
+        judge.equal("CLI-41", [r.headers for r in records], [r.headers for r in got], "headers")
+    if scene.adapter.has("timestamps"):
+        times = [r.timestamp for r in got]
+        judge.equal("CLI-41", [r.timestamp for r in records], times, "timestamps")
+
+
+@pytest.mark.requirement("CLI-66")
+async def test_large_record(scene: Scene, judge: Judge) -> None:
+    """CLI-66: A record of nearly a megabyte reaches the application whole."""
+    value = bytes(range(256)) * 3600
+    queue = await scene.queue([value])
+    consumer = await scene.consumer(queue)
+    got = await scene.take(consumer, 1, kind="accept", payload="full")
+    judge.equal("CLI-66", len(value), len(got[0].value or b""), "bytes of the value")
+    judge.holds("CLI-66", got[0].value == value, "the value is another one")
+
+
+@pytest.mark.requirement("CLI-67")
+async def test_empty_polls_end(scene: Scene, judge: Judge) -> None:
+    """CLI-67: A poll with nothing to give returns when its time is over."""
+    queue = await scene.queue(1)
+    consumer = await scene.consumer(queue)
+    await scene.take(consumer, 1, kind="accept")
+    for seconds in (0.0, 0.3, 1.0):
+        took = await scene.timed(consumer.poll(seconds))
+        judge.holds(
+            "CLI-67", took <= seconds + 2.5, f"poll({seconds} s) returned after {took:.2f} s"
+        )
+
+
+@pytest.mark.requirement("CLI-87")
+async def test_polls_of_no_length(scene: Scene, judge: Judge) -> None:
+    """CLI-87: Polls that do not wait come to the records, too: they do not cancel the fetch."""
+    queue = await scene.queue(3)
+    consumer = await scene.consumer(queue)
+    got: list[int] = []
+
+    async def poll() -> bool:
+        found = await consumer.poll(0.0)
+        if found:
+            await consumer.acknowledge(found)
+        got.extend(r.offset for r in found)
+        return len(got) >= 3
+
+    await scene.eventually(poll, ARRIVES)
+    judge.equal("CLI-87", [0, 1, 2], sorted(got), f"records within {ARRIVES:g} s of poll(0)")
+
+
+@pytest.mark.requirement("CLI-62")
+@pytest.mark.needs("max-poll-records")
+async def test_successive_polls_bring_everything_once(scene: Scene, judge: Judge) -> None:
+    """CLI-62: Whatever is acquired reaches the application once, over many small polls."""
+    queue = await scene.queue(30, batches=10)
+    consumer = await scene.consumer(queue, max_poll_records=3)
+    got = await scene.take(consumer, 30, kind="accept")
+    judge.equal("CLI-62", list(range(30)), sorted(r.offset for r in got), "delivered")
+    wire = sorted(one.offset for one in acquired(scene.seen(consumer)))
+    judge.equal("CLI-62", wire, sorted(r.offset for r in got), "acquired, and delivered")

@@ -1,0 +1,360 @@
+"""A client as a member: joining, heartbeats, fencing, leaving."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from fixtures.clients.adapter import Refused
+from suites.client.scene import FLOOD, Scene
+from suites.client.wire import HEARTBEAT, busiest, named
+from suites.judge import Judge
+
+RECOVERY = 12.0
+"""Seconds within which a client has to be back after a trouble that has passed."""
+
+
+@pytest.mark.requirement("CLI-01")
+async def test_heartbeat_interval(scene: Scene, judge: Judge) -> None:
+    """CLI-01: A client heartbeats at the interval it was given, one at a time."""
+    queue = await scene.queue(1)
+    consumer = await scene.consumer(queue)
+    await scene.take(consumer, 1, kind="accept")
+    await scene.polled_for(consumer, 3.0)
+    beats = [one for one in scene.heartbeats(consumer) if one.answer]
+    steady = [one for one in beats if (one.request["member_epoch"] or 0) > 0]
+    interval = steady[0].answer["heartbeat_interval_ms"] / 1000 if steady[0].answer else 0.5
+    gaps = [b.sent - a.sent for a, b in itertools.pairwise(steady)]
+    judge.holds("CLI-01", gaps, f"{len(steady)} heartbeats in 3 s, interval {interval} s")
+    judge.holds(
+        "CLI-01",
+        max(gaps) <= interval * 2 + 1,
+        f"the interval is {interval} s, and {max(gaps):.2f} s passed between two heartbeats",
+    )
+    limit = 2 * 4 / interval + 4
+    judge.holds(
+        "CLI-01", len(beats) <= limit, f"{len(beats)} heartbeats in about 4 s, at most {limit:.0f}"
+    )
+    overlapping = [
+        (a.number, b.number) for a, b in itertools.pairwise(beats) if b.sent < a.answered
+    ]
+    judge.equal("CLI-01", [], overlapping, "heartbeats sent while another was under way")
+    judge.saw("CLI-01", heartbeats=len(beats))
+
+
+@pytest.mark.requirement("CLI-02", "CLI-48")
+@pytest.mark.fast
+async def test_identity(scene: Scene, judge: Judge) -> None:
+    """CLI-02: One member id for life, and in each heartbeat the epoch of the latest answer."""
+    queue = await scene.queue(1)
+    consumer = await scene.consumer(queue)
+    await scene.take(consumer, 1, kind="accept")
+    await scene.polled_for(consumer, 1.2)
+    beats = scene.heartbeats(consumer)
+    first = beats[0].request
+    judge.equal("CLI-48", 0, first["member_epoch"], "epoch of the first heartbeat")
+    judge.equal(
+        "CLI-48", [queue.topic.name], first["subscribed_topic_names"], "subscription in the first"
+    )
+    judge.equal("CLI-48", queue.group, first["group_id"], "group of the first")
+    ids = {one.request["member_id"] for one in beats}
+    judge.equal("CLI-02", 1, len(ids), "different member ids")
+    (only,) = ids
+    judge.holds("CLI-02", 1 <= len(only) <= 36, f"the member id has {len(only)} characters: {only}")
+    for before, after in itertools.pairwise(beats):
+        if before.answer and not before.answer["error_code"] and after.request["member_epoch"] > 0:
+            judge.equal(
+                "CLI-02",
+                before.answer["member_epoch"],
+                after.request["member_epoch"],
+                f"epoch of heartbeat #{after.number} after the answer to #{before.number}",
+            )
+    judge.saw("CLI-02", heartbeats=len(beats))
+
+
+@pytest.mark.requirement("CLI-03")
+@pytest.mark.parametrize("code", ["FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID"])
+async def test_fenced(hostile: Scene, judge: Judge, code: str) -> None:
+    """CLI-03: A fenced client joins again with epoch 0 as the same member, and goes on."""
+    queue = await hostile.queue(1)
+    consumer = await hostile.consumer(queue)
+    await hostile.take(consumer, 1, kind="accept")
+    hostile.play({"on": HEARTBEAT, "do": "error", "code": code, "applied": False})
+    await hostile.polls_until(
+        consumer, lambda: any(one.scripted for one in hostile.heartbeats(consumer))
+    )
+    (fenced,) = [one for one in hostile.heartbeats(consumer) if one.scripted]
+
+    def later() -> list[int]:
+        beats = hostile.heartbeats(consumer)
+        return [one.request["member_epoch"] for one in beats if one.number > fenced.number]
+
+    await hostile.polls_until(consumer, later, RECOVERY)
+    judge.equal("CLI-03", [0], later()[:1], f"epoch of the first heartbeat after {code}")
+    ids = {one.request["member_id"] for one in hostile.heartbeats(consumer)}
+    judge.equal("CLI-03", 1, len(ids), "different member ids")
+    await queue.produce([b"after"])
+    got = await hostile.polls_until(
+        consumer, lambda: any(one.answer for one in hostile.seen(consumer)[-1:]), 1.0
+    )
+    got += await hostile.polls_until(consumer, lambda: False, 3.0) if not got else []
+    judge.equal("CLI-03", [1], [r.offset for r in got], "records after joining again")
+    judge.saw("CLI-03", fenced=1)
+
+
+@pytest.mark.requirement("CLI-04")
+async def test_group_gone(hostile: Scene, judge: Judge) -> None:
+    """CLI-04: A client told GROUP_ID_NOT_FOUND reports it or joins again."""
+    queue = await hostile.queue(1)
+    consumer = await hostile.consumer(queue)
+    await hostile.take(consumer, 1, kind="accept")
+    hostile.play({"on": HEARTBEAT, "do": "error", "code": "GROUP_ID_NOT_FOUND", "applied": False})
+    errors: list[str] = []
+    for _ in range(4):
+        errors += (await hostile.polled_for(consumer, 1.5))[1]
+        beats = hostile.heartbeats(consumer)
+        told = [one.number for one in beats if one.scripted]
+        again = [one for one in beats if told and one.number > told[0]]
+        if errors or again:
+            break
+    judge.holds("CLI-04", told, "the client was told GROUP_ID_NOT_FOUND")
+    judge.holds(
+        "CLI-04",
+        errors or any(one.request["member_epoch"] == 0 for one in again),
+        f"errors {errors}, heartbeats afterwards {[o.request['member_epoch'] for o in again]}",
+    )
+
+
+@pytest.mark.requirement("CLI-05")
+@pytest.mark.fast
+async def test_leaves_when_closed(scene: Scene, judge: Judge) -> None:
+    """CLI-05: A client that closes sends a heartbeat with epoch -1 and leaves nobody behind."""
+    queue = await scene.queue(1)
+    consumer = await scene.consumer(queue)
+    await scene.take(consumer, 1, kind="accept")
+    await consumer.close()
+    left = [one for one in scene.heartbeats(consumer) if one.request["member_epoch"] == -1]
+    judge.holds("CLI-05", left, "no heartbeat with epoch -1 was sent")
+    described = await scene.admin.describe_group(queue.group)
+    members = [member.member_id for member in described.members]
+    judge.equal("CLI-05", [], members, "members of the group after close")
+
+
+@pytest.mark.requirement("CLI-49")
+async def test_leaving_again(hostile: Scene, judge: Judge) -> None:
+    """CLI-49: A leave that was not answered, or answered with NOT_COORDINATOR, is tried again."""
+    queue = await hostile.queue(1)
+    consumer = await hostile.consumer(queue, request_timeout_ms=3000)
+    await hostile.take(consumer, 1, kind="accept")
+    hostile.play(
+        {
+            "on": HEARTBEAT,
+            "when": {"member_epoch": -1},
+            "do": "error",
+            "code": "NOT_COORDINATOR",
+            "applied": False,
+        }
+    )
+    await consumer.close()
+    described = await hostile.admin.describe_group(queue.group)
+    left = [one for one in hostile.heartbeats(consumer) if one.request["member_epoch"] == -1]
+    judge.holds("CLI-49", left, "no heartbeat with epoch -1 was sent")
+    judge.equal(
+        "CLI-49",
+        [],
+        [member.member_id for member in described.members],
+        f"members after {len(left)} leaves, the first of which was refused",
+    )
+
+
+@pytest.mark.requirement("CLI-06")
+@pytest.mark.needs("max-poll-interval")
+async def test_silent_application(scene: Scene, judge: Judge) -> None:
+    """CLI-06: A client whose application does not poll leaves, and joins at the next poll."""
+    queue = await scene.queue(1)
+    consumer = await scene.consumer(queue, max_poll_interval_ms=1500)
+    await scene.take(consumer, 1, kind="accept")
+
+    def left() -> list[int]:
+        beats = scene.heartbeats(consumer)
+        return [one.number for one in beats if one.request["member_epoch"] == -1]
+
+    gone = await scene.until(left, 10)
+    judge.holds("CLI-06", gone, "10 s without a poll, the limit is 1.5 s, and no leave was sent")
+
+    def again() -> bool:
+        beats = scene.heartbeats(consumer)
+        return any(one.number > left()[0] and one.request["member_epoch"] == 0 for one in beats)
+
+    await scene.polls_until(consumer, again, RECOVERY)
+    judge.holds("CLI-06", again(), "no heartbeat with epoch 0 after the next poll")
+
+
+@pytest.mark.requirement("CLI-07")
+@pytest.mark.parametrize(
+    "code", ["GROUP_AUTHORIZATION_FAILED", "GROUP_MAX_SIZE_REACHED", "UNSUPPORTED_VERSION"]
+)
+async def test_no_entry(hostile: Scene, judge: Judge, code: str) -> None:
+    """CLI-07: A client that the group refuses says so from poll, and does not hammer."""
+    queue = await hostile.queue(1)
+    hostile.play({"on": HEARTBEAT, "do": "error", "code": code, "applied": False, "times": 0})
+    consumer = await hostile.consumer(queue)
+    errors: list[str] = []
+    for _ in range(4):
+        errors += (await hostile.polled_for(consumer, 1.5))[1]
+        if errors:
+            break
+    judge.holds("CLI-07", errors, f"6 s of polling behind {code}, and no poll failed")
+    most = busiest(hostile.heartbeats(consumer))
+    judge.holds("CLI-07", most <= FLOOD, f"{most} heartbeats within a second")
+
+
+@pytest.mark.requirement("CLI-47")
+@pytest.mark.parametrize("code", ["COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR"])
+async def test_pauses_between_failures(hostile: Scene, judge: Judge, code: str) -> None:
+    """CLI-47: While heartbeats fail a client pauses between attempts."""
+    queue = await hostile.queue(1)
+    steps = hostile.play(
+        {"on": HEARTBEAT, "do": "error", "code": code, "applied": False, "times": 0}
+    )
+    consumer = await hostile.consumer(queue)
+    await hostile.polled_for(consumer, 2.5)
+    failed = hostile.heartbeats(consumer)
+    judge.holds("CLI-47", failed, "no heartbeat was sent")
+    most = max(busiest(failed), busiest(hostile.tap.of("FindCoordinator")))
+    judge.holds("CLI-47", most <= FLOOD, f"{most} attempts within a second behind {code}")
+    hostile.tap.script.drop(steps)
+    got = await hostile.polls_until(consumer, lambda: False, 0.1)
+    got += await hostile.take(consumer, 1 - len(got), kind="accept") if not got else []
+    judge.equal("CLI-47", [0], [r.offset for r in got], "records once heartbeats go through")
+
+
+@pytest.mark.requirement("CLI-50")
+@pytest.mark.parametrize("code", ["NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"])
+async def test_coordinator_moved(hostile: Scene, judge: Judge, code: str) -> None:
+    """CLI-50: Told that the coordinator is elsewhere, a client looks for it and stays a member."""
+    queue = await hostile.queue(1)
+    consumer = await hostile.consumer(queue)
+    await hostile.take(consumer, 1, kind="accept")
+    before = len(hostile.tap.of("FindCoordinator"))
+    hostile.play({"on": HEARTBEAT, "do": "error", "code": code, "applied": False})
+
+    def recovered() -> bool:
+        beats = hostile.heartbeats(consumer)
+        told = [one.number for one in beats if one.scripted]
+        return bool(told) and any(
+            one.number > told[0] and one.answer and not one.answer["error_code"] for one in beats
+        )
+
+    await hostile.polls_until(consumer, recovered, RECOVERY)
+    judge.holds("CLI-50", recovered(), f"no good heartbeat within {RECOVERY} s after {code}")
+    judge.holds(
+        "CLI-50",
+        len(hostile.tap.of("FindCoordinator")) > before,
+        f"no FindCoordinator was sent after {code}",
+    )
+
+
+@pytest.mark.requirement("CLI-51")
+@pytest.mark.parametrize("code", ["UNKNOWN_SERVER_ERROR", 9999])
+async def test_unknown_heartbeat_error(hostile: Scene, judge: Judge, code: str | int) -> None:
+    """CLI-51: After an error that it does not know a client goes on or says so, without a flood."""
+    queue = await hostile.queue(1)
+    consumer = await hostile.consumer(queue)
+    await hostile.take(consumer, 1, kind="accept")
+    hostile.play({"on": HEARTBEAT, "do": "error", "code": code, "applied": False, "times": 2})
+    errors: list[str] = []
+    good: list[int] = []
+    for _ in range(6):
+        errors += (await hostile.polled_for(consumer, 1.5))[1]
+        beats = hostile.heartbeats(consumer)
+        told = [one.number for one in beats if one.scripted]
+        good = [
+            one.number
+            for one in beats
+            if told and one.number > told[-1] and one.answer and not one.answer["error_code"]
+        ]
+        if errors or good:
+            break
+    judge.holds("CLI-51", told, f"the client was answered {code}")
+    judge.holds("CLI-51", errors or good, f"after {code} neither a good heartbeat nor an error")
+    judge.holds("CLI-51", busiest(beats) <= FLOOD, f"{busiest(beats)} heartbeats within a second")
+
+
+@pytest.mark.requirement("CLI-53")
+async def test_lost_heartbeat(hostile: Scene, judge: Judge) -> None:
+    """CLI-53: A heartbeat whose answer is lost is followed by another of the same member."""
+    queue = await hostile.queue(1)
+    consumer = await hostile.consumer(queue, request_timeout_ms=2000)
+    await hostile.take(consumer, 1, kind="accept")
+    hostile.play({"on": HEARTBEAT, "do": "close"})
+
+    def recovered() -> bool:
+        beats = hostile.heartbeats(consumer)
+        lost = [one.number for one in beats if one.scripted]
+        return bool(lost) and any(one.number > lost[0] and one.answer for one in beats)
+
+    await hostile.polls_until(consumer, recovered, RECOVERY)
+    judge.holds("CLI-53", recovered(), f"no heartbeat within {RECOVERY} s after a lost answer")
+    ids = {one.request["member_id"] for one in hostile.heartbeats(consumer)}
+    judge.equal("CLI-53", 1, len(ids), "different member ids")
+
+
+@pytest.mark.requirement("CLI-54")
+async def test_fetches_what_is_assigned(hostile: Scene, judge: Judge) -> None:
+    """CLI-54: A client fetches partitions that it is assigned, and no others."""
+    queue = await hostile.queue(1, partitions=3)
+    first = await hostile.consumer(queue)
+    await hostile.take(first, 1, kind="accept")
+    await hostile.polled_for(first, 0.6)
+    assigned = {
+        (topic["topic_id"], index)
+        for one in hostile.heartbeats(first)
+        for topic in ((one.answer or {}).get("assignment") or {}).get("topic_partitions", [])
+        for index in topic["partitions"]
+    }
+    fetched = {place for one in hostile.seen(first, "ShareFetch") for place in named(one)}
+    judge.equal("CLI-54", set(), fetched - assigned, "fetched and never assigned")
+    judge.equal("CLI-54", set(), assigned - fetched, "assigned and never fetched")
+    judge.saw("CLI-54", partitions=len(fetched))
+
+
+@pytest.mark.requirement("CLI-08")
+async def test_late_metadata(hostile: Scene, judge: Judge) -> None:
+    """CLI-08: A client keeps asking for metadata of what it is assigned until it is known."""
+    queue = await hostile.queue(1)
+    hostile.play({"on": "Metadata", "do": "no-leader", "times": 4})
+    consumer = await hostile.consumer(queue)
+    got: list[int] = []
+    for _ in range(8):
+        got += [r.offset for r in (await hostile.polled_for(consumer, 2.0))[0]]
+        if got:
+            break
+    late = [one for one in hostile.tap.of("Metadata") if one.scripted]
+    judge.holds("CLI-08", late, "metadata was asked for")
+    judge.equal("CLI-08", [0], got, f"records after {len(late)} answers without the topic")
+
+
+@pytest.mark.requirement("CLI-52")
+@pytest.mark.needs("unsubscribe")
+async def test_unsubscribe_leaves(scene: Scene, judge: Judge) -> None:
+    """CLI-52: A client that unsubscribes leaves the group and fetches no more."""
+    queue = await scene.queue(1)
+    consumer = await scene.consumer(queue)
+    await scene.take(consumer, 1, kind="accept")
+    await scene.settle(consumer)
+    await consumer.unsubscribe()
+
+    def left() -> bool:
+        return any(one.request["member_epoch"] == -1 for one in scene.heartbeats(consumer))
+
+    judge.holds("CLI-52", await scene.until(left, 5), "no heartbeat with epoch -1 was sent")
+    try:
+        await consumer.poll(0.2)
+    except Refused as error:
+        judge.saw("CLI-52", refused=int(error.name == "illegal-state"))
+    last = max(one.number for one in scene.heartbeats(consumer))
+    after = [one for one in scene.seen(consumer, "ShareFetch") if one.number > last]
+    fresh = [one.number for one in after if one.request["share_session_epoch"] != -1]
+    judge.equal("CLI-52", [], fresh, "fetches after leaving")

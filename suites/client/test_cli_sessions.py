@@ -1,0 +1,223 @@
+"""A client's share sessions: epochs, what is in them, what ends them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import pairwise
+
+import pytest
+
+from fixtures.proxies.tap import Exchange
+from suites.client.scene import ARRIVES, FLOOD, Scene
+from suites.client.wire import SHARE, acked, busiest, carries_acks, forgotten, named
+from suites.judge import Judge
+
+
+def by_session(exchanges: list[Exchange]) -> list[list[Exchange]]:
+    """Return exchanges grouped by member and broker, each cut where a session is opened anew."""
+    lines: dict[object, list[Exchange]] = defaultdict(list)
+    for one in exchanges:
+        lines[one.request["member_id"], one.node].append(one)
+    found: list[list[Exchange]] = []
+    for line in lines.values():
+        for one in line:
+            if (
+                one.request["share_session_epoch"] == 0
+                or not found
+                or found[-1][0].node != one.node
+            ):
+                found.append([])
+            found[-1].append(one)
+    return found
+
+
+@pytest.mark.requirement("CLI-09", "CLI-55", "CLI-58")
+async def test_epochs(scene: Scene, judge: Judge) -> None:
+    """CLI-09: A session opens with epoch 0 and no acknowledgements, and counts up by one."""
+    queue = await scene.queue(4, batches=4)
+    consumer = await scene.consumer(queue)
+    await scene.take(consumer, 4, kind="accept")
+    await scene.settle(consumer)
+    await scene.polled_for(consumer, 1.0)
+    await consumer.close()
+    sessions = by_session(scene.seen(consumer))
+    judge.holds("CLI-09", sessions, "no session was opened")
+    for session in sessions:
+        first = session[0]
+        judge.equal("CLI-09", 0, first.request["share_session_epoch"], "epoch of the first request")
+        judge.equal("CLI-09", "ShareFetch", first.api, "the request that opens the session")
+        judge.holds(
+            "CLI-09", not carries_acks(first), f"#{first.number} opens a session and acknowledges"
+        )
+        for before, after in pairwise(session):
+            went = before.request["share_session_epoch"]
+            now = after.request["share_session_epoch"]
+            if before.answer is not None and not before.answer["error_code"] and went >= 0:
+                judge.one_of("CLI-09", (went + 1, -1), now, f"epoch after {went}")
+            judge.holds(
+                "CLI-58",
+                after.sent >= before.answered,
+                f"#{after.number} was sent before #{before.number} of its session was answered",
+            )
+    judge.saw("CLI-58", requests=sum(map(len, sessions)))
+    last = sessions[-1][-1].request["share_session_epoch"]
+    judge.equal("CLI-55", -1, last, "epoch of the last request of a closed client")
+
+
+@pytest.mark.requirement("CLI-10")
+@pytest.mark.parametrize("code", ["SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH"])
+async def test_session_lost_on_fetch(hostile: Scene, judge: Judge, code: str) -> None:
+    """CLI-10: After its session is lost a client opens a new one and goes on."""
+    queue = await hostile.queue(1)
+    consumer = await hostile.consumer(queue)
+    await hostile.take(consumer, 1, kind="accept")
+    await hostile.settle(consumer)
+    hostile.play({"on": "ShareFetch", "when": {"min_epoch": 1}, "do": "error", "code": code})
+    await hostile.polls_until(consumer, lambda: any(one.scripted for one in hostile.seen(consumer)))
+    await queue.produce([b"after"])
+    got = await hostile.arrival(consumer)
+    judge.equal("CLI-10", [1], [r.offset for r in got], f"records after {code}")
+    told = next(one.number for one in hostile.seen(consumer) if one.scripted)
+    after = [one for one in hostile.seen(consumer) if one.number > told]
+    judge.equal("CLI-10", 0, after[0].request["share_session_epoch"], f"epoch after {code}")
+
+
+@pytest.mark.requirement("CLI-56")
+@pytest.mark.needs("explicit|mixed", "commit-sync|callback")
+@pytest.mark.parametrize("code", ["SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH"])
+async def test_session_lost_with_acks(hostile: Scene, judge: Judge, code: str) -> None:
+    """CLI-56: Acknowledgements that a lost session owed are reported as failed, not as done."""
+    queue = await hostile.queue(2)
+    consumer = await hostile.consumer(queue)
+    got = await hostile.take(consumer, 2)
+    hostile.play(
+        {"on": list(SHARE), "when": {"has": "acks"}, "do": "error", "code": code, "applied": False}
+    )
+    await consumer.acknowledge(got)
+    told = await hostile.outcome(consumer)
+    judge.holds("CLI-56", told, f"nothing was reported of acknowledgements that met {code}")
+    judge.holds(
+        "CLI-56",
+        all(one.error for one in told),
+        f"acknowledgements that met {code} are reported as {[one.error for one in told]}",
+    )
+
+
+@pytest.mark.requirement("CLI-57")
+async def test_cut_connection(hostile: Scene, judge: Judge) -> None:
+    """CLI-57: After its connection is cut a client opens a new session and goes on."""
+    queue = await hostile.queue(1)
+    consumer = await hostile.consumer(queue)
+    await hostile.take(consumer, 1, kind="accept")
+    await hostile.settle(consumer)
+    last = len(hostile.tap.exchanges)
+    judge.holds("CLI-57", hostile.tap.cut(), "a connection was there to be cut")
+    await queue.produce([b"after"])
+    got = await hostile.arrival(consumer)
+    judge.equal("CLI-57", [1], [r.offset for r in got], "records after the cut")
+    leader = queue.topic.leaders[0]
+    after = [
+        one for one in hostile.seen(consumer, "ShareFetch") if one.number > last + 1 and one.answer
+    ]
+    mine = [one for one in after if one.node == leader]
+    opened = [one for one in mine if one.request["share_session_epoch"] == 0]
+    judge.holds("CLI-57", opened, "no session was opened on the new connection")
+
+
+@pytest.mark.requirement("CLI-11")
+async def test_forgets_left_topics(scene: Scene, judge: Judge) -> None:
+    """CLI-11: A partition that is no longer fetched is forgotten in the next fetch there."""
+    queue = await scene.queue(1)
+    other = await scene.admin.create_topic(1)
+    await scene.admin.produce(other, 1)
+    consumer = await scene.consumer(queue, queue.topic.name, other.name)
+    await scene.take(consumer, 2, kind="accept")
+    await scene.settle(consumer)
+    await consumer.subscribe(other.name)
+    left = queue.topic.id, 0
+    node = queue.topic.leaders[0]
+
+    def let_go() -> bool:
+        return any(
+            left in forgotten(one) or one.request["share_session_epoch"] == -1
+            for one in scene.seen(consumer)
+            if one.node == node
+        )
+
+    await scene.polls_until(consumer, let_go, 8)
+    judge.holds("CLI-11", let_go(), f"{queue.topic.name}-0 was never forgotten on broker {node}")
+    for one in scene.seen(consumer, "ShareFetch"):
+        both = forgotten(one) & {p for p in named(one) if not carries_acks(one)}
+        judge.equal("CLI-11", set(), both, f"named and forgotten in #{one.number}")
+
+
+@pytest.mark.requirement("CLI-12")
+async def test_no_room_for_a_session(hostile: Scene, judge: Judge) -> None:
+    """CLI-12: A client without room for its session goes on trying gently, and then consumes."""
+    queue = await hostile.queue(1)
+    steps = hostile.play(
+        {
+            "on": "ShareFetch",
+            "when": {"share_session_epoch": 0},
+            "do": "error",
+            "code": "SHARE_SESSION_LIMIT_REACHED",
+            "applied": False,
+            "times": 0,
+        }
+    )
+    consumer = await hostile.consumer(queue)
+    await hostile.polls_until(
+        consumer, lambda: len([o for o in hostile.seen(consumer) if o.scripted]) > 1
+    )
+    await hostile.polled_for(consumer, 2.0)
+    tried = [one for one in hostile.seen(consumer) if one.scripted]
+    judge.holds("CLI-12", len(tried) > 1, f"{len(tried)} attempts to open a session")
+    most = busiest(tried)
+    judge.holds("CLI-12", most <= FLOOD, f"{most} attempts within a second")
+    hostile.tap.script.drop(steps)
+    got = await hostile.arrival(consumer)
+    judge.equal("CLI-12", [0], [r.offset for r in got], "records once there is room")
+
+
+@pytest.mark.requirement("CLI-26", "CLI-59")
+@pytest.mark.needs("explicit|mixed")
+async def test_leader_moved(hostile: Scene, judge: Judge) -> None:
+    """CLI-26: After a leader change acknowledgements are not sent to another leader."""
+    topic = await hostile.admin.create_topic(assignments=[[1, 2, 3]])
+    queue = await hostile.queue_of(topic)
+    await queue.produce(2)
+    consumer = await hostile.consumer(queue)
+    got = await hostile.take(consumer, 2)
+    before = len(hostile.tap.exchanges)
+    moved = await hostile.admin.move_leader(topic, 2)
+    await consumer.acknowledge(got)
+    told = []
+    if hostile.adapter.has("commit-sync"):
+        told = await hostile.outcome(consumer)
+    await hostile.admin.produce(moved, [b"after"])
+    seen = [r.offset for r in await hostile.arrival(consumer, lambda r: r.offset == 2)]
+    judge.holds(
+        "CLI-59",
+        2 in seen,
+        f"the partition moved to broker 2; {ARRIVES:g} s later only {seen} had come from there",
+    )
+    # What came from the new leader may be acknowledged there, and only that.
+    fetched = {
+        (part, offset)
+        for one in hostile.seen(consumer, "ShareFetch")
+        if one.node == 2 and one.number > before
+        for part, offset in hostile.brought(one)
+    }
+    strays = [
+        str(ack)
+        for ack in acked(hostile.seen(consumer))
+        if ack.by.node == 2 and (ack.partition, ack.offset) not in fetched
+    ]
+    judge.equal("CLI-26", [], strays, "acknowledgements at the new leader of what it never gave")
+    judge.saw("CLI-26", moves=1)
+    if told:
+        judge.holds(
+            "CLI-26",
+            all(one.error for one in told),
+            f"acknowledged at a leader that was gone, reported as {[one.error for one in told]}",
+        )

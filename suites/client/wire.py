@@ -1,0 +1,136 @@
+"""What the tap saw, in the words of the rules: what was acquired, what was acknowledged and how."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from fixtures.clients.member import AckType
+from fixtures.proxies.deeds import parts
+from fixtures.proxies.tap import Exchange
+
+SHARE = ("ShareFetch", "ShareAcknowledge")
+HEARTBEAT = "ShareGroupHeartbeat"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acquired:
+    """One offset that an answer said was acquired."""
+
+    topic_id: UUID
+    partition: int
+    offset: int
+    count: int
+    by: Exchange
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acked:
+    """One offset that a request acknowledged. ``error`` is what the client was answered about it.
+
+    It is None if there was no answer, or none about this partition.
+    """
+
+    topic_id: UUID
+    partition: int
+    offset: int
+    kind: int
+    error: int | None
+    by: Exchange
+
+    def __str__(self) -> str:
+        return (
+            f"{AckType(self.kind).name} of offset {self.offset} by {self.by.api} "
+            f"#{self.by.number} at session epoch {self.by.request['share_session_epoch']}"
+        )
+
+
+def acquired(exchanges: Iterable[Exchange]) -> list[Acquired]:
+    """Return what share fetches brought, in the order of the answers."""
+    found = []
+    for one in exchanges:
+        for topic_id, part in _parts(one.answer):
+            for acquired_range in part.get("acquired_records") or []:
+                first, last = acquired_range["first_offset"], acquired_range["last_offset"]
+                found += [
+                    Acquired(
+                        topic_id=topic_id,
+                        partition=part["partition_index"],
+                        offset=offset,
+                        count=acquired_range["delivery_count"],
+                        by=one,
+                    )
+                    for offset in range(first, last + 1)
+                ]
+    return found
+
+
+def acked(exchanges: Iterable[Exchange]) -> list[Acked]:
+    """Return every acknowledgement that was sent, in order."""
+    return [ack for one in exchanges for ack in _acked(one)]
+
+
+def _acked(one: Exchange) -> Iterator[Acked]:
+    answered = {
+        (topic_id, part["partition_index"]): part.get("acknowledge_error_code", part["error_code"])
+        for topic_id, part in _parts(one.answer)
+    }
+    top = (one.answer or {}).get("error_code")
+    for topic in one.request["topics"] or []:
+        for part in topic["partitions"]:
+            place = topic["topic_id"], part["partition_index"]
+            for batch in part["acknowledgement_batches"] or []:
+                kinds = batch["acknowledge_types"]
+                for index, offset in enumerate(
+                    range(batch["first_offset"], batch["last_offset"] + 1)
+                ):
+                    yield Acked(
+                        topic_id=place[0],
+                        partition=place[1],
+                        offset=offset,
+                        kind=kinds[index] if len(kinds) > 1 else kinds[0],
+                        error=top or answered.get(place),
+                        by=one,
+                    )
+
+
+def _parts(body: dict[str, Any] | None) -> Iterator[tuple[UUID, dict[str, Any]]]:
+    for topic in (body or {}).get("responses") or []:
+        for part in topic["partitions"]:
+            yield topic["topic_id"], part
+
+
+def carries_acks(one: Exchange) -> bool:
+    """Tell whether a request acknowledges anything."""
+    return any(part["acknowledgement_batches"] for part in parts(one.request))
+
+
+def named(one: Exchange) -> set[tuple[UUID, int]]:
+    """Return the partitions that a request names."""
+    return {
+        (topic["topic_id"], part["partition_index"])
+        for topic in one.request["topics"] or []
+        for part in topic["partitions"]
+    }
+
+
+def forgotten(one: Exchange) -> set[tuple[UUID, int]]:
+    """Return the partitions that a fetch forgets."""
+    return {
+        (topic["topic_id"], index)
+        for topic in one.request.get("forgotten_topics_data") or []
+        for index in topic["partitions"]
+    }
+
+
+def busiest(exchanges: Iterable[Exchange], seconds: float = 1.0) -> int:
+    """Return the most requests that were sent within any span of ``seconds``."""
+    times = sorted(one.sent for one in exchanges)
+    most = start = 0
+    for end, at in enumerate(times):
+        while at - times[start] > seconds:
+            start += 1
+        most = max(most, end - start + 1)
+    return most
