@@ -304,7 +304,7 @@ async def scene_on(
         try:
             scene = Scene(share, tap, adapter, rng)
             yield scene
-            tap.script.steps.clear()
+            tap.script.clear()
             await scene.close()
         finally:
             await tap.stop()
