@@ -14,7 +14,9 @@ from chaos.faults import KINDS, Kind
 from chaos.play import Player, Struck, Tell
 from chaos.schedule import Schedule
 from chaos.world import World
+from fixtures.proxies.doors import Doors
 from fixtures.proxies.fronts import Fronts
+from fixtures.proxies.toxiproxy import Toxiproxies
 from fixtures.targets import Target, UsageFault, open_target
 from fixtures.targets.maven import kafka_release
 from fixtures.targets.names import ExternalName, KafkaName, innermost, parse_target
@@ -27,6 +29,9 @@ from fixtures.workload.terms import Group, Load, Loaded
 
 OWED = ("INV-01", "INV-02", "INV-04", "INV-05")
 """What every run has to put to the test; what else it exercised is judged as well."""
+
+OURS, TOXIPROXY = "ours", "toxiproxy"
+"""What may stand in front of brokers."""
 
 RECORD = "chaos.json"
 """What a run broke, beside its history."""
@@ -52,6 +57,7 @@ class Chaos:
         scenario: The name of the scenario that this is, if it is one.
         owed: The rules that the run has to put to the test.
         properties: Broker properties beside ours.
+        proxies: What stands in front of the brokers, ``ours`` or ``toxiproxy``.
     """
 
     target: str
@@ -61,6 +67,7 @@ class Chaos:
     scenario: str = ""
     owed: tuple[str, ...] = OWED
     properties: Mapping[str, str] = field(default_factory=dict)
+    proxies: str = OURS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,19 +150,25 @@ def usual_load(schedule: Schedule, rate: float) -> Load:
     )
 
 
-def fitting(names: tuple[str, ...], *, brokers: int) -> list[Kind]:
+def fitting(names: tuple[str, ...], *, brokers: int, proxies: str = OURS) -> list[Kind]:
     """Return the kinds of fault of these names, all that fit the cluster if there are none.
 
     Raises:
-        UsageFault: a name is unknown, or the cluster has too few brokers for it.
+        UsageFault: a name is unknown, or the cluster or its proxies are not up to it.
     """
+    if proxies not in {OURS, TOXIPROXY}:
+        raise UsageFault(f"--proxies {proxies}: give {OURS} or {TOXIPROXY}.")
+    frames = proxies == OURS
     if not names:
-        return [kind for kind in KINDS.values() if kind.brokers <= brokers and not kind.keyed]
+        able = (kind for kind in KINDS.values() if frames or not kind.frames)
+        return [kind for kind in able if kind.brokers <= brokers and not kind.keyed]
     for name in names:
         if name not in KINDS:
             raise UsageFault(f"{name!r} is no fault; there are {', '.join(KINDS)}.")
         if KINDS[name].brokers > brokers:
             raise UsageFault(f"{name} takes {KINDS[name].brokers} brokers, not {brokers}.")
+        if KINDS[name].frames and not frames:
+            raise UsageFault(f"{name} is about single frames, of which {proxies} knows nothing.")
     return [KINDS[name] for name in names]
 
 
@@ -165,7 +178,8 @@ def check(chaos: Chaos) -> None:
     Raises:
         UsageFault: it does not.
     """
-    fitting(tuple(strike.fault for strike in chaos.schedule.strikes), brokers=chaos.brokers)
+    faults = tuple(strike.fault for strike in chaos.schedule.strikes)
+    fitting(faults, brokers=chaos.brokers, proxies=chaos.proxies)
     if chaos.schedule.strikes and isinstance(parse_target(chaos.target), ExternalName):
         raise UsageFault(
             f"{chaos.target} is not ours to break: give --no-faults, or a target that we start."
@@ -181,17 +195,17 @@ def stage(chaos: Chaos, tell: Tell) -> Iterator[Stage]:
         EnvironmentFault: the target did not start.
     """
     check(chaos)
-    with _opened(chaos) as (target, fronts):
+    with _opened(chaos) as (target, doors):
         tell(f"starting {chaos.target}")
         target.start()
-        yield Stage(target, fronts, tell)
+        yield Stage(target, doors, tell)
 
 
 class Stage:
     """A running target that one run after the other is played on."""
 
-    def __init__(self, target: Target, fronts: Fronts | None, tell: Tell) -> None:
-        self._target, self._fronts, self._tell = target, fronts, tell
+    def __init__(self, target: Target, doors: Doors | None, tell: Tell) -> None:
+        self._target, self._doors, self._tell = target, doors, tell
 
     def play(self, chaos: Chaos, out: Path) -> Broke:
         """Play a schedule on a load, and leave the history and what was broken in ``out``.
@@ -203,41 +217,43 @@ class Stage:
         check(chaos)
         out.mkdir(parents=True, exist_ok=True)
         (out / "schedule.json").write_text(chaos.schedule.to_json(), encoding="utf-8")
-        broke = asyncio.run(_under_load(chaos, self._target, self._fronts, out, self._tell))
+        broke = asyncio.run(_under_load(chaos, self._target, self._doors, out, self._tell))
         text = json.dumps(broke.to_document(chaos), indent=1, ensure_ascii=False)
         (out / RECORD).write_text(text + "\n", encoding="utf-8")
         return broke
 
 
 @contextlib.contextmanager
-def _opened(chaos: Chaos) -> Iterator[tuple[Target, Fronts | None]]:
+def _opened(chaos: Chaos) -> Iterator[tuple[Target, Doors | None]]:
     """Give the target, not started yet, and what stands in front of it if its brokers are ours."""
     with contextlib.ExitStack() as stack:
-        name, fronts = innermost(chaos.target), None
-        if isinstance(name, KafkaName):
-            # Only its list of APIs is used here, which has been the same for all releases we know.
+        name = innermost(chaos.target)
+        doors: Doors | None = None
+        if isinstance(name, KafkaName) and chaos.proxies == TOXIPROXY:
+            doors = stack.enter_context(Toxiproxies())
+        elif isinstance(name, KafkaName):
             schemas = Schemas.from_jar(kafka_release(name.version).clients_jar)
-            fronts = stack.enter_context(Fronts(schemas))
+            doors = stack.enter_context(Fronts(schemas))
         target = open_target(
             chaos.target,
             brokers=chaos.brokers,
-            properties={**PROPERTIES, **chaos.properties} if fronts else None,
-            listeners={DIRECT: "PLAINTEXT"} if fronts else None,
-            fronts=fronts.stand_before if fronts else None,
+            properties={**PROPERTIES, **chaos.properties} if doors else None,
+            listeners={DIRECT: "PLAINTEXT"} if doors else None,
+            fronts=doors.stand_before if doors else None,
         )
         stack.callback(target.stop)
-        yield target, fronts
+        yield target, doors
 
 
 async def _under_load(
-    chaos: Chaos, target: Target, fronts: Fronts | None, out: Path, tell: Tell
+    chaos: Chaos, target: Target, doors: Doors | None, out: Path, tell: Tell
 ) -> Broke:
     players: list[Player] = []
     info = target.info
-    direct = info.at(DIRECT, PLAINTEXT) if fronts else info
+    direct = info.at(DIRECT, PLAINTEXT) if doors else info
 
     async def meanwhile(course: Course) -> None:
-        player = Player(World(target=target, course=course, fronts=fronts), tell)
+        player = Player(World(target=target, course=course, doors=doors), tell)
         players.append(player)
         await player.play(chaos.schedule)
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import SHARE, Cluster, eventually, share_key
-from fixtures.proxies.fronts import Front, Fronts
+from fixtures.proxies.doors import Doors
+from fixtures.proxies.fronts import Fronts
 from fixtures.targets import Broker, Target
 from fixtures.targets.names import Address
 from fixtures.wire.codec import Struct
@@ -29,7 +30,7 @@ class World:
 
     target: Target
     course: Course
-    fronts: Fronts | None = None
+    doors: Doors | None = None
     broker_to_spare: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while a broker is away: without two of three there is no quorum."""
 
@@ -69,19 +70,22 @@ class World:
         raise Undecided(f"broker {node} is not ours to break")
 
     @property
-    def all_fronts(self) -> Fronts:
+    def all_doors(self) -> Doors:
         """What stands in front of the brokers.
 
         Raises:
             Undecided: nothing does.
         """
-        if self.fronts is None:
+        if self.doors is None:
             raise Undecided("nothing stands in front of these brokers")
-        return self.fronts
+        return self.doors
 
-    def front(self, node: int, listener: str) -> Front:
-        """Return what stands in front of a broker's listener; raises Undecided."""
-        return self.all_fronts.front(node, listener)
+    @property
+    def frame_fronts(self) -> Fronts:
+        """The same where it knows frames; raises Undecided where it does not."""
+        if not isinstance(self.doors, Fronts):
+            raise Undecided("what stands in front of these brokers knows no frames")
+        return self.doors
 
     async def topic(self, name: str) -> Struct:
         """Return a topic as Metadata shows it now."""

@@ -36,6 +36,7 @@ class Asked:
     seed: int
     schedule: Path | None
     scenarios: tuple[str, ...]
+    proxies: str
     rate: float
     level: Level
     out: Path
@@ -80,6 +81,7 @@ def _play_schedule(asked: Asked, console: Console) -> tuple[Path, ...]:
         brokers=asked.brokers,
         schedule=schedule,
         load=usual_load(schedule, asked.rate),
+        proxies=asked.proxies,
     )
     with stage(chaos, lambda line: tell(console, line)) as ready:
         ready.play(chaos, asked.out)
@@ -105,7 +107,9 @@ def _schedule(asked: Asked) -> Schedule:
             raise UsageFault("--no-faults leaves nothing to --faults or --schedule: give one.")
         return Schedule(seed=asked.seed, seconds=seconds)
     if asked.schedule is None:
-        drawn = draw(asked.seed, seconds, fitting(asked.faults, brokers=asked.brokers))
+        drawn = draw(
+            asked.seed, seconds, fitting(asked.faults, brokers=asked.brokers, proxies=asked.proxies)
+        )
         if not drawn.strikes:
             raise UsageFault(f"{asked.minutes:g} minutes are too short for any of these faults.")
         return drawn

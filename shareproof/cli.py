@@ -249,6 +249,9 @@ def break_things(
     list_scenarios: Annotated[
         bool, typer.Option("--list-scenarios", help="Say which scenarios there are, and end.")
     ] = False,
+    proxies: Annotated[
+        str, typer.Option(help="What stands in front of the brokers: ours or toxiproxy.")
+    ] = "ours",
     rejudge: Annotated[
         list[Path] | None, typer.Option(help="Judge an earlier run again; repeatable.")
     ] = None,
@@ -287,6 +290,7 @@ def break_things(
             minutes=minutes,
             seed=new_seed() if seed is None else seed,
             schedule=schedule,
+            proxies=proxies,
             scenarios=tuple(word.lower() for word in words(scenario or [])),
             rate=rate,
             level=level,

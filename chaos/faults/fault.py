@@ -53,7 +53,7 @@ class Kind:
         lasts: Seconds from which to which it usually lasts.
         brokers: How many brokers it takes.
         lonely: Whether it takes a broker away.
-        fronted: Whether the brokers must stand behind our fronts.
+        frames: Whether the brokers must stand behind our own fronts, which know frames.
         keyed: Whether the load's topic must be compacted, and its records have keys.
     """
 
@@ -63,7 +63,7 @@ class Kind:
     lasts: tuple[float, float] = (3.0, 6.0)
     brokers: int = 1
     lonely: bool = False
-    fronted: bool = False
+    frames: bool = False
     keyed: bool = False
 
 

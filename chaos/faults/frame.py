@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from chaos.faults.fault import Fault, Kind
 from chaos.world import World
-from fixtures.proxies.fronts import CLIENT, INTERNAL, Weather
+from fixtures.proxies.doors import CLIENT, INTERNAL
+from fixtures.proxies.fronts import Weather
 from fixtures.proxies.meddling import Act, Rule, Way, state_write_refused
 from fixtures.wire.errors import ErrorCode
 
@@ -68,8 +69,9 @@ class Frames(Fault):
 
     async def _everywhere(self, change: Callable[[Weather], None]) -> None:
         for node in self.world.nodes:
-            front = self.world.front(node, self.mischief.listener)
-            await asyncio.to_thread(self.world.all_fronts.change, front, change)
+            fronts = self.world.frame_fronts
+            door = fronts.door(node, self.mischief.listener)
+            await asyncio.to_thread(fronts.change, door, change)
 
 
 def _rule(apis: frozenset[str], way: Way, act: Act, seconds: float = 0.0) -> Callable[[int], Rule]:
@@ -167,7 +169,7 @@ def _kind(mischief: Mischief) -> Kind:
         sentence=mischief.sentence,
         make=lambda world, subject: Frames(world, subject, mischief),
         lasts=(4.0, 8.0),
-        fronted=True,
+        frames=True,
     )
 
 

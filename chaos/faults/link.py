@@ -1,4 +1,4 @@
-"""The way to a broker is cut, slow, stalled, deaf or reset: for its clients, or for other brokers.
+"""The way to a broker is cut, slow, stalled or half-open: for its clients, or for other brokers.
 
 What lies on the way of other brokers is replication, and the state that share-partition leaders
 have their share coordinator store (KIP-932 §Share coordinator), their own included.
@@ -7,136 +7,73 @@ have their share coordinator store (KIP-932 §Share coordinator), their own incl
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
+import time
+from collections.abc import Mapping
 
 from chaos.faults.fault import Fault, Kind
 from chaos.faults.roles import ROLES, Role
 from chaos.world import World
-from fixtures.proxies.fronts import CLIENT, INTERNAL, Front, Weather
+from fixtures.proxies.doors import CLIENT, INTERNAL, SLOW, Door, Trouble
 
-_SLOW = 0.4
-"""Seconds that each frame of a slow link is held up."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
-    """A kind of bad weather: how it begins, what shows it, how it ends.
-
-    ``resets`` is whether the connections that it was about are of no use afterwards.
-    """
-
-    name: str
-    does: str
-    begin: Callable[[Weather], None]
-    shown: Callable[[Weather], int]
-    end: Callable[[Weather], None]
-    resets: bool = False
-    blinds: bool = False
-
-
-def _set(name: str, value: object) -> Callable[[Weather], None]:
-    return lambda weather: setattr(weather, name, value)
-
-
-def _turned_away(weather: Weather) -> int:
-    return weather.turned_away
-
-
-def _held(weather: Weather) -> int:
-    return weather.held
-
-
-TROUBLES = (
-    Trouble(
-        name="cut",
-        does="Reset every connection of {}, and let none in.",
-        begin=_set("cut", True),
-        shown=_turned_away,
-        end=_set("cut", False),
-    ),
-    Trouble(
-        name="slow",
-        does="Hold up each frame from and to {}.",
-        begin=_set("delay", _SLOW),
-        shown=_held,
-        end=_set("delay", 0.0),
-    ),
-    Trouble(
-        name="stall",
-        does="Keep the connections of {} open and pass nothing, and all of it later.",
-        begin=lambda weather: weather.flowing.clear(),
-        shown=_held,
-        end=lambda weather: weather.flowing.set(),
-        blinds=True,
-    ),
-    Trouble(
-        name="mute",
-        does="Lose all answers on half-open connections of {}, and reset those at the end.",
-        begin=_set("mute", True),
-        shown=_held,
-        end=_set("mute", False),
-        resets=True,
-        blinds=True,
-    ),
-)
+_DOES: Mapping[Trouble, str] = {
+    Trouble.CUT: "Reset every connection of {}, and let none in.",
+    Trouble.SLOW: "Hold up all that goes to and from {}.",
+    Trouble.STALL: "Keep the connections of {} open and pass nothing.",
+    Trouble.MUTE: "Lose all answers on half-open connections of {}, and reset those at the end.",
+}
 
 
 class Link(Fault):
-    """One front has bad weather."""
+    """There is trouble at one door."""
 
     def __init__(
         self, world: World, subject: int, role: Role, listener: str, trouble: Trouble
     ) -> None:
         super().__init__(world, subject)
         self.role, self.listener, self.trouble = role, listener, trouble
-        self.front: Front | None = None
-        self.before = 0
+        self.door: Door | None = None
 
     @property
     def blinds(self) -> bool:  # type: ignore[override]
-        """Whether what passes later may be carried out later."""
-        return self.trouble.blinds
+        """Whether what passes later, or unseen, may be carried out."""
+        return self.trouble in {Trouble.STALL, Trouble.MUTE}
 
     async def inject(self) -> str:
-        """Change the weather."""
+        """Let the trouble begin."""
         node = await self.role.who(self.world, self.subject)
-        self.front = self.world.front(node, self.listener)
-        self.before = self.trouble.shown(self.front.weather)
-        await self._change(self.trouble.begin)
+        self.door = self.world.all_doors.door(node, self.listener)
+        await asyncio.to_thread(self.world.all_doors.begin, self.door, self.trouble)
         return f"the {self.listener} listener of broker {node}, {self.role.title}"
 
     async def hit(self) -> str:
-        """See that it befell somebody."""
-        assert self.front is not None
-        befell = self.trouble.shown(self.front.weather) - self.before
-        return f"{self.trouble.name}: {befell} connections or frames" if befell > 0 else ""
+        """Greet the broker by way of the door: in vain, or slowly."""
+        assert self.door is not None
+        began = time.monotonic()
+        through = await self.world.answers_at(self.door.address)
+        took = time.monotonic() - began
+        if through and (self.trouble is not Trouble.SLOW or took < SLOW):
+            return ""
+        said = f"takes {took:.1f} s" if through else "is not answered"
+        return f"{self.trouble.value}: a greeting at {self.door.address} {said}"
 
     async def heal(self) -> None:
-        """Change the weather back."""
-        if self.front is not None:
-            await self._change(self.trouble.end)
-            if self.trouble.resets:
-                await asyncio.to_thread(self.world.all_fronts.reset, self.front)
+        """Let the trouble end."""
+        if self.door is not None:
+            await asyncio.to_thread(self.world.all_doors.end, self.door, self.trouble)
 
     async def healed(self) -> str:
-        """Greet the broker by way of the front."""
-        assert self.front is not None
-        through = await self.world.answers_at(self.front.address)
-        return f"a greeting passes {self.front.address}" if through else ""
-
-    async def _change(self, change: Callable[[Weather], None]) -> None:
-        assert self.front is not None
-        await asyncio.to_thread(self.world.all_fronts.change, self.front, change)
+        """Greet the broker by way of the door."""
+        assert self.door is not None
+        through = await self.world.answers_at(self.door.address)
+        return f"a greeting passes {self.door.address}" if through else ""
 
 
 def _kind(role: Role, listener: str, trouble: Trouble, name: str, title: str) -> Kind:
     return Kind(
-        name=f"{trouble.name}-{name}",
-        sentence=trouble.does.format(title),
+        name=f"{trouble.value}-{name}",
+        sentence=_DOES[trouble].format(title),
         make=lambda world, subject: Link(world, subject, role, listener, trouble),
         lasts=(4.0, 8.0),
-        fronted=True,
     )
 
 
@@ -149,5 +86,5 @@ _WAYS = (
 KINDS = tuple(
     _kind(role, listener, trouble, name, title)
     for role, listener, name, title in _WAYS
-    for trouble in TROUBLES
+    for trouble in Trouble
 )
