@@ -24,7 +24,9 @@ from fixtures.targets import DEFAULT_TARGET, UsageFault, open_target
 from fixtures.targets.doctor import examine
 from reports import html
 from reports.console import show
-from reports.results import read, suite_version
+from reports.results import suite_version
+from reports.site.archive import find
+from reports.site.build import build as build_site
 from reports.verdicts import FAULT, USAGE
 from shareproof import HOUSE, histories
 from shareproof.run import run_checks, show_end
@@ -392,15 +394,27 @@ def list_rules(
 
 @app.command()
 def report(
-    runs: Annotated[list[Path], typer.Argument(help="Directories of finished runs.")],
+    runs: Annotated[
+        list[Path], typer.Argument(help="Finished runs: their directories, or ones above them.")
+    ],
+    *,
+    site: Annotated[
+        Path | None,
+        typer.Option(help="Build a static site over all the runs in this directory."),
+    ] = None,
 ) -> None:
-    """Render the page of finished runs again, from their results.json."""
-    for run in runs:
-        try:
-            document = read(run)
-        except ValueError as error:
-            raise UsageFault(str(error)) from None
-        typer.echo(html.write(run if run.is_dir() else run.parent, document))
+    """Render the page of finished runs again, or a site: who keeps which rule, and what changed."""
+    try:
+        archive = find(runs)
+    except ValueError as error:
+        raise UsageFault(str(error)) from None
+    for problem in archive.unreadable:
+        typer.echo(f"left out: {problem}", err=True)
+    if site is not None:
+        typer.echo(build_site(archive, site))
+        return
+    for run in archive.runs:
+        typer.echo(html.write(run.folder, run.document))
 
 
 @app.callback()

@@ -166,6 +166,14 @@ def test_report_renders_a_finished_run_again(shell: Shell, tmp_path: Path) -> No
     assert "A rule." in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+def test_report_builds_a_site(shell: Shell, tmp_path: Path) -> None:
+    """``report RUNS --site DIR`` builds a site over all runs below and prints where it is."""
+    write(tmp_path / "archive" / "one", document())
+    code, out, _ = shell("report", str(tmp_path / "archive"), "--site", str(tmp_path / "site"))
+    assert (code, out.strip()) == (0, str(tmp_path / "site" / "index.html"))
+    assert (tmp_path / "site" / "feed.xml").exists()
+
+
 def test_doctor_reports_in_json(shell: Shell) -> None:
     """``doctor --json`` says of each thing whether it will do; its exit code follows."""
     code, out, _ = shell("doctor", "--json")

@@ -1,0 +1,69 @@
+"""Badges: what shields.io wants of an endpoint, and the same as a picture of our own."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from html import escape
+
+from reports.results import Document
+
+GOOD, BAD, DIM = "#1a7f37", "#c4212b", "#9a6700"
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """A label and what it says, in a colour."""
+
+    label: str
+    message: str
+    colour: str
+
+    def endpoint(self) -> str:
+        """Return the JSON of https://shields.io/badges/endpoint-badge."""
+        fields = {"schemaVersion": 1, "label": self.label, "message": self.message}
+        return json.dumps(fields | {"color": self.colour}, indent=1) + "\n"
+
+    def picture(self) -> str:
+        """Return an SVG of 20 pixels' height."""
+        left, right = (7 * len(text) + 10 for text in (self.label, self.message))
+        return _SVG.format(
+            label=escape(self.label),
+            message=escape(self.message),
+            left=left,
+            right=right,
+            width=left + right,
+            colour=self.colour,
+            label_at=left / 2,
+            message_at=left + right / 2,
+        )
+
+
+def of_results(document: Document) -> Badge:
+    """Return the badge of a run: how many required rules hold, and whether all is as foreseen.
+
+    A run that was cut short, or that failed itself, says so and is never green.
+    """
+    run, summary = document["run"], document["summary"]
+    judged = sum(summary[word] for word in ("pass", "fail", "unknown", "vacuous"))
+    message = f"{summary['pass']} of {judged} rules"
+    colour = {0: GOOD, 1: BAD}.get(run["exit_code"], DIM)
+    if run["partial"] or run["faults"]:
+        message, colour = f"{message}, cut short", DIM
+    elif summary["fail"] and run["exit_code"] == 0:
+        message = f"{message}, {summary['fail']} known bugs"
+    return Badge("share groups", message, colour)
+
+
+_SVG = """\
+<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img"
+ aria-label="{label}: {message}">
+<title>{label}: {message}</title>
+<rect width="{left}" height="20" fill="#444"/>
+<rect x="{left}" width="{right}" height="20" fill="{colour}"/>
+<g fill="#fff" text-anchor="middle" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">
+<text x="{label_at}" y="14">{label}</text>
+<text x="{message_at}" y="14">{message}</text>
+</g>
+</svg>
+"""

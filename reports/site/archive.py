@@ -1,0 +1,136 @@
+"""The runs that a site is made of, found below the paths that were given.
+
+A run is a results.json with what lies beside it. Who was tested is the run's *subject*: the client
+library where one was tested, else the target. Runs of one subject, in the order they were started,
+are its history.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from reports.results import Document, read
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One run of the archive.
+
+    Attributes:
+        slug: Its name in addresses; no two runs of an archive have the same.
+        folder: Where its files are.
+        document: Its results.
+    """
+
+    slug: str
+    folder: Path
+    document: Document
+
+    @property
+    def kind(self) -> str:
+        """What was tested: ``client``, or ``broker``."""
+        return "client" if "client" in self.document else "broker"
+
+    @property
+    def subject(self) -> str:
+        """Who was tested: a client with its version and the broker it faced, or a target."""
+        client = self.document.get("client")
+        if client is None:
+            return str(self.document["target"]["name"])
+        return f"{client['name']} {client['version']} facing {client['facing']}"
+
+    @property
+    def started(self) -> str:
+        """When it was started; ISO 8601, UTC."""
+        return str(self.document["run"]["started"])
+
+    @cached_property
+    def rules(self) -> Mapping[str, Document]:
+        """The rules that were judged, by id; those that no check reaches are left out."""
+        return {
+            rule["id"]: rule
+            for rule in self.document["requirements"]
+            if rule["verdict"] != "untested"
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archive:
+    """Runs in the order they were started, and the files that could not be read."""
+
+    runs: tuple[Run, ...]
+    unreadable: tuple[str, ...] = ()
+
+    @property
+    def histories(self) -> Mapping[str, tuple[Run, ...]]:
+        """The runs of each subject, oldest first; the subject that was tested last comes first."""
+        found: dict[str, tuple[Run, ...]] = {}
+        for run in self.runs:
+            found[run.subject] = (*found.pop(run.subject, ()), run)
+        return dict(reversed(found.items()))
+
+    @property
+    def newest(self) -> tuple[Run, ...]:
+        """The newest run of each subject that judged the most rules, by the name of the subject.
+
+        A glance at three rules does not stand for a subject that was certified in full before.
+        """
+        whole = (
+            max(runs, key=lambda run: (len(run.rules), run.started))
+            for runs in self.histories.values()
+        )
+        return tuple(sorted(whole, key=lambda run: (run.kind, run.subject)))
+
+    @property
+    def changes(self) -> tuple[tuple[Run, Run], ...]:
+        """Each run with the one before it of the same subject, newest first."""
+        pairs = (pair for runs in self.histories.values() for pair in pairwise(runs))
+        return tuple(sorted(pairs, key=lambda pair: pair[1].started, reverse=True))
+
+
+def find(paths: Iterable[Path]) -> Archive:
+    """Return the archive of all runs at and below some paths.
+
+    Raises:
+        ValueError: a path is not there, or has no run at or below it.
+    """
+    documents: dict[Path, Document] = {}
+    unreadable: list[str] = []
+    for path in paths:
+        files = [path] if path.is_file() else sorted(path.rglob("results.json"))
+        if not files:
+            raise ValueError(f"{path}: no results.json at or below it")
+        for file in files:
+            try:
+                documents[file.resolve()] = read(file)
+            except ValueError as error:
+                unreadable.append(str(error))
+    if not documents:
+        raise ValueError("; ".join(unreadable))
+    ordered = sorted(documents.items(), key=lambda item: (item[1]["run"]["started"], str(item[0])))
+    slugs: set[str] = set()
+    runs = tuple(
+        Run(slug=_slug(document, slugs), folder=file.parent, document=document)
+        for file, document in ordered
+    )
+    return Archive(runs=runs, unreadable=tuple(unreadable))
+
+
+def _slug(document: Document, taken: set[str]) -> str:
+    """Return a name for a run that no other has, and take it."""
+    client: Mapping[str, Any] | None = document.get("client")
+    name = f"{client['name']}-{client['version']}" if client else document["target"]["name"]
+    when = re.sub(r"\D", "", document["run"]["started"])[:14]
+    plain = re.sub(r"[^A-Za-z0-9.]+", "-", f"{name}-{when}").strip("-.")
+    slug, number = plain, 1
+    while slug in taken:
+        number += 1
+        slug = f"{plain}-{number}"
+    taken.add(slug)
+    return slug

@@ -1,0 +1,139 @@
+"""Writes the site: plain files that any web server, or none, can show."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from reports import badge, html
+from reports.html import WORDS
+from reports.results import Document
+from reports.site import feed
+from reports.site.archive import Archive, Run
+from reports.site.comparing import KINDS, Comparison, compare
+from spec.requirement import AREAS
+
+KEPT = ("results.json", "run.json", "junit.xml", "chaos.json", "transcripts")
+"""What of a run goes into the site beside its page."""
+
+SIGNS = {"pass": "✓", "fail": "✗", "error": "!", "unknown": "?", "vacuous": "∅"}
+"""Verdicts for those who do not see colours."""
+
+
+def build(archive: Archive, out: Path) -> Path:
+    """Write the site into a folder, over what is there; return its first page."""
+    out.mkdir(parents=True, exist_ok=True)
+    compared = [(old, new, compare(old.rules, new.rules)) for old, new in archive.changes]
+    pages = _Pages(out, len(archive.runs))
+    for run in archive.runs:
+        _keep(run, out / "runs" / run.slug)
+    for old, new, found in compared:
+        pages.write("change.html", _address(old, new), old=old, new=new, found=found, kinds=KINDS)
+    rules = _rules(archive)
+    for name, rule in rules.items():
+        pages.write("rule.html", f"rules/{name}.html", rule=rule, told=_told(archive, name))
+    before = {new.slug: (_address(old, new), found) for old, new, found in compared}
+    pages.write("rules.html", "rules.html", areas=_areas(rules, archive.newest))
+    pages.write(
+        "index.html",
+        "index.html",
+        newest=archive.newest,
+        histories=archive.histories,
+        before=before,
+        areas=AREAS,
+        signs=SIGNS,
+        tallies={run.slug: _tallies(run) for run in archive.newest},
+        unreadable=archive.unreadable,
+    )
+    _write_feeds(archive, before, out)
+    return out / "index.html"
+
+
+class _Pages:
+    """Renders templates. Everything that came from outside is escaped by the template engine."""
+
+    def __init__(self, out: Path, runs: int) -> None:
+        self._out = out
+        self._runs = runs
+        self._environment = Environment(
+            loader=FileSystemLoader(Path(__file__).parent / "pages"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+
+    def write(self, template: str, address: str, **values: Any) -> None:
+        """Write one page at an address below the site's root."""
+        file = self._out / address
+        file.parent.mkdir(parents=True, exist_ok=True)
+        root = "../" * address.count("/")
+        page = self._environment.get_template(f"{template}.jinja")
+        text = page.render(root=root, words=WORDS, runs=self._runs, **values)
+        file.write_text(text, encoding="utf-8")
+
+
+def _keep(run: Run, folder: Path) -> None:
+    """Copy what readers want of a run, render its page again, and give it a badge."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in KEPT:
+        source = run.folder / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, dirs_exist_ok=True)
+        elif source.is_file():
+            shutil.copyfile(source, folder / name)
+    html.write(folder, run.document)
+    shield = badge.of_results(run.document)
+    (folder / "badge.json").write_text(shield.endpoint(), encoding="utf-8")
+    (folder / "badge.svg").write_text(shield.picture(), encoding="utf-8")
+
+
+def _address(old: Run, new: Run) -> str:
+    return f"changes/{old.slug}..{new.slug}.html"
+
+
+def _rules(archive: Archive) -> dict[str, Document]:
+    """Return every rule that any run judged, as the newest of them words it, in order of ids."""
+    found = {name: rule for run in archive.runs for name, rule in run.rules.items()}
+    return dict(sorted(found.items()))
+
+
+def _areas(
+    rules: Mapping[str, Document], newest: Iterable[Run]
+) -> list[tuple[str, str, list[Document], list[Run]]]:
+    """Return each area's name, title and rules, and the runs that judged any of them."""
+    found = []
+    for name in sorted({rule["area"] for rule in rules.values()}):
+        owned = [rule for rule in rules.values() if rule["area"] == name]
+        judges = [run for run in newest if any(rule["id"] in run.rules for rule in owned)]
+        found.append((name, AREAS.get(name, ""), owned, judges))
+    return found
+
+
+def _told(archive: Archive, rule: str) -> list[tuple[Run, Document]]:
+    """Return what each run said of a rule, newest first."""
+    return [(run, run.rules[rule]) for run in reversed(archive.runs) if rule in run.rules]
+
+
+def _tallies(run: Run) -> dict[str, dict[str, int]]:
+    """Return how often each verdict was given, by area."""
+    found: dict[str, dict[str, int]] = {}
+    for rule in run.rules.values():
+        area = found.setdefault(rule["area"], {})
+        area[rule["verdict"]] = area.get(rule["verdict"], 0) + 1
+    return found
+
+
+def _write_feeds(archive: Archive, before: Mapping[str, tuple[str, Comparison]], out: Path) -> None:
+    items = []
+    for run in reversed(archive.runs):
+        address, found = before.get(run.slug, (f"runs/{run.slug}/report.html", None))
+        text = found.sentence if found else "judged for the first time"
+        title = f"{run.subject}: {text}"
+        items.append(feed.Item(address=address, title=title, text=text, when=run.started))
+    (out / "feed.json").write_text(feed.json_feed(items), encoding="utf-8")
+    (out / "feed.xml").write_text(feed.rss(items), encoding="utf-8")

@@ -1,0 +1,63 @@
+"""What changed between two runs, rule by rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from reports.results import Document
+
+KINDS = {
+    "fail": "newly failing",
+    "error": "newly without a verdict for want of a sound run",
+    "unknown": "newly undecided",
+    "vacuous": "newly vacuous",
+    "unsupported": "newly unsupported",
+    "pass": "newly passing",
+}
+"""What a new verdict is called, in the order a reader wants them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A rule whose verdict is another than before."""
+
+    rule: Document
+    before: str
+
+    @property
+    def word(self) -> str:
+        """The verdict of now."""
+        return str(self.rule["verdict"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Changes by :data:`KINDS`, and rules that only one of the two runs judged."""
+
+    changes: Mapping[str, tuple[Change, ...]]
+    added: tuple[str, ...]
+    dropped: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """Return the changes in numbers, such as ``2 newly failing, 1 newly passing``."""
+        told = [f"{len(found)} {KINDS[word]}" for word, found in self.changes.items()]
+        told += [f"{len(self.added)} more rules judged"] if self.added else []
+        told += [f"{len(self.dropped)} rules not judged this time"] if self.dropped else []
+        return ", ".join(told) or "no verdict changed"
+
+
+def compare(old: Mapping[str, Document], new: Mapping[str, Document]) -> Comparison:
+    """Compare the judged rules of two runs, each by id."""
+    changed = [
+        Change(rule=rule, before=str(old[name]["verdict"]))
+        for name, rule in new.items()
+        if name in old and old[name]["verdict"] != rule["verdict"]
+    ]
+    by_word = {word: tuple(each for each in changed if each.word == word) for word in KINDS}
+    return Comparison(
+        changes={word: found for word, found in by_word.items() if found},
+        added=tuple(sorted(new.keys() - old.keys())),
+        dropped=tuple(sorted(old.keys() - new.keys())),
+    )

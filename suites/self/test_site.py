@@ -1,0 +1,159 @@
+"""The site over many runs: what it shows, what changed, and that what came from outside is text."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from reports import badge
+from reports.results import write
+from reports.site.archive import Archive, Run, find
+from reports.site.build import build
+from reports.site.comparing import compare
+from suites.self.test_results import HOSTILE, document
+
+
+def judged(verdict: str, *, day: int, target: str = "kafka:4.4.0", **summary: int) -> Any:
+    """Return results of one judged rule, started on a day of March."""
+    found = document()
+    found["target"]["name"] = target
+    found["run"] |= {"started": f"2026-03-{day:02}T00:00:00+00:00", "partial": False, "faults": []}
+    found["requirements"][0] |= {"verdict": verdict, "ledger": []}
+    found["summary"] |= dict.fromkeys(("pass", "fail", "unknown", "vacuous"), 0) | {verdict: 1}
+    found["summary"] |= summary
+    return found
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """Two runs of one target and one of another, in folders below the one returned."""
+    write(tmp_path / "b", judged("fail", day=2))
+    write(tmp_path / "a", judged("pass", day=1))
+    write(tmp_path / "c" / "deep", judged("pass", day=3, target="reference"))
+    return tmp_path
+
+
+def test_runs_are_found_in_order(runs: Path) -> None:
+    """Runs below a folder come in the order they were started, and belong to whom they tested."""
+    archive = find([runs])
+    assert [run.started[8:10] for run in archive.runs] == ["01", "02", "03"]
+    assert {name: len(found) for name, found in archive.histories.items()} == {
+        "reference": 1,
+        "kafka:4.4.0": 2,
+    }
+    assert [(old.started[8:10], new.started[8:10]) for old, new in archive.changes] == [
+        ("01", "02")
+    ]
+
+
+def test_client_is_the_subject() -> None:
+    """A run that judged a client belongs to the client and the broker it faced."""
+    found = judged("pass", day=1)
+    found["client"] = {"name": "java", "version": "4.4.0", "facing": "reference"}
+    (run,) = _archive(found).runs
+    assert (run.kind, run.subject) == ("client", "java 4.4.0 facing reference")
+
+
+def _archive(*documents: Any) -> Archive:
+    runs = (
+        Run(slug=str(number), folder=Path(), document=found)
+        for number, found in enumerate(documents)
+    )
+    return Archive(runs=tuple(runs))
+
+
+def test_glance_does_not_stand_for_a_whole_run() -> None:
+    """The row of a subject is its most complete run, and the newest among those."""
+    whole, glance = judged("pass", day=1), judged("fail", day=2)
+    whole["requirements"].append(whole["requirements"][0] | {"id": "ACK-03"})
+    assert _archive(whole, glance).newest[0].document is whole
+
+
+def test_broken_files_are_named_and_left_out(runs: Path) -> None:
+    """A file that cannot be read is named; a folder without any run is refused."""
+    (runs / "b" / "results.json").write_text("{", encoding="utf-8")
+    archive = find([runs])
+    assert len(archive.runs) == 2
+    assert "not JSON" in archive.unreadable[0]
+    (runs / "empty").mkdir()
+    with pytest.raises(ValueError, match=r"no results\.json at or below"):
+        find([runs / "empty"])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ("pass", "fail", "1 newly failing"),
+        ("fail", "pass", "1 newly passing"),
+        ("pass", "vacuous", "1 newly vacuous"),
+        ("fail", "fail", "no verdict changed"),
+    ],
+)
+def test_changes_are_told(before: str, after: str, told: str) -> None:
+    """Each verdict that is another than before is counted under its new name."""
+    old, new = _archive(judged(before, day=1), judged(after, day=2)).runs
+    assert compare(old.rules, new.rules).sentence == told
+
+
+def test_rules_judged_once_are_no_change() -> None:
+    """A rule that only one of two runs judged is listed apart, and never as passing or failing."""
+    old, new = _archive(judged("pass", day=1), judged("untested", day=2)).runs
+    found = compare(old.rules, new.rules)
+    assert (found.changes, found.dropped, found.added) == ({}, ("ACK-01",), ())
+
+
+def test_site_links_hold(runs: Path, tmp_path: Path) -> None:
+    """Every link of every page of the site leads to a file that is there."""
+    first = build(find([runs]), tmp_path / "site")
+    pages = list(first.parent.rglob("*.html"))
+    assert len(pages) == 1 + 1 + 1 + 1 + 3  # first page, rules, one rule, one change, three runs
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        for link in re.findall(r'(?:href|src)="([^"#]+)', text):
+            if not link.startswith("transcripts/"):
+                assert (page.parent / link).exists(), (page, link)
+
+
+def test_feeds_tell_what_changed(runs: Path, tmp_path: Path) -> None:
+    """Both feeds have one item for each run, the newest first."""
+    build(find([runs]), tmp_path / "site")
+    items = json.loads((tmp_path / "site" / "feed.json").read_text(encoding="utf-8"))["items"]
+    assert [item["title"] for item in items] == [
+        "reference: judged for the first time",
+        "kafka:4.4.0: 1 newly failing",
+        "kafka:4.4.0: judged for the first time",
+    ]
+    root = ElementTree.parse(tmp_path / "site" / "feed.xml").getroot()  # noqa: S314  our own file
+    assert [entry.findtext("title") for entry in root.iter("item")] == [i["title"] for i in items]
+
+
+def test_hostile_text_stays_text(tmp_path: Path) -> None:
+    """Nothing that a run says becomes markup, a script, or a path."""
+    found = document(HOSTILE)
+    found["target"]["name"] = f"../../{HOSTILE}"
+    write(tmp_path / "run", found)
+    build(find([tmp_path / "run"]), tmp_path / "site")
+    for page in (tmp_path / "site").rglob("*.html"):
+        assert "<script>alert" not in page.read_text(encoding="utf-8"), page
+    assert {path.name for path in tmp_path.iterdir()} == {"run", "site"}
+
+
+def test_badge_is_never_green_for_a_broken_run() -> None:
+    """A run is green when all is as foreseen; cut short it is not, and it says so."""
+    good = judged("pass", day=1)
+    good["run"]["exit_code"] = 0
+    assert badge.of_results(good) == badge.Badge("share groups", "1 of 1 rules", badge.GOOD)
+    known = judged("fail", day=1)
+    known["run"]["exit_code"] = 0
+    assert badge.of_results(known).message == "0 of 1 rules, 1 known bugs"
+    cut = judged("pass", day=1)
+    cut["run"] |= {"exit_code": 0, "partial": True}
+    assert badge.of_results(cut).colour == badge.DIM
+    bad = judged("fail", day=1)
+    bad["run"]["exit_code"] = 1
+    assert badge.of_results(bad).colour == badge.BAD
