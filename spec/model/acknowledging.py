@@ -12,7 +12,6 @@ from spec.model.operations import (
     Kind,
     Operation,
     Piece,
-    malformed,
     shares_a_border,
 )
 from spec.model.possible import Possible, untagged
@@ -23,10 +22,9 @@ from spec.model.table import OVER, Event, State
 
 def judge_accepted(possible: Possible, operation: Operation, ack: Acknowledge) -> list[Refusal]:
     """Judge an answer without error: every offset was the member's, or below the start offset."""
-    fault = malformed(ack, possible.release)
-    if fault is not None:
-        return [fault]
-    if shares_a_border(ack.batches):
+    if operation.fault is not None:
+        return [operation.fault]
+    if len(ack.batches) > 1 and shares_a_border(ack.batches):
         sentence = "two batches that settle one offset both were accepted"
         first, last = ack.batches[0].first, ack.batches[-1].last
         if last >= possible.highest_start(operation.sent, operation.received, operation.id):
@@ -62,7 +60,7 @@ def _accept(possible: Possible, operation: Operation, piece: Piece) -> list[Refu
                 _unowned(cells, operation, piece._replace(first=first, last=last), possible)
             )
             after = list(cells)
-        return untagged(tuple(dict.fromkeys(after)), operation.id)
+        return untagged(after, operation.id)
 
     possible.change(low, piece.last, sent, received, accepted)
     return refusals
@@ -119,7 +117,7 @@ def judge_refused(
     possible: Possible, operation: Operation, ack: Acknowledge, error: Error, start_seen: int
 ) -> list[Refusal]:
     """Judge an INVALID_RECORD_STATE or INVALID_REQUEST: was there an offset that deserved it?"""
-    fault = malformed(ack, possible.release)
+    fault = operation.fault
     if fault is not None:
         if error is Error.INVALID_REQUEST:
             return []

@@ -21,13 +21,22 @@ def judge_acquired(
     refusals = list(_ill_shaped(ranges))
     if refusals:
         ranges = ()
-    refusals.extend(_limits(possible, operation, fetch, ranges, log))
-    refusals.extend(_skipped(possible, operation, fetch, ranges, log))
+    if ranges:
+        refusals.extend(_limits(possible, operation, fetch, ranges, log))
+        refusals.extend(_skipped(possible, operation, fetch, ranges, log))
     for taken in ranges:
         refusals.extend(_take(possible, operation, taken))
-    refusals.extend(_not_taken(possible, operation, ranges))
-    refusals.extend(_throttled(possible, operation, ranges))
+    if operation.spread:
+        refusals.extend(_not_taken(possible, operation, ranges))
+    if fetch.mode is Mode.RECORD_LIMIT:
+        possible.seen_ahead = max(possible.seen_ahead, log.last)
+    if any(taken.deliveries >= _THROTTLED for taken in ranges):
+        refusals.extend(_throttled(possible, operation, ranges))
     return refusals
+
+
+_THROTTLED = 3
+"""The first delivery that can be throttled at all, under whatever limit."""
 
 
 def _ill_shaped(ranges: Sequence[Range]) -> Iterator[Refusal]:
@@ -59,7 +68,7 @@ def _take(possible: Possible, operation: Operation, taken: Range) -> list[Refusa
         if not after:
             refusals.append(_refuse(cells, taking, begin, end))
             after = [_as_seen(cells[0], operation, taken.deliveries, force)]
-        return untagged(tuple(dict.fromkeys(after)), operation.id)
+        return untagged(after, operation.id)
 
     possible.change(taken.first, taken.last, sent, received, take)
     possible.highest = max(possible.highest, taken.last)
@@ -105,8 +114,6 @@ def _as_seen(cell: Cell, operation: Operation, count: int, force: Force) -> Cell
 def _not_taken(
     possible: Possible, operation: Operation, ranges: Sequence[Range]
 ) -> Iterator[Refusal]:
-    if not operation.spread:
-        return
     for first, last in possible.forget_tag(operation, keep=False):
         if not any(taken.first <= first and last <= taken.last for taken in ranges):
             sentence = f"offsets {first}-{last} were delivered once more than anyone was given them"
@@ -165,7 +172,7 @@ def _limits(
     if ranges and fetch.max_records == 0:
         yield Refusal(rule="ACQ-39", sentence=f"{total} offsets came for MaxRecords 0")
     elif fetch.max_records is not None and total > fetch.max_records:
-        yield from _too_many(fetch, fetch.max_records, total, ranges, log)
+        yield from _too_many(possible, fetch, total, ranges, log)
     if ranges and ranges[-1].last > possible.highest:
         yield from _window(possible, operation, ranges, log)
     if ranges and log.known and ranges[-1].last > log.last:
@@ -174,8 +181,9 @@ def _limits(
 
 
 def _too_many(
-    fetch: Fetch, most: int, total: int, ranges: Sequence[Range], log: Log
+    possible: Possible, fetch: Fetch, total: int, ranges: Sequence[Range], log: Log
 ) -> Iterator[Refusal]:
+    most = fetch.max_records or 0
     if fetch.mode is Mode.RECORD_LIMIT:
         sentence = f"{total} offsets came in record-limit mode, MaxRecords was {most}"
         yield Refusal(rule="ACQ-33", sentence=sentence, first=ranges[0].first)
@@ -185,7 +193,11 @@ def _too_many(
     last = ranges[-1]
     begun = max(log.batch_of(last.last)[0], last.first)
     before = total - (last.last - begun + 1)
-    if before >= most:
+    # What was delivered before is cut as the leader keeps it, which nobody is told: a new leader
+    # finds all records of one state and one count as one batch. The same goes for what a fetch in
+    # record-limit mode has left over, as the leader may keep that with what it took.
+    new = begun > max(possible.highest, possible.seen_ahead) and last.deliveries == 1
+    if before >= most and new:
         sentence = f"a batch was begun after {before} offsets, MaxRecords was {most}"
         yield Refusal(rule="ACQ-30", sentence=sentence, first=begun, last=last.last)
 
@@ -218,29 +230,40 @@ def _window(
 def _skipped(
     possible: Possible, operation: Operation, fetch: Fetch, ranges: Sequence[Range], log: Log
 ) -> Iterator[Refusal]:
-    """Refuse a new record beside which an older available one was passed over (ACQ-41)."""
+    """Refuse a new record beside which an older one was passed over (ACQ-41, LCK-01)."""
     force = possible.knobs.over(operation.sent, operation.received)
     newest = ranges[-1].last if ranges else -1
     if not log.known or force.may_vanish or newest <= possible.highest:
         return
-    calm = max(2, ceil(force.limit_low / 2)) if possible.release.throttling else force.limit_low
     for first, last, cells in possible.runs.over(possible.runs.first, possible.highest):
         if any(taken.first <= last and taken.last >= first for taken in ranges):
             continue
         if possible.others(operation.id, first, last):
             continue
-        if all(_waits(cell, operation.sent, calm, possible) for cell in cells):
-            sentence = (
-                f"{fetch.member} got new offset {newest} while {first}-{last} "
-                "had been available since before the fetch"
-            )
-            yield Refusal(rule="ACQ-41", sentence=sentence, first=first, last=last)
+        if all(_waits(cell, operation, possible) for cell in cells):
+            yield _passed_over(fetch, newest, first, last, cells)
             return
 
 
-def _waits(cell: Cell, sent: float, calm: int, possible: Possible) -> bool:
-    if cell.state is State.ACQUIRED:
-        return cell.high < calm and must_have_ended(cell, sent, possible.slack)
+def _passed_over(fetch: Fetch, newest: int, first: int, last: int, cells: Cells) -> Refusal:
+    beside = f"{fetch.member} got new offset {newest} while {first}-{last}"
+    if all(cell.state is State.ACQUIRED for cell in cells):
+        ended = max(cell.hi for cell in cells)
+        sentence = f"{beside} did not come, whose lock ended at {ended:g} at the latest"
+        return Refusal(rule="LCK-01", sentence=sentence, first=first, last=last)
+    sentence = f"{beside} had been available since before the fetch"
+    return Refusal(rule="ACQ-41", sentence=sentence, first=first, last=last)
+
+
+def _waits(cell: Cell, operation: Operation, possible: Possible) -> bool:
+    """Tell whether a cell had been available before a fetch, and not to be throttled either."""
+    sent, held = operation.sent, cell.state is State.ACQUIRED
+    # What the end of a lock made of the record was up to the limit at that time.
+    since = min(sent, cell.lo - possible.slack.early_ms) if held else sent
+    limit = possible.knobs.over(since, operation.received).limit_low
+    calm = max(2, ceil(limit / 2)) if possible.release.throttling else limit
+    if held:
+        return cell.high < min(calm, limit) and must_have_ended(cell, sent, possible.slack)
     return cell.state is State.AVAILABLE and cell.hi < sent and 0 < cell.high < calm
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from spec.model.settings import Force, Slack
+from spec.model.settings import Force, Knobs, Slack
 from spec.model.table import OVER, TERMINAL, Effect, Event, State, Transition, step
 
 NONE: frozenset[int] = frozenset()
@@ -183,14 +183,19 @@ def must_have_ended(cell: Cell, sent: float, slack: Slack) -> bool:
     return sent > cell.hi + slack.late_ms
 
 
-def expired(cell: Cell, slack: Slack, force: Force) -> Iterator[Cell]:
-    """Yield what the end of its lock makes of an acquired cell."""
-    begin = cell.lo - slack.early_ms
-    yield from apply(cell, Event.EXPIRE, begin, cell.hi + slack.late_ms, force)
+def expired(cell: Cell, received: float, slack: Slack, knobs: Knobs) -> Iterator[Cell]:
+    """Yield what the end of its lock, at the latest by ``received``, makes of an acquired cell.
+
+    What counts are the settings of that moment, not those of the one at which it is noticed.
+    """
+    begin, end = cell.lo - slack.early_ms, cell.hi + slack.late_ms
+    force = knobs.over(begin, max(begin, min(end, received)))
+    yield from apply(cell, Event.EXPIRE, begin, end, force)
 
 
-def aged(cells: Cells, sent: float, received: float, slack: Slack, force: Force) -> Cells:
+def aged(cells: Cells, sent: float, received: float, slack: Slack, knobs: Knobs) -> Cells:
     """Return the cells that are possible during an interval, as locks may and must have ended."""
+    force = knobs.over(sent, received)
     for cell in cells:
         if cell.state is State.ACQUIRED and received >= cell.lo - slack.early_ms:
             break
@@ -198,15 +203,16 @@ def aged(cells: Cells, sent: float, received: float, slack: Slack, force: Force)
             break
     else:
         return cells
-    return tuple(dict.fromkeys(_aged(cells, sent, received, slack, force)))
+    return tuple(dict.fromkeys(_aged(cells, sent, received, slack, knobs)))
 
 
-def _aged(cells: Cells, sent: float, received: float, slack: Slack, force: Force) -> Iterator[Cell]:
+def _aged(cells: Cells, sent: float, received: float, slack: Slack, knobs: Knobs) -> Iterator[Cell]:
+    force = knobs.over(sent, received)
     for cell in cells:
         if cell.state is State.ACQUIRED and may_end(cell, received, slack):
             if not must_have_ended(cell, sent, slack):
                 yield cell
-            for freed in expired(cell, slack, force):
+            for freed in expired(cell, received, slack, knobs):
                 yield freed
                 yield from vanished(freed, force)
         else:

@@ -21,7 +21,7 @@ def expired(
 ) -> list[Refusal]:
     """Refuse the end of a lock that cannot have ended yet, and take in one that has."""
     refusals: list[Refusal] = []
-    force = possible.knobs.over(look.sent, look.received)
+    slack, knobs = possible.slack, possible.knobs
     possible.spread(max(first, possible.runs.first), last, look.sent, look.received)
 
     def end(low: int, high: int, cells: Cells) -> Cells:
@@ -30,8 +30,8 @@ def expired(
         ]
         held = [cell for cell in cells if cell not in after]
         for cell in held:
-            if may_end(cell, look.received, possible.slack):
-                after.extend(lock_ended(cell, possible.slack, force))
+            if may_end(cell, look.received, slack):
+                after.extend(lock_ended(cell, look.received, slack, knobs))
         if not after:
             sentence = (
                 f"the lock of {member} on {low}-{high} ended at {look.received:g}, "
@@ -39,7 +39,7 @@ def expired(
             )
             refusals.append(Refusal(rule="LCK-02", sentence=sentence, first=low, last=high))
             for cell in held:
-                after.extend(lock_ended(cell, possible.slack, force))
+                after.extend(lock_ended(cell, look.received, slack, knobs))
         return tuple(dict.fromkeys(after))
 
     possible.change(first, last, look.sent, look.received, end)
@@ -60,7 +60,7 @@ def overdue(possible: Possible, now: float) -> list[tuple[int, int]]:
 def _is_free(cell: Cell, now: float, possible: Possible) -> bool:
     if cell.state is State.AVAILABLE:
         return cell.hi <= now and not possible.knobs.over(now, now).may_vanish
-    limit = possible.knobs.over(now, now).limit_low
+    limit = possible.knobs.over(min(cell.lo - possible.slack.early_ms, now), now).limit_low
     ended = cell.state is State.ACQUIRED and must_have_ended(cell, now, possible.slack)
     return ended and cell.high < limit
 

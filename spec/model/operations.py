@@ -126,7 +126,8 @@ class Operation:
 
     ``spread``: some cell may suppose it. ``coupled``: all its offsets are known to share its fate.
     ``answered``: nothing more will be heard of it, but it may still act. ``cached``, ``reloads``,
-    ``runs`` and ``start`` are what was so when it began.
+    ``runs`` and ``start`` are what was so when it began. ``fault`` is why an acknowledgement must
+    be refused, whatever the state of its records is.
     """
 
     id: int
@@ -136,6 +137,7 @@ class Operation:
     member: str = ""
     fetch: Fetch | None = None
     ack: Acknowledge | None = None
+    fault: Refusal | None = None
     pieces: tuple[Piece, ...] = ()
     offset: int = 0
     spread: bool = False

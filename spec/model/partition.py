@@ -112,8 +112,11 @@ class SharePartition:
 
     def begin_acknowledge(self, sent: float, ack: Acknowledge) -> Operation:
         """Tell of acknowledgements that were sent, with a fetch or without."""
-        pieces = () if malformed(ack, self._possible.release) else pieces_of(ack.batches)
-        return self._possible.begin(Kind.ACK, sent, member=ack.member, ack=ack, pieces=pieces)
+        fault = malformed(ack, self._possible.release)
+        pieces = () if fault else pieces_of(ack.batches)
+        return self._possible.begin(
+            Kind.ACK, sent, member=ack.member, ack=ack, fault=fault, pieces=pieces
+        )
 
     def answered(self, operation: Operation, received: float, error: int) -> Judgement:
         """Judge the answer to acknowledgements: the partition's error code.
@@ -205,18 +208,37 @@ class SharePartition:
         """Tell that the share-partition has been reloaded for certain."""
         operation.received = received
         self._possible.finish(operation)
-        highest = self._possible.highest_start(operation.sent, received)
-        self._possible.peak = (received, highest)
-        self._possible.highest_ever = max(self._possible.highest_ever, highest)
+        self._may_fall_back(operation, received)
         self._sweep(operation)
-        self._possible.cached = self._possible.runs.first - 1
-        self._possible.reloads += 1
         return self._judged(operation, [])
+
+    def _may_fall_back(self, operation: Operation, received: float) -> None:
+        """Take in that what the leader knew may be less from now on: start offset, end offset."""
+        possible = self._possible
+        highest = possible.highest_start(operation.sent, received)
+        possible.peak = (received, highest)
+        possible.highest_ever = max(possible.highest_ever, highest)
+        possible.cached = possible.runs.first - 1
+        possible.reloads += 1
 
     def reloaded(self, moment: Moment) -> Judgement:
         """Tell of a reload: the leader changed, or was fenced and loaded the state anew."""
         when = span(moment)
         return self.reload_done(self.begin_reload(when.sent), when.received)
+
+    def over(self, operation: Operation, received: float) -> Judgement:
+        """Tell that an operation has acted by now, or never will: the end of a session or a reload.
+
+        That is less than :meth:`closed` and :meth:`reload_done` say, which are sure that it acted.
+        """
+        operation.received = received
+        possible = self._possible
+        if operation.kind is Kind.RELOAD:
+            self._may_fall_back(operation, received)
+        possible.spread(possible.runs.first, END - 1, operation.sent, received)
+        possible.finish(operation)
+        possible.forget_tag(operation, keep=True)
+        return self._judged(operation, [])
 
     # ------------------------------------------------------------------ offsets
 
@@ -306,8 +328,7 @@ class SharePartition:
         if offset < self._possible.runs.first:
             return ()
         possible = self._possible
-        force = possible.knobs.over(now, now)
-        return aged(possible.runs[offset], now, now, possible.slack, force)
+        return aged(possible.runs[offset], now, now, possible.slack, possible.knobs)
 
     def overdue(self, now: float) -> list[tuple[int, int]]:
         """Return ranges whose records must be available by now, as their locks have ended."""

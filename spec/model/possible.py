@@ -18,7 +18,7 @@ from spec.model.cells import (
     Cell,
     Cells,
     aged,
-    apply,
+    expired,
     may_end,
     must_have_ended,
     widened,
@@ -48,8 +48,10 @@ class Possible:
         "open",
         "peak",
         "release",
+        "reloading",
         "reloads",
         "runs",
+        "seen_ahead",
         "slack",
     )
 
@@ -66,7 +68,9 @@ class Possible:
         self._serial = 0
         self.peak = (-math.inf, start)
         self.highest_ever = start
+        self.seen_ahead = -1
         self.reloads = 0
+        self.reloading = 0
         self._hint = start
 
     # ------------------------------------------------------------------ operations
@@ -86,13 +90,13 @@ class Possible:
         )
         if kind is not Kind.LOOK:
             self.open[operation.id] = operation
+        if kind is Kind.RELOAD:
+            self.reloading += 1
         return operation
 
     def reloading_since(self, operation: Operation) -> bool:
         """Tell whether the share-partition may have been reloaded since an operation began."""
-        return operation.reloads != self.reloads or any(
-            one.kind is Kind.RELOAD for one in self.open.values()
-        )
+        return operation.reloads != self.reloads or self.reloading > 0
 
     def cached_since(self, operation: Operation) -> int:
         """Return the highest offset that the leader has known of ever since an operation began."""
@@ -102,7 +106,8 @@ class Possible:
 
     def finish(self, operation: Operation) -> None:
         """Take in that an operation has done what it could."""
-        self.open.pop(operation.id, None)
+        if self.open.pop(operation.id, None) and operation.kind is Kind.RELOAD:
+            self.reloading -= 1
 
     def _retire(self, before: float) -> None:
         for operation in [one for one in self.open.values() if one.sent < before]:
@@ -127,38 +132,33 @@ class Possible:
         others = self.others(but, first, last)
         if not others:
             return
-        force = self.knobs.over(sent, received)
         for begin, end, acting in _sections(others, first, last):
 
             def closed(_first: int, _last: int, cells: Cells, acting: list[_Act] = acting) -> Cells:
-                return self._closure(cells, acting, sent, received, force)
+                return self._closure(cells, acting, sent, received)
 
             self.runs.apply(begin, end, closed)
         for operation in others:
             operation.spread = True
 
-    def _closure(
-        self, cells: Cells, acting: list[_Act], sent: float, received: float, force: Force
-    ) -> Cells:
+    def _closure(self, cells: Cells, acting: list[_Act], sent: float, received: float) -> Cells:
         found = dict.fromkeys(cells)
         queue = list(cells)
         while queue:
             cell = queue.pop()
-            for after in self._successors(cell, acting, received, force):
+            for after in self._successors(cell, acting, received):
                 if after not in found:
                     found[after] = None
                     queue.append(after)
             if len(found) > TOO_MANY:
-                return self._widened(found, acting, received, force)
+                return self._widened(found, acting, received)
         return tuple(
             cell
             for cell in found
             if cell.state is not State.ACQUIRED or not must_have_ended(cell, sent, self.slack)
         )
 
-    def _widened(
-        self, found: dict[Cell, None], acting: list[_Act], received: float, force: Force
-    ) -> Cells:
+    def _widened(self, found: dict[Cell, None], acting: list[_Act], received: float) -> Cells:
         """Finish a closure that has too many cells with fewer and vaguer ones.
 
         Every operation acts once and a lock can end before and after it, so that many rounds do.
@@ -170,28 +170,25 @@ class Possible:
         for _round in range(2 * len(acting) + 1):
             after = dict.fromkeys(cells)
             for cell in cells:
-                after.update(dict.fromkeys(self._successors(cell, acting, received, force)))
+                after.update(dict.fromkeys(self._successors(cell, acting, received)))
             before, cells = cells, widened(after)
             if cells == before:
                 break
         return cells
 
-    def _successors(
-        self, cell: Cell, acting: list[_Act], received: float, force: Force
-    ) -> Iterator[Cell]:
+    def _successors(self, cell: Cell, acting: list[_Act], received: float) -> Iterator[Cell]:
         if cell.state is State.ACQUIRED and may_end(cell, received, self.slack):
-            begin = cell.lo - self.slack.early_ms
-            yield from apply(cell, Event.EXPIRE, begin, cell.hi + self.slack.late_ms, force)
+            yield from expired(cell, received, self.slack, self.knobs)
         for operation, event in acting:
+            force = self.knobs.over(operation.sent, received)
             yield from operation.effects(cell, event, self.release, force)
 
     def change(self, first: int, last: int, sent: float, received: float, how: Change) -> None:
         """Replace the possibilities of a range, locks having ended as they may and must."""
-        force = self.knobs.over(sent, received)
-        slack = self.slack
+        slack, knobs = self.slack, self.knobs
 
         def changed(begin: int, end: int, cells: Cells) -> Cells:
-            return how(begin, end, aged(cells, sent, received, slack, force))
+            return how(begin, end, aged(cells, sent, received, slack, knobs))
 
         self.runs.apply(first, last, changed)
         self._hint = min(self._hint, first)
@@ -274,12 +271,16 @@ class Possible:
         for first, last, cells in self.runs.over(reached):
             if not self._over_by_itself(first, cells, received, force):
                 others = self.others(but, first, last)
-                if not _may_end_by(others, cells, force):
+                if not _may_end_by(others, cells, self._force_since(others, sent, received)):
                     return first
             elif reached == self._hint:
                 self._hint = last + 1
             reached = last + 1
         return reached
+
+    def _force_since(self, others: list[Operation], sent: float, received: float) -> Force:
+        """Return what was in force since the first of some operations began."""
+        return self.knobs.over(min([sent, *(one.sent for one in others)]), received)
 
     def _over_by_itself(self, first: int, cells: Cells, received: float, force: Force) -> bool:
         for cell in cells:
@@ -287,9 +288,10 @@ class Possible:
                 return True
             if cell.state is State.AVAILABLE and force.may_vanish and first <= self.highest:
                 return True
-            spent = cell.state is State.ACQUIRED and cell.high >= force.limit_low
-            if spent and may_end(cell, received, self.slack):
-                return True
+            if cell.state is State.ACQUIRED and may_end(cell, received, self.slack):
+                ending = self.knobs.over(cell.lo - self.slack.early_ms, received)
+                if cell.high >= ending.limit_low:
+                    return True
         return False
 
     # ------------------------------------------------------------------ what evidence decides
@@ -339,7 +341,7 @@ class Possible:
         return None if any(cell.state in OVER for cell in cells) else False
 
     def _take_effect(self, operation: Operation, sent: float, received: float) -> None:
-        force = self.knobs.over(sent, received)
+        force = self.knobs.over(operation.sent, received)
         # What it was applied to may itself rest on something unseen, such as a lost fetch.
         low = max(operation.first, self.runs.first)
         self.spread(low, int(operation.last), sent, received)
@@ -369,7 +371,9 @@ _Act = tuple[Operation, Event | None]
 
 
 def untagged(cells: list[Cell] | Cells, tag: int) -> Cells:
-    """Return cells that no longer say that they suppose an operation."""
+    """Return cells, each once, that no longer say that they suppose an operation."""
+    if len(cells) == 1 and tag not in cells[0].ops:
+        return tuple(cells)
     return tuple(
         dict.fromkeys(
             cell._replace(ops=(cell.ops - {tag}) or NONE) if tag in cell.ops else cell

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from pathlib import Path
 
@@ -27,6 +27,7 @@ class Do(StrEnum):
     LEAVE = "leave"
     WAIT = "wait"
     DELETE = "delete"
+    CUT = "cut"
     MOVE = "move"
     LIMIT = "limit"
     LOOK = "look"
@@ -40,9 +41,12 @@ class Action:
         do: what is done.
         seat: which member does it.
         other: the second member of a RACE, and the holder whose records an INTRUDE acknowledges.
-        n: records to produce, fetch or delete, milliseconds to wait, or the new delivery limit.
+        n: records to produce or to fetch, record batches to DELETE, records to CUT from the log's
+            start, milliseconds to WAIT, or the new delivery limit.
         mode: the acquire mode of a fetch (KIP-1206).
-        types: acknowledge types, for the first of the records that the seat holds.
+        wait: milliseconds that a fetch may wait for records.
+        types: acknowledge types, for the first of the records that the seat holds; a CLOSE that
+            has any acknowledges on the way.
     """
 
     do: Do
@@ -50,10 +54,14 @@ class Action:
     other: int = 0
     n: int = 0
     mode: int = 0
+    wait: int = 0
     types: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        return json.dumps({k: v for k, v in asdict(self).items() if v or k in {"do", "seat"}})
+        return json.dumps({k: v for k, v in asdict(self).items() if v or k == "do"})
+
+
+_KNOWN = {field.name for field in fields(Action)}
 
 
 def to_text(script: Iterable[Action]) -> str:
@@ -62,22 +70,31 @@ def to_text(script: Iterable[Action]) -> str:
 
 
 def from_text(text: str) -> list[Action]:
-    """Read a script back.
+    """Read a script back; empty lines and lines that begin with # say nothing.
 
     Raises:
         ValueError: a line is no action.
     """
     actions: list[Action] = []
     for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            raw = json.loads(line)
-            types = tuple(raw.pop("types", ()))
-            actions.append(Action(do=Do(raw.pop("do")), types=types, **raw))
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise ValueError(f"line {number} is no action: {error}") from None
+        if line.strip() and not line.startswith("#"):
+            try:
+                actions.append(_action(json.loads(line)))
+            except (ValueError, TypeError, AttributeError) as error:
+                raise ValueError(f"line {number} is no action: {error}") from None
     return actions
+
+
+def _action(raw: dict[str, object]) -> Action:
+    if strange := sorted(raw.keys() - _KNOWN):
+        raise ValueError(f"there is no {', '.join(strange)}")
+    kind, types = raw.pop("do", None), raw.pop("types", ())
+    if not isinstance(types, list | tuple) or not all(isinstance(one, int) for one in types):
+        raise ValueError("types are a list of numbers")
+    numbers = {name: value for name, value in raw.items() if isinstance(value, int)}
+    if numbers.keys() != raw.keys():
+        raise ValueError(f"{', '.join(sorted(raw.keys() - numbers.keys()))} must be a number")
+    return Action(do=Do(str(kind)), types=tuple(types), **numbers)
 
 
 def read_script(file: Path) -> list[Action]:

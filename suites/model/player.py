@@ -2,35 +2,33 @@
 
 One step is taken after the other, except in a race of two fetches. The model judges every answer
 when it comes; what it does not allow is raised as a :class:`spec.verdict.Violation`. What a broker
-does in its own time stays open in the model until it is certain: a session's end is answered before
-its records are free, so that it is told as over only ``SETTLED`` seconds later.
+does in its own time stays open in the model until it is certain; see :mod:`suites.model.seats`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from typing import Any
 
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import Ack, Answer
+from fixtures.clients.member import Ack, AckType, Answer
 from fixtures.wire.connection import CallFailed
 from spec.model.judgement import Judgement, Span
-from spec.model.operations import Acknowledge, Batch, Error, Fetch, Mode, Operation
+from spec.model.operations import Acknowledge, Error, Fetch, Mode, Operation
 from spec.model.partition import SharePartition
 from spec.model.release import Release
-from spec.model.settings import Settings, Slack
-from spec.verdict import Undecided, Violation
+from spec.model.settings import Settings
+from spec.verdict import Undecided
 from suites.broker.leaders import moved
-from suites.broker.share import Consumer, Queue, Share
+from suites.broker.share import Queue, Share
 from suites.model.actions import Action, Do
+from suites.model.seats import SEATS, Endings, Seat, batches_of
+from suites.model.times import Time
 
-SEATS = 3
 LOCK_MS = 1000
-SETTLED = 5.0
-RENEW = 4
+RENEW = int(AckType.RENEW)
 NOTHING_ACQUIRED = frozenset(
     {
         Error.INVALID_REQUEST,
@@ -40,45 +38,26 @@ NOTHING_ACQUIRED = frozenset(
 )
 """Errors of a whole ShareFetch after which no record can have been acquired."""
 
-
-def now() -> float:
-    """Return the time in milliseconds, as the model counts it."""
-    return time.monotonic() * 1000
-
-
-@dataclass(slots=True)
-class Seat:
-    """One of the members: its consumer, and the offsets that it believes to hold."""
-
-    consumer: Consumer
-    held: set[int] = field(default_factory=set)
-    joined: bool = True
-    connected: bool = True
-    opened: bool = False
-
-    @property
-    def member(self) -> str:
-        """The member id."""
-        return self.consumer.member_id
+_RENEWING = {"is_renew_ack": True, "max_wait_ms": 0, "min_bytes": 0, "max_bytes": 0}
+"""What a ShareFetch that renews must say (KIP-1222 §Public interfaces)."""
 
 
 class Player:
     """A queue of one partition, three members, and the judge of what they see."""
 
-    def __init__(self, queue: Queue, release: Release, seats: list[Seat], *, movable: bool) -> None:
+    def __init__(self, queue: Queue, release: Release, seats: list[Seat], time: Time) -> None:
         self.queue = queue
         self.release = release
         self.seats = seats
-        self.movable = movable
+        self.time = time
         self.settings = Settings(lock_ms=LOCK_MS, renewal=release.renewal)
-        self.judge = SharePartition(
-            settings=self.settings, release=release, slack=Slack(early_ms=5.0, late_ms=3000.0)
-        )
+        self.judge = SharePartition(settings=self.settings, release=release, slack=time.slack)
+        self.endings = Endings(self.judge, time)
         self.script: list[Action] = []
         self.reached: Counter[str] = Counter()
-        self.end = 0
+        self.batches: list[int] = []
+        """The last offset of each record batch."""
         self.log_start = 0
-        self._closing: list[tuple[float, Operation]] = []
         self._plays: dict[Do, Callable[[Action], Awaitable[None]]] = {
             Do.PRODUCE: self._produce,
             Do.FETCH: self._fetch,
@@ -91,13 +70,14 @@ class Player:
             Do.LEAVE: self._leave,
             Do.WAIT: self._wait,
             Do.DELETE: self._delete,
+            Do.CUT: self._cut,
             Do.MOVE: self._move,
             Do.LIMIT: self._limit,
             Do.LOOK: self._look,
         }
 
     @classmethod
-    async def begin(cls, share: Share, release: Release) -> Player:
+    async def begin(cls, share: Share, release: Release, time: Time) -> Player:
         """Return a player with a new topic and group; its members have joined.
 
         Raises:
@@ -107,7 +87,17 @@ class Player:
         placed = share.rng.sample(nodes, 2) if len(nodes) > 1 else nodes
         queue = await share.queue(assignments=[placed], lock_ms=LOCK_MS)
         seats = [Seat(await queue.consumer()) for _ in range(SEATS)]
-        return cls(queue, release, seats, movable=len(placed) > 1)
+        return cls(queue, release, seats, time)
+
+    @property
+    def end(self) -> int:
+        """The offset of the next record."""
+        return self.batches[-1] + 1 if self.batches else 0
+
+    @property
+    def holders(self) -> list[int]:
+        """The numbers of the seats that believe to hold records."""
+        return [number for number, seat in enumerate(self.seats) if seat.held]
 
     async def play(self, action: Action) -> None:
         """Do one action and judge what came back.
@@ -117,70 +107,80 @@ class Player:
             Undecided: a step that every broker must take did not come about.
         """
         self.script.append(action)
-        self._settle()
-        await self._plays[action.do](action)
+        await self.act(action)
         self.reached[action.do] += 1
 
-    async def finish(self) -> None:
-        """Drain the queue with a member that accepts everything; the start must reach the end.
+    async def act(self, action: Action) -> None:
+        """Do one action that is no part of the script."""
+        await self.time.step()
+        for judgement in self.endings.settle():
+            self._heed(judgement)
+        await self._plays[action.do](action)
 
-        Raises:
-            Violation: an answer is not allowed, or the start offset stays behind (INV-24).
-        """
-        for number in range(len(self.seats)):
-            await self._close(Action(do=Do.CLOSE, seat=number))
-        wanted, seen = self.end, -1
-        async for _ in attempts(WITHIN + LOCK_MS / 1000):
-            # The view is that of the last state write, so each look is preceded by one more.
-            await self._produce(Action(do=Do.PRODUCE, n=1))
-            await self._fetch(Action(do=Do.FETCH, n=500))
-            await self._ack(Action(do=Do.ACK, types=(1,) * len(self.seats[0].held)))
-            seen = await self._start()
-            if seen >= wanted:
-                return
-        raise Violation("INV-24", f"the start offset stays at {seen}, below {wanted}, when drained")
+    async def start(self) -> int:
+        """Look at the start offset that the group shows, and judge it."""
+        operation = self.judge.begin_look(self.time.now())
+        start = (await self.queue.offsets()).start
+        if start >= 0:
+            self._heed(self.judge.start_shown(operation, self.time.now(), start))
+        return start
 
     # ------------------------------------------------------------------ the log
 
     async def _produce(self, action: Action) -> None:
-        self.judge.produced(self.end, self.end + action.n - 1)
+        end = self.end
+        self.judge.produced(end, end + action.n - 1)
         first = await self.queue.produce(action.n)
-        if first != self.end:
-            raise Undecided(f"records were appended at {first}, not at {self.end}")
-        self.end += action.n
+        if first != end:
+            raise Undecided(f"records were appended at {first}, not at {end}")
+        self.batches.append(end + action.n - 1)
 
     async def _delete(self, action: Action) -> None:
-        offset = min(self.log_start + action.n, self.end)
-        if offset == self.log_start:
-            return
-        operation = self.judge.begin_log_start(now(), offset)
-        await self.queue.share.admin.delete_records(self.queue.topic, offset)
-        self.log_start = offset
-        self._heed(self.judge.log_started(operation, now()))
+        """Delete whole record batches."""
+        left = [last for last in self.batches if last >= self.log_start]
+        if left:
+            await self._start_log_at(left[min(action.n, len(left)) - 1] + 1)
+
+    async def _cut(self, action: Action) -> None:
+        """Delete records, and so perhaps the first ones of a batch only."""
+        await self._start_log_at(min(self.log_start + action.n, self.end))
+
+    async def _start_log_at(self, offset: int) -> None:
+        if offset > self.log_start:
+            operation = self.judge.begin_log_start(self.time.now(), offset)
+            await self.queue.share.admin.delete_records(self.queue.topic, offset)
+            self.log_start = offset
+            self._heed(self.judge.log_started(operation, self.time.now()))
 
     async def _move(self, _action: Action) -> None:
-        if not self.movable:
+        if len(self.queue.share.cluster.brokers) < 2:
             return
         for seat in self.seats:
             self._disconnect(seat)
-        operation = self.judge.begin_reload(now())
+        operation = self.judge.begin_reload(self.time.now())
         self.queue = await moved(self.queue)
         for seat in self.seats:
             seat.consumer.where = (self.queue.topic, 0)
-        self._heed(self.judge.reload_done(operation, now()))
+        self._heed(self.judge.reload_done(operation, self.time.now()))
+        for judgement in [self.endings.attended(), *self.endings.moved()]:
+            self._heed(judgement)
 
     # ------------------------------------------------------------------ acquiring
 
     async def _fetch(self, action: Action) -> None:
         seat = await self._seated(action.seat)
-        acks = [] if action.do is Do.FETCH or not seat.opened else self._chosen(seat, action.types)
+        types = self._usable(action.types) if action.do is Do.ACK_ON_FETCH else []
+        acks = seat.chosen(types, keep=[RENEW]) if seat.opened else []
+        options = self._options(action, acks)
+        if not seat.opened:
+            self.endings.reopened(seat)
         telling = self._begin_ack(seat, acks)
-        asked = Fetch(member=seat.member, mode=Mode(action.mode), max_records=action.n)
-        operation = self.judge.begin_fetch(now(), asked)
-        answer = await self._call(
-            seat.consumer.fetch(*acks, max_records=action.n, max_wait_ms=100, **self._mode(action))
+        asked = Fetch(
+            member=seat.member, mode=Mode(action.mode), max_records=options["max_records"]
         )
-        received = now()
+        operation = self.judge.begin_fetch(self.time.now(), asked)
+        answer = await self._call(self.time.during(seat.consumer.fetch(*acks, **options)))
+        received = self.time.now()
         if telling:
             self._end_ack(telling, received, self._ack_error(answer))
         if answer is None:
@@ -189,18 +189,22 @@ class Player:
         else:
             self._fetched(seat, operation, received, answer)
 
-    def _mode(self, action: Action) -> dict[str, int]:
-        return {"share_acquire_mode": action.mode} if self.release.record_limit else {}
+    def _options(self, action: Action, acks: Sequence[Ack]) -> dict[str, Any]:
+        mode = {"share_acquire_mode": action.mode} if self.release.record_limit else {}
+        if _renews(acks):
+            return {"max_records": 0} | _RENEWING | mode
+        return {"max_records": action.n, "max_wait_ms": action.wait} | mode
 
     def _fetched(self, seat: Seat, operation: Operation, received: float, answer: Answer) -> None:
         part = answer.only
-        seat.opened = not answer.error
         if answer.error:
-            seat.held.clear()
-            seat.consumer.session.epoch = 0
+            seat.lose()
+        else:
+            seat.opened = True
+            self._heed(self.endings.attended())
         if part.error or (answer.error and answer.error not in NOTHING_ACQUIRED):
-            self.reached["fetch refused"] += 1
-            self.judge.lost(operation, received)
+            self.reached["fetches refused"] += 1
+            self._heed(self.judge.over(operation, received))
             return
         ranges = [(r.first, r.last, r.count) for r in part.ranges]
         self._heed(self.judge.fetched(operation, received, ranges))
@@ -209,26 +213,30 @@ class Player:
         self.reached["redeliveries"] += sum(count > 1 for count in part.counts.values())
 
     async def _race(self, action: Action) -> None:
-        pair = {action.seat % SEATS, action.other % SEATS}
+        pair = sorted({action.seat % SEATS, action.other % SEATS})
         one = replace(action, do=Do.FETCH)
-        await asyncio.gather(*(self._fetch(replace(one, seat=seat)) for seat in sorted(pair)))
+        runs = [self._fetch(replace(one, seat=seat)) for seat in pair]
+        # Both must have ended, or the loser would go on in the next example.
+        for outcome in await asyncio.gather(*runs, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
 
     # ------------------------------------------------------------------ acknowledging
 
     async def _ack(self, action: Action) -> None:
         seat = self.seats[action.seat % SEATS]
-        await self._acknowledge(seat, self._chosen(seat, action.types))
+        await self._acknowledge(seat, seat.chosen(self._usable(action.types), keep=[RENEW]))
 
     async def _intrude(self, action: Action) -> None:
         """Acknowledge what another member holds."""
         seat, holder = self.seats[action.seat % SEATS], self.seats[action.other % SEATS]
-        await self._acknowledge(seat, self._chosen(holder, action.types, keep=True))
+        types = self._usable(action.types)
+        await self._acknowledge(seat, holder.chosen(types, keep=types))
 
     async def _acknowledge(self, seat: Seat, acks: list[Ack]) -> None:
         if not (acks and seat.opened and seat.connected):
             return
-        renewing = any(RENEW in ack.types for ack in acks)
-        flag = {"is_renew_ack": True} if renewing else {}
+        flag = {"is_renew_ack": True} if _renews(acks) else {}
         telling = self._begin_ack(seat, acks)
         answer = await self._call(
             seat.consumer.session.acknowledge({seat.consumer.where: acks}, **flag)
@@ -236,33 +244,19 @@ class Player:
         if answer is None:
             self._disconnect(seat)
         elif answer.error:
-            seat.opened = False
-            seat.held.clear()
-            seat.consumer.session.epoch = 0
+            seat.lose()
         if telling:
-            self._end_ack(telling, now(), self._ack_error(answer))
+            self._end_ack(telling, self.time.now(), self._ack_error(answer))
 
-    def _chosen(self, seat: Seat, types: Sequence[int], *, keep: bool = False) -> list[Ack]:
-        """Return acknowledgements of the first records that a seat holds, a batch for each run."""
-        usable = [kind if self.release.renewal or kind != RENEW else 2 for kind in types]
-        pairs = list(zip(sorted(seat.held), usable, strict=False))
-        if not keep:
-            seat.held.difference_update(offset for offset, kind in pairs if kind != RENEW)
-        acks: list[Ack] = []
-        for offset, kind in pairs:
-            if acks and acks[-1].last == offset - 1:
-                acks[-1] = Ack(acks[-1].first, offset, (*acks[-1].types, kind))
-            else:
-                acks.append(Ack(offset, offset, (kind,)))
-        return acks
+    def _usable(self, types: Sequence[int]) -> list[int]:
+        """Return acknowledge types as this release has them."""
+        return [kind if self.release.renewal or kind != RENEW else 2 for kind in types]
 
     def _begin_ack(self, seat: Seat, acks: Sequence[Ack]) -> Operation | None:
         if not acks:
             return None
-        batches = tuple(Batch(ack.first, ack.last, ack.types) for ack in acks)
-        renewing = any(RENEW in ack.types for ack in acks)
-        told = Acknowledge(member=seat.member, batches=batches, renew=renewing)
-        return self.judge.begin_acknowledge(now(), told)
+        told = Acknowledge(member=seat.member, batches=batches_of(acks), renew=_renews(acks))
+        return self.judge.begin_acknowledge(self.time.now(), told)
 
     def _end_ack(self, operation: Operation, received: float, error: int | None) -> None:
         if error is None:
@@ -283,12 +277,17 @@ class Player:
         seat = self.seats[action.seat % SEATS]
         if not (seat.opened and seat.connected):
             return
-        operation = self.judge.begin_close(now(), seat.member)
-        await self._call(seat.consumer.close())
-        self._closing.append((now(), operation))
-        seat.opened = False
-        seat.held.clear()
-        seat.consumer.session.epoch = 0
+        types = [kind if kind != RENEW else 2 for kind in action.types]
+        acks = seat.chosen(types)
+        telling = self._begin_ack(seat, acks)
+        operation = self.judge.begin_close(self.time.now(), seat.member)
+        answer = await self._call(seat.consumer.close(*acks))
+        if telling:
+            self._end_ack(telling, self.time.now(), self._ack_error(answer))
+        self.endings.add(seat, operation)
+        seat.lose()
+        if answer is None:
+            self._disconnect(seat)
 
     async def _drop(self, action: Action) -> None:
         self._disconnect(self.seats[action.seat % SEATS])
@@ -301,10 +300,12 @@ class Player:
 
     def _disconnect(self, seat: Seat) -> None:
         if seat.connected:
-            self._closing.append((now(), self.judge.begin_close(now(), seat.member)))
+            self.endings.add(seat, self.judge.begin_close(self.time.now(), seat.member))
             seat.consumer.session.connection.abort()
-        seat.connected = seat.opened = False
-        seat.held.clear()
+        seat.connected = False
+        seat.lose()
+        if not any(one.connected for one in self.seats):
+            self.endings.deserted()
 
     async def _seated(self, number: int) -> Seat:
         seat = self.seats[number % SEATS]
@@ -316,38 +317,23 @@ class Player:
             seat.connected = True
         return seat
 
-    def _settle(self) -> None:
-        """Tell the model of the ends of sessions that are long enough ago to be certain."""
-        certain = now() - SETTLED * 1000
-        for at, operation in self._closing:
-            if at < certain:
-                self._heed(self.judge.closed(operation, now()))
-        self._closing = [(at, operation) for at, operation in self._closing if at >= certain]
-
     # ------------------------------------------------------------------ time, limits, views
 
     async def _wait(self, action: Action) -> None:
         # Nothing is waited for: that time passes, so that locks end, is the action itself.
-        await asyncio.sleep(action.n / 1000)
+        await self.time.pass_by(action.n)
 
     async def _limit(self, action: Action) -> None:
         if not self.release.group_limits:
             return
         self.settings = replace(self.settings, delivery_limit=action.n)
-        asked = now()
+        asked = self.time.now()
         wanted = {"share.delivery.count.limit": str(action.n)}
         await self.queue.share.admin.group_config(self.queue.group, wanted)
-        self.judge.configured(Span(asked, now()), self.settings)
+        self.judge.configured(Span(asked, self.time.now()), self.settings)
 
     async def _look(self, _action: Action) -> None:
-        await self._start()
-
-    async def _start(self) -> int:
-        operation = self.judge.begin_look(now())
-        start = (await self.queue.offsets()).start
-        if start >= 0:
-            self._heed(self.judge.start_shown(operation, now(), start))
-        return start
+        await self.start()
 
     # ------------------------------------------------------------------ inside
 
@@ -361,3 +347,7 @@ class Player:
 
     def _heed(self, judgement: Judgement) -> None:
         judgement.check(f"after {len(self.script)} actions")
+
+
+def _renews(acks: Sequence[Ack]) -> bool:
+    return any(RENEW in ack.types for ack in acks)

@@ -76,6 +76,10 @@ PAIRS: dict[str, tuple[Story, Story]] = {
         lambda: fresh().acquired(1, "ann", [(0, 9, 1)], max_records=0),
     ),
     "ACQ-41": (
+        lambda: after(RELEASE).acquired(30, "bob", [(1, 1, 2), (10, 19, 1)]),
+        lambda: after(RELEASE).acquired(30, "bob", [(10, 19, 1)]),
+    ),
+    "LCK-01": (
         lambda: held().acquired(1_200, "bob", [(0, 9, 2), (10, 19, 1)]),
         lambda: held().acquired(1_200, "bob", [(10, 19, 1)]),
     ),
@@ -349,6 +353,48 @@ def test_a_lowered_limit_permits_one_last_delivery() -> None:
     judge.acknowledged(80, "ann", [(0, 9, RELEASE)]).check()
 
     assert judge.acquired(90, "ann", [(0, 9, 4)]).rules == ("DLV-10",)
+
+
+def test_a_lock_ends_under_the_limit_of_its_time() -> None:
+    """DLV-11: a limit that is lowered after a lock has ended archives nothing any more."""
+    judge = held(delivery_limit=2)
+    judge.acquired(1_200, "bob", [(0, 9, 2)]).check()
+    judge.configured(Span(1_300, 1_310), Settings(lock_ms=LOCK, delivery_limit=3))
+    judge.configured(Span(2_400, 2_410), Settings(lock_ms=LOCK, delivery_limit=2))
+    assert judge.acquired(2_500, "ann", [(0, 0, 3)]).ok
+
+    judge = held(delivery_limit=1)
+    judge.configured(Span(1_200, 1_210), Settings(lock_ms=LOCK, delivery_limit=5))
+    assert judge.acquired(1_300, "bob", [(10, 19, 1)]).ok, "what is archived does not wait"
+    assert judge.acquired(1_400, "bob", [(0, 9, 2)]).rules == ("DLV-11",)
+
+
+def test_what_a_record_limit_left_over_may_be_cut_anyhow() -> None:
+    """ACQ-30: a batch that was looked at in record-limit mode is no new one."""
+    judge = fresh()
+    judge.acquired(1, "ann", [(0, 4, 1)], Mode.RECORD_LIMIT, 5).check()
+    assert judge.acquired(2, "bob", [(5, 29, 1)], max_records=3).ok
+
+
+def test_an_end_that_is_over_may_have_acted() -> None:
+    """LCK-18: a session that ended before another was opened may free those of the new."""
+    judge = held()
+    closing = judge.begin_close(20, "ann")
+    judge.over(closing, 30).check()
+    assert judge.acquired(40, "bob", [(0, 4, 2)]).ok, "it freed them"
+    assert judge.acknowledged(50, "ann", [(5, 9, ACCEPT)]).ok, "or did not"
+    assert judge.acquired(60, "bob", [(5, 9, 2)]).rules == ("ACK-01",)
+
+
+def test_a_reload_that_is_over_may_have_happened() -> None:
+    """DLV-32: a leader that may have forgotten the share-partition counts on or begins anew."""
+    for count in (1, 2):
+        judge = held()
+        judge.over(judge.begin_reload(20), 30).check()
+        assert judge.acquired(1_200, "bob", [(0, 9, count)]).ok
+    judge = held()
+    judge.over(judge.begin_reload(20), 30).check()
+    assert judge.acquired(1_200, "bob", [(0, 9, 3)]).rules == ("DLV-03",)
 
 
 def test_a_start_offset_below_is_done() -> None:

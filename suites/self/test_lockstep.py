@@ -1,0 +1,97 @@
+"""The model in lock-step: the reference broker is never accused, a broken one is found and shrunk.
+
+All of it is played in virtual time, so that waiting for locks costs nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from suites.model.__main__ import main
+from suites.model.actions import Action, Do, from_text, to_text
+
+ALL = [
+    Action(do=Do.PRODUCE, n=5),
+    Action(do=Do.FETCH, seat=0, n=2, mode=1, wait=50),
+    Action(do=Do.RACE, seat=1, other=2, n=10),
+    Action(do=Do.ACK, seat=0, types=(1, 4)),
+    Action(do=Do.INTRUDE, seat=1, other=0, types=(1,)),
+    Action(do=Do.ACK_ON_FETCH, seat=1, n=5, types=(3, 2)),
+    Action(do=Do.CLOSE, seat=1, types=(1,)),
+    Action(do=Do.DROP, seat=2),
+    Action(do=Do.LEAVE, seat=0),
+    Action(do=Do.WAIT, n=1100),
+    Action(do=Do.LIMIT, n=3),
+    Action(do=Do.DELETE, n=1),
+    Action(do=Do.PRODUCE, n=4),
+    Action(do=Do.CUT, n=1),
+    Action(do=Do.MOVE),
+    Action(do=Do.FETCH, seat=2, n=10),
+    Action(do=Do.LOOK),
+]
+"""Every kind of action."""
+
+
+def test_scripts_are_read_back() -> None:
+    """A script that is written and read is the same script."""
+    assert {action.do for action in ALL} == set(Do)
+    assert from_text(f"# why\n\n{to_text(ALL)}") == ALL
+
+
+@pytest.mark.parametrize(
+    "line", ['{"do": "dance"}', "[]", "{", '{"do": "look", "far": 1}', '{"do": "ack", "types": 1}']
+)
+def test_lines_that_are_no_actions(line: str, tmp_path: Path) -> None:
+    """A line that is no action is refused by its number, with the exit code of wrong usage."""
+    script = tmp_path / "script.jsonl"
+    script.write_text(f'{{"do": "look"}}\n{line}\n', encoding="utf-8")
+
+    assert main(["--replay", str(script), "--target", "reference"]) == 2
+    with pytest.raises(ValueError, match="line 2 is no action"):
+        from_text(script.read_text(encoding="utf-8"))
+
+
+def test_every_action_is_allowed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The reference broker does every kind of action as the model has it."""
+    script = tmp_path / "script.jsonl"
+    script.write_text(to_text(ALL), encoding="utf-8")
+
+    assert main(["--replay", str(script), "--target", "reference"]) == 0
+    assert f"{len(ALL)} actions played, everything allowed" in capsys.readouterr().out
+
+
+def test_the_reference_broker_is_never_accused(capsys: pytest.CaptureFixture[str]) -> None:
+    """Random examples end without a violation, and reach what they are there for."""
+    arguments = ["--target", "reference", "--seed", "7", "--steps", "300", "--json"]
+
+    assert main([*arguments, "--actions", "30", "--minutes", "2"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["violation"] is None
+    assert not told["undecided"]
+    assert told["reached"]["redeliveries"] > 0
+    assert told["reached"]["acks taken"] > 0
+
+
+@pytest.mark.parametrize(
+    ("mutant", "rules"),
+    [
+        ("locks-never-end", {"LCK-01", "ACQ-41", "ACQ-25"}),
+        ("accept-releases", {"ACK-01", "INV-24", "ACQ-25"}),
+    ],
+)
+def test_mutants_are_found_and_shrunk(
+    mutant: str, rules: set[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A broken broker is found, and the script that is left shows it once more when replayed."""
+    script, target = tmp_path / "script.jsonl", f"reference:{mutant}"
+    arguments = ["--target", target, "--seed", "3", "--minutes", "1", "--json"]
+
+    assert main([*arguments, "--shrinking", "0.2", "--out", str(script)]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["violation"].partition(":")[0] in rules
+    assert len(from_text(script.read_text(encoding="utf-8"))) <= 12
+    assert main(["--replay", str(script), "--target", target]) == 1
+    assert main(["--replay", str(script), "--target", "reference"]) == 0
