@@ -165,7 +165,9 @@ async def test_refused_state_write(scene: Scene) -> None:
         )  # fmt: skip
         await _with_rule(scene, rule)
         topic = {"topic_id": UUID(int=1), "partitions": []}
-        parts = [{"partition": index, "state_batches": []} for index in (0, 1)]
+        parts: list[dict[str, Any]] = [
+            {"partition": index, "state_batches": []} for index in (0, 1)
+        ]
         answer = await connection.call(
             "WriteShareGroupState", group_id="g", topics=[{**topic, "partitions": parts}]
         )
