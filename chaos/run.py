@@ -145,6 +145,7 @@ def usual_load(schedule: Schedule, rate: float) -> Load:
         drain=90.0,
         patience=10.0,
         delivery_limit=DELIVERY_LIMIT,
+        meddle=False,
         keyed=keyed,
         topic_configs=COMPACTED if keyed else {},
     )

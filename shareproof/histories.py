@@ -39,7 +39,7 @@ def load(
     """Put load on a target, leave its history in ``out`` and return what came of it."""
     require("pyarrow", "numpy")
     from fixtures.workload.load import run_load  # noqa: PLC0415
-    from fixtures.workload.request import Load  # noqa: PLC0415
+    from fixtures.workload.terms import Load  # noqa: PLC0415
 
     if (out / "history").exists():
         raise UsageFault(f"--out {out}: there is a history already; give a new directory.")
@@ -47,7 +47,7 @@ def load(
     try:
         cluster.start()
         asked = Load(seconds=seconds, rate=rate, seed=seed)
-        done = asyncio.run(run_load(asked, cluster.info, out, lambda line: _tell(console, line)))
+        done = asyncio.run(run_load(asked, cluster.info, out, lambda line: tell(console, line)))
     finally:
         cluster.stop()
     return {
@@ -85,7 +85,7 @@ def analyse(
         only=only,
         command=tuple(sys.argv),
     )
-    return analyse(request, lambda line: _tell(console, line))
+    return analyse(request, lambda line: tell(console, line))
 
 
 def _compact_what_was_cut(runs: list[Path], console: Console) -> None:
@@ -98,12 +98,13 @@ def _compact_what_was_cut(runs: list[Path], console: Console) -> None:
         if not folder.is_dir():
             raise UsageFault(f"{run}: there is no such directory.")
         if not is_compacted(folder) and (folder / "journal").is_dir():
-            _tell(console, f"{folder}: compacting what its run left behind")
+            tell(console, f"{folder}: compacting what its run left behind")
             try:
                 compact(folder, keep=True)
             except OSError as error:
                 raise EnvironmentFault(f"{folder}: {error}") from None
 
 
-def _tell(console: Console, line: str) -> None:
+def tell(console: Console, line: str) -> None:
+    """Print a line of progress."""
     console.print(line, highlight=False, soft_wrap=True, markup=False)

@@ -117,7 +117,7 @@ STATES = (
     ),
     State(
         name="a record was delivered for the last time that the limit allows",
-        question=_always("count >= delivery_limit"),
+        question=_always("count >= lowest_limit"),
     ),
 )
 

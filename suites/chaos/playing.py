@@ -62,6 +62,7 @@ def as_chaos(scenario: Scenario, target: str, seed: int) -> Chaos:
         groups=_GROUPS[:1] if scenario.members == CALM else _GROUPS,
         patience=10.0,
         delivery_limit=DELIVERY_LIMIT,
+        meddle=False,
         keyed=is_keyed(schedule),
         topic_configs=COMPACTED if is_keyed(schedule) else {},
     )

@@ -18,6 +18,7 @@ SELECT
   s.committed_only,
   s.slot,
   s.reloads,
+  s.failing,
   s.close_uncounted,
   d.outcome = 1
     AND d.settle_answered <= least(d.holds_until, d.freed)

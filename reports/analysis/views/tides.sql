@@ -46,6 +46,6 @@ FROM (
     GROUP BY queue, answered DIV 100000000
   ) AS t
   JOIN shares AS s ON s.queue = t.queue
-  WHERE s.reloads = 0 AND s.log_start = 0
+  WHERE s.reloads = 0 AND s.log_start <= s.first
   GROUP BY t.queue, t.tick
 )
