@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.faults import KINDS, Kind
+from chaos.hooks import Hooks
 from chaos.play import Player, Struck, Tell
 from chaos.schedule import Schedule
 from chaos.world import World
@@ -19,7 +20,7 @@ from fixtures.proxies.fronts import Fronts
 from fixtures.proxies.toxiproxy import Toxiproxies
 from fixtures.targets import Target, UsageFault, open_target
 from fixtures.targets.maven import kafka_release
-from fixtures.targets.names import ExternalName, KafkaName, innermost, parse_target
+from fixtures.targets.names import ExternalName, KafkaName, innermost
 from fixtures.wire.schema import Schemas
 from fixtures.wire.security import PLAINTEXT
 from fixtures.workload.load import Course, run_load
@@ -58,6 +59,8 @@ class Chaos:
         owed: The rules that the run has to put to the test.
         properties: Broker properties beside ours.
         proxies: What stands in front of the brokers, ``ours`` or ``toxiproxy``.
+        allowed: Whether brokers that are not ours may be broken.
+        hooks: How to break them.
     """
 
     target: str
@@ -68,6 +71,8 @@ class Chaos:
     owed: tuple[str, ...] = OWED
     properties: Mapping[str, str] = field(default_factory=dict)
     proxies: str = OURS
+    allowed: bool = False
+    hooks: Hooks | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,10 +186,23 @@ def check(chaos: Chaos) -> None:
     """
     faults = tuple(strike.fault for strike in chaos.schedule.strikes)
     fitting(faults, brokers=chaos.brokers, proxies=chaos.proxies)
-    if chaos.schedule.strikes and isinstance(parse_target(chaos.target), ExternalName):
+    if not faults or not isinstance(innermost(chaos.target), ExternalName):
+        return
+    if not chaos.allowed or chaos.hooks is None:
         raise UsageFault(
-            f"{chaos.target} is not ours to break: give --no-faults, or a target that we start."
+            f"{chaos.target} is not ours to break: give --no-faults, or --allow-faults and --hooks."
         )
+    for name in faults:
+        if lacks := lacking(KINDS[name], chaos.hooks):
+            raise UsageFault(f"{name} needs {lacks}.")
+
+
+def lacking(kind: Kind, hooks: Hooks) -> str:
+    """Return what a kind of fault lacks on brokers that are not ours, or nothing."""
+    if kind.doors or kind.frames:
+        return "brokers that we start"
+    missing = [verb for verb in kind.hooks if verb not in hooks.commands]
+    return f"a hook to {missing[0]}" if missing else ""
 
 
 @contextlib.contextmanager
@@ -254,7 +272,7 @@ async def _under_load(
     direct = info.at(DIRECT, PLAINTEXT) if doors else info
 
     async def meanwhile(course: Course) -> None:
-        player = Player(World(target=target, course=course, doors=doors), tell)
+        player = Player(World(target=target, course=course, doors=doors, hooks=chaos.hooks), tell)
         players.append(player)
         await player.play(chaos.schedule)
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from chaos.hooks import HookedBroker, Hooks, Victim
 from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import SHARE, Cluster, eventually, share_key
 from fixtures.proxies.doors import Doors
 from fixtures.proxies.fronts import Fronts
-from fixtures.targets import Broker, Target
+from fixtures.targets import Target
 from fixtures.targets.names import Address
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed, Connection
@@ -31,6 +32,8 @@ class World:
     target: Target
     course: Course
     doors: Doors | None = None
+    hooks: Hooks | None = None
+    hooked: dict[int, HookedBroker] = field(default_factory=dict)
     broker_to_spare: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while a broker is away: without two of three there is no quorum."""
 
@@ -58,16 +61,28 @@ class World:
         groups = self.course.groups
         return groups[subject % len(groups)]
 
-    def broker(self, node: int) -> Broker:
-        """Return the handle on a broker.
+    def broker(self, node: int) -> Victim:
+        """Return the handle on a broker, ours or by hooks.
 
         Raises:
             Undecided: the broker is not ours to break.
         """
-        for broker in self.target.brokers:
+        for broker in self.victims:
             if broker.node_id == node:
                 return broker
         raise Undecided(f"broker {node} is not ours to break")
+
+    @property
+    def victims(self) -> Sequence[Victim]:
+        """All brokers that can be broken."""
+        if self.target.brokers or self.hooks is None:
+            return self.target.brokers
+        for node, (host, port) in self.cluster.brokers.items():
+            if node not in self.hooked:
+                self.hooked[node] = HookedBroker(
+                    node_id=node, host=host, port=port, hooks=self.hooks
+                )
+        return tuple(self.hooked.values())
 
     @property
     def all_doors(self) -> Doors:
@@ -177,7 +192,7 @@ class World:
         Raises:
             EnvironmentFault: it does not get whole.
         """
-        for broker in self.target.brokers:
+        for broker in self.victims:
             await asyncio.to_thread(broker.resume)
             if not broker.is_alive:
                 await asyncio.to_thread(broker.start)

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from chaos.faults import KINDS
+from chaos.hooks import Hooks
 from chaos.run import RECORD, Chaos, fitting, stage, usual_load
 from chaos.schedule import Schedule, draw
 from fixtures.targets import UsageFault
@@ -37,6 +38,8 @@ class Asked:
     schedule: Path | None
     scenarios: tuple[str, ...]
     proxies: str
+    allowed: bool
+    hooks: Path | None
     rate: float
     level: Level
     out: Path
@@ -82,6 +85,8 @@ def _play_schedule(asked: Asked, console: Console) -> tuple[Path, ...]:
         schedule=schedule,
         load=usual_load(schedule, asked.rate),
         proxies=asked.proxies,
+        allowed=asked.allowed,
+        hooks=Hooks.read(asked.hooks) if asked.hooks else None,
     )
     with stage(chaos, lambda line: tell(console, line)) as ready:
         ready.play(chaos, asked.out)

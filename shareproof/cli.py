@@ -254,6 +254,13 @@ def break_things(
     proxies: Annotated[
         str, typer.Option(help="What stands in front of the brokers: ours or toxiproxy.")
     ] = "ours",
+    allow_faults: Annotated[
+        bool, typer.Option("--allow-faults", help="Break a cluster that is not ours, by --hooks.")
+    ] = False,
+    hooks: Annotated[
+        Path | None,
+        typer.Option(help="TOML file of commands that break and mend such a broker."),
+    ] = None,
     rejudge: Annotated[
         list[Path] | None, typer.Option(help="Judge an earlier run again; repeatable.")
     ] = None,
@@ -293,6 +300,8 @@ def break_things(
             seed=new_seed() if seed is None else seed,
             schedule=schedule,
             proxies=proxies,
+            allowed=allow_faults,
+            hooks=hooks,
             scenarios=tuple(word.lower() for word in words(scenario or [])),
             rate=rate,
             level=level,

@@ -53,6 +53,8 @@ class Kind:
         lasts: Seconds from which to which it usually lasts.
         brokers: How many brokers it takes.
         lonely: Whether it takes a broker away.
+        hooks: What must be possible with a broker that is not ours.
+        doors: Whether something must stand in front of the brokers.
         frames: Whether the brokers must stand behind our own fronts, which know frames.
         keyed: Whether the load's topic must be compacted, and its records have keys.
     """
@@ -63,6 +65,8 @@ class Kind:
     lasts: tuple[float, float] = (3.0, 6.0)
     brokers: int = 1
     lonely: bool = False
+    hooks: tuple[str, ...] = ()
+    doors: bool = False
     frames: bool = False
     keyed: bool = False
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from chaos.faults.fault import Fault, Kind
 from chaos.faults.roles import ROLES, Role
+from chaos.hooks import UNDONE_BY, Victim
 from chaos.world import World, in_thread
-from fixtures.targets import Broker
 from fixtures.wire.connection import CallFailed
 from spec.verdict import Undecided
 
@@ -21,7 +21,7 @@ class Going(Fault):
         self.node = -1
 
     @property
-    def broker(self) -> Broker:
+    def broker(self) -> Victim:
         """Whom it befalls."""
         return self.world.broker(self.node)
 
@@ -33,7 +33,7 @@ class Going(Fault):
         await in_thread(self.go(broker))
         return f"broker {self.node}, {self.role.title}"
 
-    def go(self, broker: Broker) -> Callable[[], None]:
+    def go(self, broker: Victim) -> Callable[[], None]:
         """Return how it goes."""
         raise NotImplementedError
 
@@ -65,6 +65,7 @@ def kinds(
             lasts=lasts,
             brokers=3,
             lonely=True,
+            hooks=(verb, UNDONE_BY[verb]),
         )
         for role in ROLES
     )

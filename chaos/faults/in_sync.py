@@ -82,5 +82,6 @@ KINDS = (
         lasts=(5.0, 9.0),
         brokers=3,
         lonely=True,
+        hooks=("stop", "start"),
     ),
 )

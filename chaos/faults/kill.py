@@ -6,22 +6,23 @@ import signal
 from collections.abc import Callable
 
 from chaos.faults.going import Going, kinds
-from fixtures.targets import Broker
+from chaos.hooks import Victim
 
 
 class Kill(Going):
     """SIGKILL, and a start later on."""
 
-    def go(self, broker: Broker) -> Callable[[], None]:
+    def go(self, broker: Victim) -> Callable[[], None]:
         """Kill it."""
         return broker.kill
 
     async def hit(self) -> str:
         """See how the process ended, and that nobody listens any more."""
         code = self.broker.exit_code
-        if code != -signal.SIGKILL or await self.world.answers(self.node):
+        if code not in {None, -signal.SIGKILL} or await self.world.answers(self.node):
             return ""
-        return f"broker {self.node} ended by signal {-code}, nobody listens at its port"
+        how = "was killed by its hook" if code is None else f"ended by signal {-code}"
+        return f"broker {self.node} {how}, nobody listens at its port"
 
 
 KINDS = kinds("kill", "Kill {} with SIGKILL, and start it again.", Kill, (7.0, 11.0))

@@ -74,6 +74,7 @@ def _kind(role: Role, listener: str, trouble: Trouble, name: str, title: str) ->
         sentence=_DOES[trouble].format(title),
         make=lambda world, subject: Link(world, subject, role, listener, trouble),
         lasts=(4.0, 8.0),
+        doors=True,
     )
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import psutil
 
 from chaos.faults.going import Going, kinds
-from fixtures.targets import Broker
+from chaos.hooks import Victim
+from chaos.world import in_thread
 
 
 class Pause(Going):
@@ -15,14 +16,14 @@ class Pause(Going):
 
     blinds = True
 
-    def go(self, broker: Broker) -> Callable[[], None]:
+    def go(self, broker: Victim) -> Callable[[], None]:
         """Freeze it."""
         return broker.pause
 
     async def hit(self) -> str:
         """See the process stopped, and that it does not greet a new client."""
         pid = self.broker.pid
-        if pid is None or psutil.Process(pid).status() != psutil.STATUS_STOPPED:
+        if pid is not None and psutil.Process(pid).status() != psutil.STATUS_STOPPED:
             return ""
         if await self.world.answers(self.node):
             return ""
@@ -31,7 +32,7 @@ class Pause(Going):
     async def heal(self) -> None:
         """Wake it up."""
         if self.node >= 0:
-            self.broker.resume()
+            await in_thread(self.broker.resume)
             self.world.cluster.away.discard(self.node)
 
 

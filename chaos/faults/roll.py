@@ -68,5 +68,6 @@ KINDS = (
         lasts=(10.0, 15.0),
         brokers=3,
         lonely=True,
+        hooks=("stop", "start"),
     ),
 )

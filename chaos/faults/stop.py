@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from chaos.faults.going import Going, kinds
-from fixtures.targets import Broker
+from chaos.hooks import Victim
 
-_BY_SIGTERM = (0, 143)
+_BY_SIGTERM = (None, 0, 143)
+"""Exit codes; of a broker that is not ours there is none to see."""
 
 
 class Stop(Going):
     """SIGTERM, and a start later on."""
 
-    def go(self, broker: Broker) -> Callable[[], None]:
+    def go(self, broker: Victim) -> Callable[[], None]:
         """Shut it down."""
         return broker.stop
 

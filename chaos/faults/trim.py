@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 from chaos.faults.fault import Fault, Kind
 from chaos.world import World
 from fixtures.clients.admin import EARLIEST, LATEST, TOPIC_RESOURCE
 from fixtures.clients.configs import alter
 from fixtures.wire.errors import error_name
+from spec.history import Outcome
 from spec.verdict import Undecided
 
 
@@ -22,7 +25,11 @@ class DeleteRecords(Fault):
         topic = await self.world.cluster.topic(self.world.course.topic.name)
         self.before = await self._start()
         end = await self.world.admin.log_offset(topic, LATEST, self.index)
+        sent = time.monotonic_ns()
         await self.world.admin.delete_records(topic, end, self.index)
+        course = self.world.course
+        row = (course.log_of(self.index), end, sent, time.monotonic_ns(), int(Outcome.OK))
+        course.journal.add("deletions", *row)
         return f"{topic.name}-{self.index}, offsets {self.before} to {end - 1}"
 
     async def hit(self) -> str:

@@ -1,0 +1,95 @@
+"""What chaos refuses to break, and that what it may break it can heal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from chaos.faults import KINDS
+from chaos.hooks import HookedBroker, Hooks
+from chaos.run import Chaos, check, lacking, usual_load
+from chaos.schedule import Schedule, Strike
+from fixtures.targets import UsageFault
+from spec.verdict import EnvironmentFault
+
+SOMEBODYS = "external:localhost:9092"
+FULL = Hooks(commands=dict.fromkeys(("kill", "stop", "start", "pause", "resume"), "true"))
+
+
+def _asked(fault: str, *, allowed: bool = False, hooks: Hooks | None = None) -> Chaos:
+    strikes = (Strike(fault=fault, at=1, lasts=1),) if fault else ()
+    schedule = Schedule(seed=1, seconds=10, strikes=strikes)
+    return Chaos(
+        target=SOMEBODYS,
+        schedule=schedule,
+        load=usual_load(schedule, 100),
+        allowed=allowed,
+        hooks=hooks,
+    )
+
+
+@pytest.mark.parametrize("fault", KINDS)
+@pytest.mark.parametrize(("allowed", "hooks"), [(False, None), (True, None), (False, FULL)])
+def test_nothing_of_others_is_broken(fault: str, allowed: bool, hooks: Hooks | None) -> None:
+    """No fault befalls an external cluster unless it is allowed and hooks are given."""
+    with pytest.raises(UsageFault, match="not ours"):
+        check(_asked(fault, allowed=allowed, hooks=hooks))
+
+
+def test_control_runs_need_no_leave() -> None:
+    """A run without faults is free on anybody's cluster."""
+    check(_asked(""))
+
+
+def test_a_fault_needs_its_hooks() -> None:
+    """What cannot be broken by the given hooks, or not be healed, is refused beforehand."""
+    check(_asked("kill-leader", allowed=True, hooks=FULL))
+    few = Hooks(commands={"start": "true"})
+    with pytest.raises(UsageFault, match="a hook to kill"):
+        check(_asked("kill-leader", allowed=True, hooks=few))
+    with pytest.raises(UsageFault, match="brokers that we start"):
+        check(_asked("cut-client-link", allowed=True, hooks=FULL))
+    assert lacking(KINDS["elect-leader"], few) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("kill = 'true'", "healed without start"),
+        ("pause = 'true'", "healed without resume"),
+        ("explode = 'true'", "none of"),
+        ("start = 1", "none of"),
+        ("start = ", "hooks"),
+    ],
+)
+def test_bad_hooks_are_refused(tmp_path: Path, text: str, said: str) -> None:
+    """Hooks that make no sense, or break what they cannot heal, are refused with a sentence."""
+    file = tmp_path / "hooks.toml"
+    file.write_text(text)
+    with pytest.raises(UsageFault, match=said):
+        Hooks.read(file)
+
+
+def test_hooks_are_run_as_they_are_given(tmp_path: Path) -> None:
+    """A command knows its broker, and only what was taken down is started again."""
+    log = tmp_path / "log"
+    commands = {
+        verb: f"sh -c 'echo {verb} {{node}} {{host}}:{{port}} >> {log}'"
+        for verb in ("kill", "start")
+    }
+    broker = HookedBroker(node_id=7, host="far", port=1, hooks=Hooks(commands=commands))
+    broker.start()
+    broker.kill()
+    assert not broker.is_alive
+    broker.start()
+    assert log.read_text().splitlines() == ["kill 7 far:1", "start 7 far:1"]
+
+
+def test_failing_hooks_are_faults() -> None:
+    """A hook that fails, or that there is not, is the environment's fault and says whose."""
+    broker = HookedBroker(node_id=7, host="far", port=1, hooks=Hooks(commands={"kill": "false"}))
+    with pytest.raises(EnvironmentFault, match="kill of broker 7"):
+        broker.kill()
+    with pytest.raises(EnvironmentFault, match="no hook to pause"):
+        broker.pause()
