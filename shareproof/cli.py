@@ -29,6 +29,7 @@ from reports.site.archive import find
 from reports.site.build import build as build_site
 from reports.verdicts import FAULT, USAGE
 from shareproof import HOUSE, histories
+from shareproof.detection import self_test
 from shareproof.run import run_checks, show_end
 from spec.requirement import Honesty, Level, Requirement, SpecError, load_requirements
 from spec.verdict import EnvironmentFault
@@ -424,6 +425,9 @@ def report(
         return
     for run in archive.runs:
         typer.echo(html.write(run.folder, run.document))
+
+
+app.command(name="self")(self_test)
 
 
 @app.callback()

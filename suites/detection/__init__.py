@@ -1,0 +1,1 @@
+"""How well the suite detects: every broken broker noticed, every check seen on both sides."""
