@@ -58,6 +58,9 @@ class Consumer:
         self.session = session
         self.where = where
 
+    def __repr__(self) -> str:
+        return f"consumer {self.member_id}"
+
     @property
     def member_id(self) -> str:
         """The member id."""

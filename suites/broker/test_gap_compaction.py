@@ -214,7 +214,7 @@ async def test_held_records_gone(
     await world.until_gone(gone)
 
     part = await consumer.ack(finish(gone.start, gone.stop - 1))
-    judge.equal("GAP-26", "NONE", result(part), f"result of {finish}")
+    judge.equal("GAP-26", "NONE", result(part), f"result of {finish.__name__}")
     extra = await world.write(keys("extra"))
     rest = await consumer.drain(until=extra)
     again = set(gone) & offered(rest.answers)

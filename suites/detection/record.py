@@ -78,11 +78,14 @@ class Record:
         self.rejects.setdefault(check, {})[rejection.target] = rejection
 
     def killers(self, mutant: str) -> Iterator[tuple[str, Rejection]]:
-        """Yield the checks that killed a mutant by one of the rules that it breaks."""
-        for check, rejections in sorted(self.rejects.items()):
-            found = rejections.get(f"reference:{mutant}")
-            if found is not None and found.kills:
-                yield check, found
+        """Yield the checks that killed a mutant by a rule that it breaks, its first rule first."""
+        target, rules = f"reference:{mutant}", MUTANTS[mutant].rules
+        killed = {
+            check: found[target]
+            for check, found in self.rejects.items()
+            if target in found and found[target].kills
+        }
+        yield from sorted(killed.items(), key=lambda kill: (rules.index(kill[1].rule), kill[0]))
 
     def noticed(self, check: str) -> list[Rejection]:
         """Return what a check rejected: mutants that it killed, other mutants, lies."""
