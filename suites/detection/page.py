@@ -74,8 +74,7 @@ def _mutants(record: Record) -> Iterator[str]:
 
 
 def _mutant(mutant: Mutant, record: Record) -> str:
-    killers = list(record.killers(mutant.name))
-    killers.sort(key=lambda found: (_draft(found[0]), mutant.rules.index(found[1].rule), found[0]))
+    killers = sorted(record.killers(mutant.name), key=lambda kill: _draft(kill[0]))
     target = f"reference:{mutant.name}"
     noticed = sum(target in found for found in record.rejects.values())
     if not killers:
