@@ -19,7 +19,7 @@ from fixtures.reference.mutants import MUTANTS
 from fixtures.targets import UsageFault
 from reports.results import suite_version
 from reports.verdicts import BROKEN, FAULT, OK
-from suites.detection import campaign, page
+from suites.detection import campaign, page, real
 from suites.detection.campaign import Outcome, Plan, Tell
 from suites.detection.record import FILE, Record
 
@@ -43,6 +43,10 @@ def self_test(
         bool,
         typer.Option("--record", help="In a checkout: update the record and docs/detection.md."),
     ] = False,
+    on_kafka: Annotated[
+        bool,
+        typer.Option("--real", help="Mutants of real Kafka instead; updates their record."),
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")
     ] = False,
@@ -50,6 +54,8 @@ def self_test(
     """Play the checks against broken brokers: does each mutant die, can each check fail?"""
     if record and not page.DOCS.is_dir():
         raise UsageFault("--record: that needs a checkout, this is an installation; use --out.")
+    if on_kafka:
+        raise typer.Exit(_hunt_real(only or [], seed, as_json))
     plan = replace(_chosen(only or []), seed=seed, full=full, workers=workers)
     began = time.monotonic()
     outcome = Outcome(plan=plan)
@@ -75,9 +81,26 @@ def self_test(
     raise typer.Exit(code)
 
 
+def _hunt_real(only: list[str], seed: int, as_json: bool) -> int:
+    names = _words(only) or list(real.REAL)
+    if strange := sorted(set(names) - real.REAL.keys()):
+        raise UsageFault(
+            f"--only {', '.join(strange)}: no such mutant; there are {', '.join(real.REAL)}."
+        )
+    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    alive = real.hunt(names, seed, lambda line: console.print(line, markup=False))
+    if as_json:
+        typer.echo(json.dumps({"hunted": names, "unexplained": alive, **real.known()}, indent=1))
+    return BROKEN if alive else OK
+
+
+def _words(only: list[str]) -> list[str]:
+    return [word.strip() for text in only for word in text.split(",") if word.strip()]
+
+
 def _chosen(only: list[str]) -> Plan:
     plan = campaign.everything()
-    words = [word.strip() for text in only for word in text.split(",") if word.strip()]
+    words = _words(only)
     if not words:
         return plan
     mutants: dict[str, None] = {}

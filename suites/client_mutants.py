@@ -26,9 +26,9 @@ from fixtures.reference.target import ReferenceTarget
 from fixtures.wire.schema import Schemas
 from spec.verdict import EnvironmentFault, Violation
 from suites.client.scene import scene_on
+from suites.detection.cases import Case, cases
 from suites.inventory import CLIENT, by_rule, read_checks
 from suites.judge import Judge
-from suites.mutants import Case, cases
 
 RECORD = Path(__file__).parent / "self" / "clients_killed.json"
 LONGEST = 100.0

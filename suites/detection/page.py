@@ -12,7 +12,9 @@ from pathlib import Path
 
 from fixtures.reference.mutants import MUTANTS, Mutant
 from spec.requirement import AREAS
+from suites.detection import real
 from suites.detection.hunting import checks, playable
+from suites.detection.playing import HONEST
 from suites.detection.record import Record, Rejection
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -35,7 +37,7 @@ one seed gives one transcript, on any machine.
 def page(record: Record) -> str:
     """Return the page."""
     parts = [HEAD, *_figures(record), "## Mutants of the reference broker\n", *_mutants(record)]
-    parts += ["## What each check rejects\n", CHECKS_SAY, *_checks(record)]
+    parts += ["## What each check rejects\n", CHECKS_SAY, *_checks(record), real.section()]
     return "\n".join(parts)
 
 
@@ -44,7 +46,11 @@ def _killed(record: Record) -> int:
 
 
 def _figures(record: Record) -> Iterator[str]:
-    played = [check for check in playable() if check in record.accepts]
+    played = [
+        check
+        for check in playable()
+        if check in record.accepts and record.accepts[check].target == HONEST
+    ]
     killing = [c for c in played if any(one.mutant for one in record.rejects.get(c, {}).values())]
     lied = [c for c in played if c not in killing and record.rejects.get(c)]
     yield "| | |\n|---|---|"
@@ -98,7 +104,7 @@ def _checks(record: Record) -> Iterator[str]:
     file = ""
     for check in playable():
         found = record.noticed(check)
-        if check not in record.accepts and not found:
+        if not found:
             continue
         home, _, name = check.rpartition("/")[2].partition("::")
         if home != file:
@@ -109,8 +115,6 @@ def _checks(record: Record) -> Iterator[str]:
 
 
 def _check(name: str, found: list[Rejection]) -> str:
-    if not found:
-        return f"| `{name}` | **nothing** | | |"
     seen = found[0]
     return f"| `{name}` | `{seen.target}` | {seen.rule} | {_cell(seen.sentence)} |"
 

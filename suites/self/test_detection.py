@@ -14,7 +14,7 @@ import pytest
 
 from fixtures.proxies.alterations import ALTERATIONS
 from fixtures.reference.mutants import MUTANTS
-from suites.detection import campaign, page
+from suites.detection import campaign, page, real
 from suites.detection.campaign import Outcome, Plan
 from suites.detection.hunting import (
     cases_of,
@@ -57,15 +57,14 @@ def test_every_mutant_is_dead(record: Record) -> None:
 
 def test_every_check_has_an_accepting_example(record: Record) -> None:
     """Each check that can be played was seen accepting the honest broker, every rule exercised."""
-    unseen = set(playable()) - record.accepts.keys()
+    unseen = [c for c in playable() if c not in record.accepts and not c.startswith(OUTSIDE)]
     hollow = [
         check
         for check, side in record.accepts.items()
         if check in checks() and not all(side.evidence.get(r) for r in checks()[check].rules)
     ]
 
-    # What runs Kafka's own tools needs a network that other processes can reach.
-    assert {check.rpartition("/")[2].partition("::")[0] for check in unseen} <= TOOLS, UPDATE
+    assert unseen == [], UPDATE
     assert hollow == []
 
 
@@ -75,7 +74,7 @@ def test_every_check_has_a_rejecting_example(record: Record) -> None:
     bare = [
         check
         for check in playable()
-        if not (record.rejects.get(check) or (check not in record.accepts and seen.get(check)))
+        if not record.rejects.get(check) and not (check.startswith(OUTSIDE) and seen.get(check))
     ]
     strange = [
         (check, one)
@@ -111,11 +110,22 @@ def test_page_and_badge_are_up_to_date(record: Record, tmp_path: Path) -> None:
 
     for name in (page.PAGE, page.BADGE, page.IMAGE):
         published = (page.DOCS / name).read_text(encoding="utf-8")
-        assert published == (tmp_path / name).read_text(encoding="utf-8"), UPDATE
+        wanted = (tmp_path / name).read_text(encoding="utf-8")
+        # What kills real Kafka's mutants is learned one by one, and published from time to time.
+        assert published.partition(real.TITLE)[0] == wanted.partition(real.TITLE)[0], UPDATE
 
 
-UPDATE = "run `shareproof self --record`, or `python -m suites.detection.page` for the page alone"
-TOOLS = {"test_adm_tools.py", "test_adm_console.py"}
+OUTSIDE = (
+    "suites/broker/test_adm_tools.py",
+    "suites/broker/test_adm_console.py",
+    "suites/broker/test_dlv_throttled.py",
+)
+"""Checks that run Kafka's own tools or set quotas, which no reference broker has."""
+
+UPDATE = (
+    "run `shareproof self --record`; for checks that no reference broker satisfies, "
+    "`python -m suites.detection.certified RESULTS`"
+)
 
 
 DIGEST = f"""
