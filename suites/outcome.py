@@ -12,6 +12,7 @@ from dataclasses import asdict
 
 import pytest
 
+from fixtures.clients.adapter import Refused
 from fixtures.wire.connection import CallFailed
 from spec.verdict import (
     EnvironmentFault,
@@ -27,6 +28,7 @@ BLAME: tuple[tuple[type[BaseException], tuple[Verdict, str]], ...] = (
     (AssertionError, (Verdict.FAIL, "")),
     (pytest.skip.Exception, (Verdict.VACUOUS, "the check was skipped: ")),
     (Undecided, (Verdict.UNKNOWN, "")),
+    (Refused, (Verdict.UNKNOWN, "a call that the check needs was refused: ")),
     (CallFailed, (Verdict.UNKNOWN, "no answer: ")),
     (EnvironmentFault, (Verdict.ERROR, "environment: ")),
     (BaseException, (Verdict.ERROR, "harness: {kind}: ")),

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from random import Random
 from typing import Any
 
-from fixtures.clients.adapter import Adapter, AdapterFault, Refused, Unsupported
+from fixtures.clients.adapter import Adapter, AdapterFault, AdapterHang, Refused, Unsupported
 from fixtures.clients.cluster import Topic, attempts
 from fixtures.clients.handle import Delivery, Handle, Settled
 from fixtures.proxies.script import Step
@@ -248,9 +248,9 @@ class Scene:
         return False
 
     async def timed(self, work: Awaitable[Any]) -> float:
-        """Return how many seconds something took, whether it failed or not."""
+        """Return how many seconds something took, whether it failed, or was given up as hanging."""
         began = time.monotonic()
-        with contextlib.suppress(Refused):
+        with contextlib.suppress(Refused, AdapterHang):
             await work
         return time.monotonic() - began
 

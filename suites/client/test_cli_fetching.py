@@ -24,16 +24,9 @@ async def test_stale_hint(hostile: Scene, judge: Judge) -> None:
     consumer = await hostile.consumer(queue)
     await hostile.take(consumer, 1, kind="accept")
     await hostile.settle(consumer)
-    wanted = {"on": "ShareFetch", "when": {"node": 2, "min_epoch": 1}, "times": 3, "epoch": 0}
-    hostile.play(
-        {
-            **wanted,
-            "do": "partition-error",
-            "code": "NOT_LEADER_OR_FOLLOWER",
-            "leader": 3,
-            "epoch": 0,
-        }
-    )
+    step = {"on": "ShareFetch", "when": {"node": 2}, "times": 3, "do": "partition-error"}
+    stale = {"code": "NOT_LEADER_OR_FOLLOWER", "leader": 3, "epoch": 0}
+    hostile.play({**step, **stale, "applied": False})
     await hostile.polls_until(consumer, lambda: any(o.scripted for o in hostile.seen(consumer)))
     await queue.produce([b"after"])
     got = await hostile.arrival(consumer)

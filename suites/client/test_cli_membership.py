@@ -49,8 +49,7 @@ async def test_identity(scene: Scene, judge: Judge) -> None:
     """CLI-02: One member id for life, and in each heartbeat the epoch of the latest answer."""
     queue = await scene.queue(1)
     consumer = await scene.consumer(queue)
-    await scene.take(consumer, 1, kind="accept")
-    await scene.polled_for(consumer, 1.2)
+    await scene.polls_until(consumer, lambda: len(scene.heartbeats(consumer)) >= 4)
     beats = scene.heartbeats(consumer)
     first = beats[0].request
     judge.equal("CLI-48", 0, first["member_epoch"], "epoch of the first heartbeat")
