@@ -1,0 +1,99 @@
+"""The hostile broker by itself, to try any program against it: no adapter, no judge.
+
+``python -m suites.hostile script.toml -- python app.py`` starts the reference broker, makes a topic
+with records and a group that reads it from the beginning, and runs the program with the addresses
+in SHAREPROOF_BOOTSTRAP and the names in SHAREPROOF_TOPIC and SHAREPROOF_GROUP. What the program
+asked for, and how often, is printed when it ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+from fixtures.proxies.script import ScriptError, read_script
+from fixtures.proxies.tap import Tap
+from fixtures.targets import UsageFault, open_target
+from fixtures.wire.schema import Schemas
+from spec.verdict import EnvironmentFault
+from suites.broker.share import Queue, world
+from suites.client.wire import busiest
+
+
+async def play(options: argparse.Namespace, program: list[str]) -> int:
+    """Run the program in front of the scripted broker and return its exit code."""
+    target = open_target(options.target, brokers=options.brokers)
+    target.start()
+    try:
+        schemas = Schemas.from_jar(target.info.schema_jar)
+        async with world(target.info, Random(options.seed), [], schemas) as share:
+            queue = await share.queue(options.records)
+            tap = Tap(schemas=schemas, brokers=dict(share.cluster.brokers))
+            tap.script = read_script(options.script)
+            await tap.start()
+            code = await _run(program, tap, queue, options.seconds)
+            _report(tap)
+            await _left(queue)
+            await tap.stop()
+    finally:
+        target.stop()
+    return code
+
+
+async def _run(program: list[str], tap: Tap, queue: Queue, seconds: float) -> int:
+    told = {
+        "SHAREPROOF_BOOTSTRAP": ",".join(tap.bootstrap),
+        "SHAREPROOF_TOPIC": queue.topic.name,
+        "SHAREPROOF_GROUP": queue.group,
+    }
+    process = await asyncio.create_subprocess_exec(*program, env=os.environ | told)
+    try:
+        return await asyncio.wait_for(process.wait(), seconds)
+    except TimeoutError:
+        process.kill()
+        print(f"the program was ended after {seconds:g} s")
+        return await process.wait()
+
+
+def _report(tap: Tap) -> None:
+    for api in sorted({one.api for one in tap.exchanges}):
+        seen = tap.of(api)
+        scripted = Counter(one.scripted for one in seen if one.scripted)
+        said = ", ".join(f"{count} {what}" for what, count in scripted.items())
+        print(f"{api:24} {len(seen):6}, at most {busiest(seen)} in a second; {said or 'as it was'}")
+
+
+async def _left(queue: Queue) -> None:
+    found = await queue.share.admin.share_offsets(queue.group, queue.topic)
+    members = (await queue.share.admin.describe_group(queue.group)).members
+    print(f"start offset {found[0].start}, {len(members)} members left in the group")
+
+
+def main() -> int:
+    """Read the arguments; exit code 2 for wrong ones, 3 when the broker does not start."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("script", type=Path)
+    parser.add_argument("program", nargs="+", help="after --: the program and its arguments")
+    parser.add_argument("--target", default="reference")
+    parser.add_argument("--brokers", type=int, default=1)
+    parser.add_argument("--records", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=30.0, help="time for the program")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    try:
+        return asyncio.run(play(options, options.program))
+    except (UsageFault, ScriptError) as fault:
+        print(fault, file=sys.stderr)
+        return 2
+    except EnvironmentFault as fault:
+        print(fault, file=sys.stderr)
+        return 3
+
+
+if __name__ == "__main__":
+    sys.exit(main())
