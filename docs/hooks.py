@@ -1,0 +1,85 @@
+"""What the documentation's site has beside written pages: pages made from the code."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+LINK = re.compile(r"\]\(((?:\.\./)+[^)#]+)")
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the generated pages."""
+    for address, text in (
+        ("reference/rules.md", _rules()),
+        ("reference/commands.md", _commands()),
+    ):
+        files.append(File.generated(config, address, content=text))
+    for page in list(files.documentation_pages()):
+        for source in _outside(page).values():
+            if source.is_file():
+                address = f"source/{source.relative_to(ROOT)}"
+                files.append(File.generated(config, address, abs_src_path=str(source)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
+    """Let links to files of the checkout lead to copies of them."""
+    up = "../" * page.file.src_uri.count("/")
+    for link, source in _outside(page.file).items():
+        markdown = markdown.replace(f"]({link}", f"]({up}source/{source.relative_to(ROOT)}")
+    return markdown
+
+
+def _outside(page: File) -> dict[str, Path]:
+    """Return the links of a page that lead out of the documentation, and what they lead to."""
+    folder = (ROOT / "docs" / page.src_uri).parent
+    found = {link: (folder / link).resolve() for link in LINK.findall(page.content_string)}
+    return {link: to for link, to in found.items() if not to.is_relative_to(ROOT / "docs")}
+
+
+def _rules() -> str:
+    from spec.requirement import AREAS, load_requirements
+
+    rules = load_requirements().values()
+    parts = [
+        "# The rules",
+        f"{len(rules)} rules. A rule that is *untested* says why no check reaches it yet.",
+    ]
+    for area, title in AREAS.items():
+        parts += [f"## {area}: {title}", "| rule | level | since | sentence | source |"]
+        parts[-1] += "\n| --- | --- | --- | --- | --- |"
+        for rule in rules:
+            if rule.area == area:
+                honesty = "" if rule.honesty.value == "required" else f" *({rule.honesty.value})*"
+                cells = (rule.id, rule.level.value, rule.since, rule.text, "; ".join(rule.source))
+                row = " | ".join(cell.replace("|", "\\|").replace("*", "\\*") for cell in cells)
+                parts[-1] += f"\n| {row.replace(rule.id, rule.id + honesty, 1)} |"
+    return "\n\n".join(parts) + "\n"
+
+
+def _commands() -> str:
+    import click
+    import typer
+
+    from shareproof.cli import app
+
+    command = typer.main.get_command(app)
+    context = click.Context(command, info_name="shareproof")
+    parts = ["# The command line", "What `--help` says, on one page."]
+    for name in command.list_commands(context):
+        found = command.get_command(context, name)
+        parts += [f"## shareproof {name}", (found.help or "").strip()]
+        rows = []
+        for option in found.params:
+            names = ", ".join(f"`{each}`" for each in (*option.opts, *option.secondary_opts))
+            rows.append(f"| {names} | {(getattr(option, 'help', '') or '').replace('|', ' or ')} |")
+        parts.append("\n".join(["| option | |", "| --- | --- |", *rows]))
+    return "\n\n".join(parts) + "\n"
