@@ -147,6 +147,7 @@ def _shares(pl: Any, tables: dict[str, Any]) -> Any:
             lowest_limit=pl.min_horizontal("delivery_limit", "lowest"),
             highest_limit=pl.max_horizontal("delivery_limit", "highest"),
             close_uncounted=pl.lit(value=False),
+            failing=pl.lit(0),
         )
     )
 
@@ -160,7 +161,7 @@ def _handovers(pl: Any, tables: dict[str, Any], shares: Any) -> Any:
         *(pl.col(name).shift(-1).over(record).alias(f"next_{name}") for name in following),
     )
     named = ("queue", "lowest_limit", "highest_limit", "log_start", "dry", "blinds")
-    named += ("committed_only", "slot", "reloads", "close_uncounted")
+    named += ("committed_only", "slot", "reloads", "close_uncounted", "failing")
     again = pl.col("next_op").is_not_null()
     same = pl.col("next_reign_acquired") == pl.col("reign")
     return rows.join(shares.select(named), on="queue").with_columns(
@@ -257,7 +258,7 @@ def _tides(pl: Any, tables: dict[str, Any], shares: Any) -> Any:
         .group_by("queue", tick=pl.col("answered") // MS100)
         .agg(shown=pl.col("spso").max()),
     ]
-    untouched = (pl.col("reloads") == 0) & (pl.col("log_start") == 0)
+    untouched = (pl.col("reloads") == 0) & (pl.col("log_start") <= pl.col("first"))
     named = shares.filter(untouched).select("queue", "window", "batch")
     ticks = (
         pl.concat(parts, how="diagonal")

@@ -199,6 +199,9 @@ def load(
 def analyse(
     runs: Annotated[list[Path], typer.Argument(help="Directories of runs that left a history.")],
     *,
+    control: Annotated[
+        Path | None, typer.Option(help="A run without faults, to compare broken rules with.")
+    ] = None,
     master: Annotated[
         str, typer.Option(help="Where Spark runs: local[N] or spark://HOST:PORT.")
     ] = "local[*]",
@@ -215,6 +218,7 @@ def analyse(
     where = (out or runs[0] / "analysis").absolute()
     document = histories.analyse(
         runs,
+        control=control,
         master=master,
         memory=memory,
         level=level,

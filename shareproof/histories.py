@@ -64,6 +64,7 @@ def load(
 def analyse(
     runs: list[Path],
     *,
+    control: Path | None,
     master: str,
     memory: str,
     level: Level,
@@ -75,10 +76,11 @@ def analyse(
     require("pyarrow", "pyspark")
     from reports.analysis.analysis import Request, analyse  # noqa: PLC0415
 
-    _compact_what_was_cut(runs, console)
+    _compact_what_was_cut([*runs, *([control] if control else [])], console)
     request = Request(
         runs=tuple(run.absolute() for run in runs),
         out=out,
+        control=control.absolute() if control else None,
         master=master,
         memory=memory,
         level=level,

@@ -38,14 +38,21 @@ _NUMBERS = itertools.count()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is asked for; ``profile`` and ``version`` default to what the runs say.
+    """What is asked for.
 
-    ``owed`` has the rules that each run had to put to the test, all of them if it is empty. That a
-    run never exercised another one is not held against it.
+    Attributes:
+        runs: The runs to judge.
+        out: Where the results go.
+        control: A run without faults that broken rules are compared with; its own verdicts do not
+            count. Without it, one of the runs serves if nothing was done to it.
+        profile, version: What the runs say unless given.
+        owed: The rules that each run had to put to the test, all of them if it is empty. That a run
+            never exercised another one is not held against it.
     """
 
     runs: tuple[Path, ...]
     out: Path
+    control: Path | None = None
     master: str = "local[*]"
     memory: str = "1g"
     level: Level = Level.SHOULD
@@ -77,14 +84,17 @@ def analyse(request: Request, tell: Tell) -> Document:
     histories, faults = _open(request.runs)
     if not histories:
         raise EnvironmentFault("; ".join(faults))
+    quiet = open_history(request.control) if request.control else None
     invariants = [rule for rule in load_invariants() if _wanted(rule, request.only)]
     with _session(request, histories) as spark:
         ready = time.monotonic()
         judged = [_judge(spark, history, invariants, tell) for history in histories]
+        control = _judge(spark, quiet, invariants, tell) if quiet else _undisturbed(judged)
     faults += [sentence for one in histories for sentence in (*one.spoiled, *one.cut_short)]
     document = _settled(
         request,
         judged,
+        _observations(judged, invariants, request.owed, control),
         invariants,
         faults=faults,
         started=started,
@@ -133,18 +143,19 @@ def _judge(
         unregister(spark, database)
 
 
-def _control(judged: Sequence[_Judged]) -> dict[str, Found] | None:
-    """Return what was found in the run that nothing was done to, if there is one."""
+def _undisturbed(judged: Sequence[_Judged]) -> _Judged | None:
+    """Return the run that nothing was done to, if there is one."""
     for one in judged:
         faults = [file for file in one.history.manifest.files if file.table == "faults"]
         if faults and not any(file.rows for file in faults):
-            return one.found
+            return one
     return None
 
 
 def _settled(
     request: Request,
     judged: Sequence[_Judged],
+    seen: Sequence[Observation],
     invariants: Sequence[Invariant],
     *,
     faults: Sequence[str],
@@ -155,7 +166,6 @@ def _settled(
     version = request.version or str(target.get("version", ""))
     profile = load_profile(request.profile or str(target.get("profile") or "apache-kafka"))
     rules = _rules(invariants)
-    seen = _observations(judged, invariants, request.owed)
     settled = settle(
         rules, seen, profile=_about(profile, rules), version=version, today=started.date()
     )
@@ -188,7 +198,7 @@ def _settled(
         problems=(),
         later=[rule for rule in rules if not defined_in(rules[rule], version)],
         reproduce=lambda rule: " ".join(
-            ["shareproof", "analyse", *map(str, request.runs), "--only", rule]
+            ["shareproof", "analyse", *map(str, request.runs), *_compared(request), "--only", rule]
         ),
         transcript=lambda _: "",
     )
@@ -201,6 +211,10 @@ def _excused(seen: Observation, rules: Sequence[str] | None) -> Observation:
     """Excuse what was not exercised and did not have to be."""
     idle = seen.verdict is Verdict.VACUOUS and rules is not None and seen.requirement not in rules
     return replace(seen, excused=True) if idle else seen
+
+
+def _compared(request: Request) -> list[str]:
+    return ["--control", str(request.control)] if request.control else []
 
 
 def _rules(invariants: Sequence[Invariant]) -> dict[str, Requirement]:
@@ -218,12 +232,12 @@ def _observations(
     judged: Sequence[_Judged],
     invariants: Sequence[Invariant],
     owed: Mapping[Path, tuple[str, ...]],
+    control: _Judged | None,
 ) -> list[Observation]:
     """Return one observation a rule and history; what one exercised, another need not.
 
     But for what it owes: that has to be exercised in every history that owes it.
     """
-    control = _control(judged)
     seen: list[Observation] = []
     for rule in invariants:
         found = [
@@ -232,7 +246,7 @@ def _observations(
                     rule,
                     one.found[rule.id],
                     one.history,
-                    control if one.found is not control else None,
+                    control.found if control is not None and one is not control else None,
                 ),
                 owed.get(one.history.folder.parent, () if owed else None),
             )

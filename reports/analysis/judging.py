@@ -68,17 +68,21 @@ def observation(
         control: what was found in a run without faults, to be named beside a broken rule.
     """
     verdict, reason = _verdict(rule, found, history)
-    if verdict is Verdict.FAIL and control is not None and rule.id in control:
+    witness = found.witness
+    if found.broken and control is not None and rule.id in control:
         without = control[rule.id]
         said = "broken too" if without.broken else "held" if without.exercised else "not exercised"
-        reason = f"{reason}; in the control run without faults it was {said}"
+        reason = f"{reason}; in the control run it was {said}"
+        witness = tuple(
+            f"{sentence}, in the control run the rule was {said}" for sentence in witness
+        )
     return Observation(
         requirement=rule.id,
         check=f"reports/analysis/invariants/{rule.file}[{history.folder.parent.name}]",
         verdict=verdict,
         reason=reason,
         evidence={"cases": found.exercised} if found.exercised else {},
-        witness=found.witness,
+        witness=witness,
         seconds=round(found.seconds, 3),
     )
 

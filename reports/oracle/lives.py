@@ -88,7 +88,7 @@ def _final(kind: Settle) -> Rule:
 def came_again(at: Moment) -> bool | None:
     """INV-06: what was let go below the limit comes again before the group is done."""
     now, share = at.now, at.share
-    if not (share.dry and now.present and now.offset >= share.log_start):
+    if not (share.dry and now.present and now.offset >= share.log_start and now.crc >= 0):
         return None
     if now.kind not in (Settle.NONE, Settle.RELEASE, Settle.CLOSED):
         return None
@@ -184,7 +184,7 @@ def freed_by_closing(at: Moment) -> bool | None:
     now, after = at.now, at.after
     if after is None or now.kind != Settle.CLOSED or not at.same_reign:
         return None
-    if now.freed >= now.holds_until - 4 * SECOND:
+    if now.freed >= now.holds_until - 4 * SECOND or at.share.failing:
         return None
     return bool(after.acquired >= now.holds_until > after.sent)
 

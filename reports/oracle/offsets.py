@@ -50,7 +50,12 @@ def _by(high: Sequence[tuple[int, int]], tick: int) -> int | None:
 def _wrong_lag(share: Share, look: Row, end_after: int, high: list[tuple[int, int]]) -> bool:
     if look.lag > end_after - look.spso:
         return True
-    if share.blinds or share.row.committed_only or share.reloads or share.log_start:
+    if (
+        share.blinds
+        or share.row.committed_only
+        or share.reloads
+        or share.log_start > share.row.first
+    ):
         return False
     reached = _by(high, look.answered // TICK)
     return reached is not None and look.lag < look.log_end - max(reached + 1, look.spso)
@@ -59,7 +64,7 @@ def _wrong_lag(share: Share, look: Row, end_after: int, high: list[tuple[int, in
 def tides(books: Books, lives: dict[int, list[list[Moment]]]) -> Iterator[Case]:
     """INV-17, INV-20: how much is in flight, and what the start offset passes."""
     for queue, share in books.shares.items():
-        if share.reloads or share.log_start:
+        if share.reloads or share.log_start > share.row.first:
             continue
         records = lives.get(queue, [])
         high = _highest(records)

@@ -25,6 +25,7 @@ class Share:
     blinds: int = 0
     reloads: int = 0
     log_start: int = 0
+    failing: bool = False
     dry: bool = False
     limits: list[Row] = field(default_factory=list)
     looks: list[Row] = field(default_factory=list)
@@ -88,6 +89,8 @@ def _shares(tables: dict[str, list[Row]]) -> dict[int, Share]:
         share.looks.append(row)
         share.log_start = max(share.log_start, row.log_start)
         share.dry |= row.phase == "quiet" and (row.spso >= row.log_end or row.lag == 0)
+    for share in shares.values():
+        share.failing = bool(tables["faults"])
     for row in tables["deletions"]:
         for share in shares.values():
             if share.row.log == row.log:

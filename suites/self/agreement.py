@@ -11,7 +11,7 @@ import argparse
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -59,7 +59,7 @@ def broken_at(found: Verdicts, place: int) -> set[str]:
 
 def tales(release: Release, seeds: Sequence[int], start: int = 0) -> list[Told]:
     """Return valid tales of a release and their lies, numbered from ``start`` on."""
-    numbers = zip(count(start), log_numbers(), strict=False)
+    numbers = zip(count(start), islice(log_numbers(), start, None), strict=False)
     return [told for seed in seeds for told in tell(seed, release, numbers, LIES)]
 
 

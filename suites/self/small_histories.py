@@ -12,6 +12,7 @@ from typing import Any
 
 from fixtures.history.journal import Journal
 from spec.history import Outcome, Settle, Transaction, log_numbers
+from suites.self.tales import Scribe, Told
 
 FILE = Path(__file__).with_name("histories.toml")
 MS = 1_000_000
@@ -66,12 +67,14 @@ def read_cases(file: Path = FILE) -> list[Case]:
     ]
 
 
-def write_history(folder: Path, cases: Iterable[Case]) -> None:
-    """Journal the cases as one history."""
+def write_history(folder: Path, cases: Iterable[Case], tales: Iterable[Told] = ()) -> None:
+    """Journal the cases, and tales if there are any, as one history."""
     cases = list(cases)
     with Journal(folder, 0) as journal:
         for case in cases:
             _write(journal, case)
+        for told in tales:
+            Scribe(journal, told).write()
         if any("dead_letters" in case.plain for case in cases):
             journal.add("phases", "letters read", _END * MS, (_END + 1) * MS)
     (versions := {case.version for case in cases}).discard("4.4.0")
@@ -158,7 +161,7 @@ def _deliver(journal: Journal, case: Case, queue: int, deliveries: Sequence[Plai
         row = (op, queue, case.log, number, first, last, one["count"])
         asked = one.get("asked", one["at"] - 1)
         times = (case.plain.get("lock_ms", 1000), asked * MS, one["at"] * MS)
-        told = (one.get("after", -1), True, one.get("of", 1), one.get("sequence", first), -1)
+        told = (one.get("after", -1), True, one.get("of", 1), one.get("sequence", first), 7)
         journal.add("acquired", *row, *times, *told)
         for act in _acts(one):
             journal.add("settled", op, queue, case.log, first, last, *act)

@@ -208,7 +208,7 @@ class Scribe:
             row = (op, self.told.queue, self.told.log, member, one.first, one.last)
             lock_ms = int(self.told.settings.lock_ms)
             told = (one.deliveries, lock_ms, sent, received, after)
-            self.journal.add("acquired", *row, *told, True, 1, one.first, -1)
+            self.journal.add("acquired", *row, *told, True, 1, one.first, 7)
             after = one.last
             for offset in range(one.first, one.last + 1):
                 self.holders[step.member, offset] = op

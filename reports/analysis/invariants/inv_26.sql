@@ -13,4 +13,9 @@ SELECT
     (next_acquired - freed) DIV 1000000, ' ms later, after its lock') AS detail,
   next_acquired >= holds_until AND next_sent < holds_until AS broken
 FROM handovers
-WHERE kind = 5 AND next_op IS NOT NULL AND freed < holds_until - 4000000000L AND same_reign AND failing = 0
+WHERE
+  kind = 5
+  AND next_op IS NOT NULL
+  AND freed < holds_until - 4000000000L
+  AND same_reign
+  AND failing = 0
