@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 from fixtures.clients.adapter import Adapter, AdapterFault, AdapterHang, Refused, Unsupported
 from fixtures.clients.cluster import Topic, attempts
@@ -21,8 +22,13 @@ from spec.verdict import Undecided
 from suites.broker.share import Queue, Share, world
 from suites.client.wire import HEARTBEAT, SHARE, acquired
 
+T = TypeVar("T")
+
 ARRIVES = 15.0
 """Seconds within which what must come to a client has to come; joining takes most of it."""
+
+HASTE = 12
+"""Attempts in a row, each sent as soon as the one before had failed, that show a loop."""
 
 FLOOD = 60
 """Requests of one kind within a second that nobody who waits between attempts comes to.
@@ -133,6 +139,19 @@ class Scene:
             f"{len(got)} of {number} records reached the application within {within:g} s"
         )
 
+    async def comes(
+        self, handle: Handle, number: int, within: float = 8.0, **options: Any
+    ) -> list[Delivery]:
+        """Poll until so many records came, and return what did; the caller judges it."""
+        got: list[Delivery] = []
+
+        async def poll() -> bool:
+            got.extend(await handle.poll(0.5, **options))
+            return len(got) >= number
+
+        await self.eventually(poll, within)
+        return got
+
     async def polls_until(
         self,
         handle: Handle,
@@ -201,13 +220,27 @@ class Scene:
         elif self.adapter.has(Capability.COMMIT_ASYNC):
             await handle.commit_async()
         async for _ in attempts(within):
-            if len(handle.settled) > before:
-                break
+            told = handle.settled[before:]
+            if told:
+                return told
             with contextlib.suppress(Refused):
                 found = await handle.poll(0.2)
                 if found:
+                    # They came again: what is told from here on is about another delivery.
+                    told = handle.settled[before:]
                     await handle.acknowledge(found, "release")
+                    return told
         return handle.settled[before:]
+
+    @contextlib.asynccontextmanager
+    async def meanwhile(self, work: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]]:
+        """Do something beside the check, which takes it down with it if it ends early."""
+        task = asyncio.create_task(work)
+        try:
+            yield task
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
     def play(self, *steps: Mapping[str, Any]) -> list[Step]:
         """Let the tap play steps of a script from now on."""

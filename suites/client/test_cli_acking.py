@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 
 from fixtures.clients.adapter import Refused
@@ -25,6 +23,10 @@ async def test_accepts_only_what_was_given(scene: Scene, judge: Judge) -> None:
         given |= {r.offset for r in await consumer.poll(0.4)}
         if not scene.has_implicit:
             break
+    # What is on its way when the client is closed was never given to anybody.
+    if scene.has_implicit:
+        given |= {r.offset for r in await consumer.poll(0.0)}
+    await queue.produce(5)
     await consumer.close()
     accepted = [a for a in acked(scene.seen(consumer)) if a.kind == AckType.ACCEPT]
     strays = [str(a) for a in accepted if a.offset not in given]
@@ -167,16 +169,21 @@ async def test_every_word_is_sent_once(scene: Scene, judge: Judge) -> None:
 
     await scene.eventually(poll)
     await scene.settle(consumer)
+    await scene.polled_for(consumer, 0.8)
+    await scene.settle(consumer)
     first: dict[int, int] = {}
     requests = [one for one in scene.seen(consumer) if carries_acks(one)]
     for ack in acked(requests):
         first.setdefault(ack.offset, ack.kind)
     judge.equal("CLI-75", said, first, "what was said of each record, and what was sent")
-    good = Counter(
-        (a.offset, a.kind) for a in acked(requests) if a.error == 0 and a.kind != AckType.RELEASE
-    )
-    twice = [key for key, times in good.items() if times > 1]
-    judge.equal("CLI-74", [], twice, "acknowledged for good more than once (offset, type)")
+    final: set[int] = set()
+    twice: list[str] = []
+    for ack in acked(requests):
+        if ack.offset in final:
+            twice.append(str(ack))
+        elif ack.error == 0 and ack.kind != AckType.RELEASE:
+            final.add(ack.offset)
+    judge.equal("CLI-74", [], twice, "acknowledged after it had been taken for good")
     for one in requests:
         offsets = [a.offset for a in acked([one])]
         judge.holds(
@@ -439,8 +446,8 @@ async def test_renewing(scene: Scene, judge: Judge) -> None:
     got = await scene.take(consumer, 1, payload="full")
     await consumer.acknowledge(got, "renew")
     await scene.settle(consumer)
-    again = await scene.take(consumer, 1, payload="full")
-    judge.equal("CLI-32", got[0], again[0], "the record, before and after renewing")
+    again = await scene.comes(consumer, 1, payload="full")
+    judge.equal("CLI-32", got, again, "the record, before and after renewing")
     renewing = [
         one for one in scene.seen(consumer) if any(a.kind == AckType.RENEW for a in acked([one]))
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Coroutine
 
 import pytest
 
@@ -13,7 +13,7 @@ from suites.client.wire import acked, acquired
 from suites.judge import Judge
 
 
-async def _refused(call: Awaitable[object]) -> str:
+async def _refused(call: Coroutine[object, object, object]) -> str:
     """Return the name of the error that a call is refused with, or nothing."""
     try:
         await call
@@ -75,15 +75,12 @@ async def test_wakeup(scene: Scene, judge: Judge) -> None:
     consumer = await scene.consumer(queue)
     await scene.take(consumer, 1, kind="accept")
     await scene.settle(consumer)
-    polling = asyncio.create_task(_refused(consumer.poll(20.0)))
-    await scene.until(polling.done, 0.5)
-    await consumer.wakeup()
-    try:
-        error = await asyncio.wait_for(asyncio.shield(polling), 10)
-    except TimeoutError:
-        error = "nothing within 10 s"
-    judge.equal("CLI-37", "wakeup", error, "how the poll that ran ended")
-    await polling
+    async with scene.meanwhile(_refused(consumer.poll(20.0))) as polling:
+        await scene.until(polling.done, 0.5)
+        await consumer.wakeup()
+        ended = await scene.until(polling.done, 10)
+        error = polling.result() if ended else "nothing within 10 s"
+        judge.equal("CLI-37", "wakeup", error, "how the poll that ran ended")
     await consumer.wakeup()
     judge.equal("CLI-93", "wakeup", await _refused(consumer.poll(5.0)), "how the next poll ended")
     await queue.produce(2)
@@ -159,11 +156,11 @@ async def test_two_threads(scene: Scene, judge: Judge) -> None:
     queue = await scene.queue()
     consumer = await scene.consumer(queue)
     await scene.polled_for(consumer, 1.0)
-    first = asyncio.create_task(_refused(consumer.poll(3.0)))
-    await scene.until(first.done, 0.5)
-    second = await _refused(consumer.poll(0.1, concurrent=True))
-    judge.one_of("CLI-95", ("", "concurrent"), second, "a poll of another thread")
-    judge.equal("CLI-95", "", await first, "the poll that ran")
+    async with scene.meanwhile(_refused(consumer.poll(3.0))) as first:
+        await scene.until(first.done, 0.5)
+        second = await _refused(consumer.poll(0.1, concurrent=True))
+        judge.one_of("CLI-95", ("", "concurrent"), second, "a poll of another thread")
+        judge.equal("CLI-95", "", await first, "the poll that ran")
 
 
 @pytest.mark.requirement("CLI-96")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -84,11 +85,14 @@ async def test_after_close(scene: Scene, judge: Judge) -> None:
     await scene.take(consumer, 1, kind="accept")
     await consumer.close()
     before = len(scene.seen(consumer))
-    calls = {"poll": consumer.poll(1.0), "subscribe": consumer.subscribe(queue.topic.name)}
+    calls: dict[str, Callable[[], Awaitable[object]]] = {
+        "poll": lambda: consumer.poll(1.0),
+        "subscribe": lambda: consumer.subscribe("t"),
+    }
     for name, call in calls.items():
         began, refused = time.monotonic(), ""
         try:
-            await call
+            await call()
         except Refused as error:
             refused = error.name
         judge.holds("CLI-39", refused, f"{name} on a closed consumer was not refused")

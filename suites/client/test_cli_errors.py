@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from fixtures.clients.handle import Handle
-from suites.client.scene import FLOOD, Scene
-from suites.client.wire import busiest
+from suites.client.scene import FLOOD, HASTE, Scene
+from suites.client.wire import busiest, hasty
 from suites.judge import Judge
 
 BACK = 20.0
@@ -102,6 +102,8 @@ async def test_lasting(hostile: Scene, judge: Judge, do: str, code: str | int) -
     for api in ("ShareFetch", "Metadata"):
         most = busiest(one for one in mine if one.api == api)
         judge.holds("CLI-98", most <= FLOOD, f"{most} {api} requests within a second of {code}")
+    row = hasty(one for one in mine if one.api == "ShareFetch")
+    judge.holds("CLI-98", row <= HASTE, f"{row} fetches in a row without a pause behind {code}")
     hostile.tap.script.drop(steps)
     await queue.produce([b"after"])
     got = await _until_offset(hostile, consumer, 1)

@@ -7,8 +7,8 @@ import itertools
 import pytest
 
 from fixtures.clients.adapter import Refused
-from suites.client.scene import FLOOD, Scene
-from suites.client.wire import HEARTBEAT, busiest, named
+from suites.client.scene import FLOOD, HASTE, Scene
+from suites.client.wire import HEARTBEAT, busiest, hasty, named
 from suites.judge import Judge
 
 RECOVERY = 12.0
@@ -31,6 +31,12 @@ async def test_heartbeat_interval(scene: Scene, judge: Judge) -> None:
         "CLI-01",
         max(gaps) <= interval * 2 + 1,
         f"the interval is {interval} s, and {max(gaps):.2f} s passed between two heartbeats",
+    )
+    usual = sorted(gaps)[len(gaps) // 2]
+    judge.holds(
+        "CLI-01",
+        usual >= interval * 0.4,
+        f"the interval is {interval} s, and {usual:.2f} s are usual between two heartbeats",
     )
     limit = 2 * 4 / interval + 4
     judge.holds(
@@ -223,6 +229,8 @@ async def test_pauses_between_failures(hostile: Scene, judge: Judge, code: str) 
     judge.holds("CLI-47", failed, "no heartbeat was sent")
     most = max(busiest(failed), busiest(hostile.tap.of("FindCoordinator")))
     judge.holds("CLI-47", most <= FLOOD, f"{most} attempts within a second behind {code}")
+    row = hasty(failed)
+    judge.holds("CLI-47", row <= HASTE, f"{row} heartbeats in a row without a pause")
     hostile.tap.script.drop(steps)
     got = await hostile.polls_until(consumer, lambda: False, 0.1)
     got += await hostile.take(consumer, 1 - len(got), kind="accept") if not got else []

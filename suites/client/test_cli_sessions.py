@@ -8,8 +8,8 @@ from itertools import pairwise
 import pytest
 
 from fixtures.proxies.tap import Exchange
-from suites.client.scene import ARRIVES, FLOOD, Scene
-from suites.client.wire import SHARE, acked, busiest, carries_acks, forgotten, named
+from suites.client.scene import ARRIVES, FLOOD, HASTE, Scene
+from suites.client.wire import SHARE, acked, busiest, carries_acks, forgotten, hasty, named
 from suites.judge import Judge
 
 
@@ -174,6 +174,7 @@ async def test_no_room_for_a_session(hostile: Scene, judge: Judge) -> None:
     judge.holds("CLI-12", len(tried) > 1, f"{len(tried)} attempts to open a session")
     most = busiest(tried)
     judge.holds("CLI-12", most <= FLOOD, f"{most} attempts within a second")
+    judge.holds("CLI-12", hasty(tried) <= HASTE, f"{hasty(tried)} attempts without a pause")
     hostile.tap.script.drop(steps)
     got = await hostile.arrival(consumer)
     judge.equal("CLI-12", [0], [r.offset for r in got], "records once there is room")

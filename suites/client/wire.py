@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
@@ -123,6 +124,19 @@ def forgotten(one: Exchange) -> set[tuple[UUID, int]]:
         for topic in one.request.get("forgotten_topics_data") or []
         for index in topic["partitions"]
     }
+
+
+def hasty(exchanges: Iterable[Exchange], pause: float = 0.05) -> int:
+    """Return how many times in a row a scripted answer was followed by an attempt at once.
+
+    That tells who loops without a pause, also where the machine is too slow for a flood.
+    """
+    most = row = 0
+    for before, after in pairwise(exchanges):
+        at_once = bool(before.scripted) and after.sent - before.answered < pause
+        row = row + 1 if at_once else 0
+        most = max(most, row)
+    return most
 
 
 def busiest(exchanges: Iterable[Exchange], seconds: float = 1.0) -> int:
