@@ -16,6 +16,7 @@ from fixtures.proxies.alterations import ALTERATIONS
 from fixtures.reference.mutants import MUTANTS
 from suites.detection import campaign, page, real
 from suites.detection.campaign import Outcome, Plan
+from suites.detection.certified import accepted
 from suites.detection.hunting import (
     cases_of,
     checks,
@@ -130,6 +131,7 @@ UPDATE = (
 
 DIGEST = f"""
 from suites.detection.campaign import Outcome, Plan
+from suites.detection.certified import accepted
 from suites.detection.hunting import checks, control
 names = [name for name in checks() if name.partition("::")[0].endswith({SUBSET!r})]
 outcome = Outcome(plan=Plan(mutants=(), checks=names))
@@ -279,3 +281,20 @@ def test_unknown_words_are_wrong_usage() -> None:
 
     assert code == 2
     assert "no mutant, area, rule or check" in said
+
+
+def test_certifications_are_accepting_examples() -> None:
+    """A check all of whose rules held in a certification has accepted that broker, and no other."""
+
+    def rule(name: str, **verdicts: str) -> dict[str, Any]:
+        seen = [{"check": f"test_x.py::{check}[1]", "verdict": v} for check, v in verdicts.items()]
+        return {"id": name, "evidence": {"assertions": 2}, "checks": seen}
+
+    rules = [rule("ACK-01", test_a="pass", test_b="pass"), rule("ACK-02", test_b="unknown")]
+    results = {"target": {"name": "kafka:4.4.0"}, "run": {"seed": 7}, "requirements": rules}
+
+    found = accepted(results, ["test_x.py::test_a", "test_x.py::test_b"]).accepts
+
+    assert list(found) == ["test_x.py::test_a"]
+    assert found["test_x.py::test_a"].evidence == {"ACK-01": {"assertions": 2}}
+    assert accepted(results, []).accepts == {}
