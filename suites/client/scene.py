@@ -207,12 +207,23 @@ class Scene:
         else:
             await handle.commit_async()
 
-    async def outcome(self, handle: Handle, within: float = 8.0) -> list[Settled]:
+    async def subscribing(self, handle: Handle, topic: str) -> str:
+        """Subscribe; return the error of a client that joins then and there and is refused."""
+        try:
+            await handle.subscribe(topic)
+        except Refused as error:
+            return error.name
+        return ""
+
+    async def outcome(
+        self, handle: Handle, within: float = 8.0, *, since: int | None = None
+    ) -> list[Settled]:
         """Get acknowledgements sent, and return what the client says became of them.
 
-        The result of a synchronous commit counts, or else what the callback is told.
+        The result of a synchronous commit counts, or else what the callback is told. ``since`` is
+        how much it had been told before the acknowledging: some clients do not wait for a commit.
         """
-        before = len(handle.settled)
+        before = len(handle.settled) if since is None else since
         if self.adapter.has(Capability.COMMIT_SYNC):
             told = await handle.commit_sync(within)
             if told:

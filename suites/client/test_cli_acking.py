@@ -115,11 +115,14 @@ async def test_last_word_counts(scene: Scene, judge: Judge) -> None:
     consumer = await scene.consumer(queue)
     got = await scene.take(consumer, 2)
     await consumer.acknowledge(got, "release")
-    await consumer.acknowledge(got, "accept")
+    last = AckType.ACCEPT
+    try:
+        await consumer.acknowledge(got, "accept")
+    except Refused:  # it takes the first word at once, so that there is no time before sending
+        last = AckType.RELEASE
     await scene.settle(consumer)
-    await scene.polled_for(consumer, 0.6)
     sent = [(a.offset, a.kind) for a in acked(scene.seen(consumer))]
-    wanted = [(r.offset, int(AckType.ACCEPT)) for r in got]
+    wanted = [(r.offset, int(last)) for r in got]
     judge.equal("CLI-24", wanted, sent, "acknowledgements sent of release, then accept")
 
 
@@ -378,8 +381,10 @@ async def test_commit_without_answer(hostile: Scene, judge: Judge) -> None:
     """CLI-80: A synchronous commit without an answer returns when its time is over, as failed."""
     queue = await hostile.queue(2)
     consumer = await hostile.consumer(queue)
-    await hostile.take(consumer, 2, kind="accept")
-    hostile.play({"on": "ShareAcknowledge", "do": "drop", "times": 0, "applied": False})
+    got = await hostile.take(consumer, 2)
+    # Before the application says a word: some clients send it without waiting for a commit.
+    hostile.play({"on": list(SHARE), "do": "drop", "times": 0, "applied": False})
+    await consumer.acknowledge(got)
     told: list[str | None] = []
     refused = ""
 
@@ -446,8 +451,11 @@ async def test_renewing(scene: Scene, judge: Judge) -> None:
     got = await scene.take(consumer, 1, payload="full")
     await consumer.acknowledge(got, "renew")
     await scene.settle(consumer)
-    again = await scene.comes(consumer, 1, payload="full")
-    judge.equal("CLI-32", got, again, "the record, before and after renewing")
+    again, refusal = got, ""
+    try:
+        again = await scene.comes(consumer, 1, payload="full")
+    except Refused as error:
+        refusal = error.name
     renewing = [
         one for one in scene.seen(consumer) if any(a.kind == AckType.RENEW for a in acked([one]))
     ]
@@ -467,3 +475,5 @@ async def test_renewing(scene: Scene, judge: Judge) -> None:
         "CLI-88", [int(AckType.RENEW), int(AckType.ACCEPT)], kinds, "what was sent of the record"
     )
     judge.equal("CLI-88", [], [str(a) for a in acked(scene.seen(consumer)) if a.error], "refused")
+    judge.equal("CLI-32", "", refusal, "the poll that should have given the renewed record")
+    judge.equal("CLI-32", got, again, "the record, before and after renewing")
