@@ -31,6 +31,8 @@ from spec.adapter import Capability
 from spec.verdict import EnvironmentFault, Undecided
 
 _RECORDS = 10
+_NOW = round(time.time() * 1000)
+"""The records are of now: a broker may delete older ones."""
 _LACKED: dict[Capability, tuple[str, dict[str, Any]]] = {
     Capability.RENEW: ("acknowledge", {"type": "renew", "records": []}),
     Capability.ACK_OFFSET: ("acknowledge", {"type": "accept", "by": "offset", "records": []}),
@@ -146,7 +148,7 @@ def _records(partition: int) -> list[Record]:
     return [
         Record(
             offset=number,
-            timestamp=1_767_225_600_000 + number,
+            timestamp=_NOW + number,
             key=None if number == 0 else b"key %d" % number,
             value=None if number == 1 else bytes(range(partition, partition + 5 * number)),
             headers=(("h", b"1"), ("h", None)) if number == 2 else (),
