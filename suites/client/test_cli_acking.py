@@ -456,6 +456,7 @@ async def test_renewing(scene: Scene, judge: Judge) -> None:
         again = await scene.comes(consumer, 1, payload="full")
     except Refused as error:
         refusal = error.name
+    judge.equal("CLI-32", got, again, "the record, before and after renewing")
     renewing = [
         one for one in scene.seen(consumer) if any(a.kind == AckType.RENEW for a in acked([one]))
     ]
@@ -476,4 +477,3 @@ async def test_renewing(scene: Scene, judge: Judge) -> None:
     )
     judge.equal("CLI-88", [], [str(a) for a in acked(scene.seen(consumer)) if a.error], "refused")
     judge.equal("CLI-32", "", refusal, "the poll that should have given the renewed record")
-    judge.equal("CLI-32", got, again, "the record, before and after renewing")
