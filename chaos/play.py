@@ -19,8 +19,9 @@ from spec.verdict import EnvironmentFault, Undecided
 Tell = Callable[[str], None]
 HITS_WITHIN = 20.0
 HEALED_WITHIN = 90.0
-_AFTER = 5_000_000_000
-"""Nanoseconds after a fault in which requests that lay around may still be carried out."""
+_BEFORE, _AFTER = 1_000_000_000, 5_000_000_000
+"""Nanoseconds before a fault in which an answer may have been on its way, and after it in which
+requests that lay around may still be carried out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +126,7 @@ class Player:
         self.world.course.journal.add("faults", *row)
 
     def _blind(self, since: int, until: int) -> None:
-        """Say that what was sent meanwhile, and given up, may have been carried out later."""
+        """Say that fetches may have acquired something meanwhile that was seen late or never."""
         for watched in self.world.course.queues:
-            self.world.course.journal.add("blinds", watched.queue, since, until + _AFTER)
+            window = (since - _BEFORE, until + _AFTER)
+            self.world.course.journal.add("blinds", watched.queue, *window)

@@ -18,7 +18,7 @@ class Fault(ABC):
     """
 
     blinds: ClassVar[bool] = False
-    """Whether requests that their senders have given up may be carried out later on."""
+    """Whether fetches may acquire something meanwhile that nobody sees, or only later."""
 
     def __init__(self, world: World, subject: int) -> None:
         """Choose nothing yet: who plays which part is found out by :meth:`inject`."""

@@ -11,7 +11,12 @@ from chaos.world import World
 
 
 class Nap(Fault):
-    """One process of the load is stopped, with all its producers and consumers."""
+    """One process of the load is stopped, with all its producers and consumers.
+
+    Answers lie unread meanwhile: what they acquired may have come and gone before anybody saw it.
+    """
+
+    blinds = True
 
     def __init__(self, world: World, subject: int) -> None:
         super().__init__(world, subject)
