@@ -75,20 +75,20 @@ class Field:
         """Drain; with ``early``, with less patience than it takes to accuse anybody."""
         await drain(player, self.time.patience * (EARLY if early else 1))
 
-    def replay(self, script: list[Action]) -> Player:
-        """Play a script and drain.
+    def replay(self, script: list[Action], *, early: bool = False) -> Player:
+        """Play a script and drain; ``early`` as for :meth:`finish`.
 
         Raises:
             Violation: the model does not allow what came back.
             Undecided: a step did not come about.
         """
-        return self.runner.run(self._replay(script))
+        return self.runner.run(self._replay(script, early))
 
-    async def _replay(self, script: list[Action]) -> Player:
+    async def _replay(self, script: list[Action], early: bool) -> Player:
         player = await self.begin()
         for action in script:
             await player.play(action)
-        await self.finish(player)
+        await self.finish(player, early=early)
         return player
 
 

@@ -1,8 +1,7 @@
 """The Hypothesis state machine: members of a share group doing whatever comes to its mind.
 
-Hypothesis thinks up actions, the player plays them on a real broker, and the model judges. A
-violation makes Hypothesis look for a shorter script with the same outcome. Rules that the target's
-ledger knows to be broken say nothing new: they end the example and are counted.
+Hypothesis thinks up actions, the player plays them on a real broker, and the model judges. Rules
+that the target's ledger knows to be broken say nothing new: they end the example and are counted.
 
 All actions are one rule of the machine, because Hypothesis leaves whole rules out of an example
 (swarm testing), and one in which nobody ever fetches shows nothing. What is left out here is some
@@ -141,8 +140,7 @@ class Lockstep(RuleBasedStateMachine):
         if self.player:
             try:
                 if not self.over:
-                    early = bool(self.tally.violation)
-                    self._guard(self.field.finish(self.player, early=early))
+                    self._guard(self.field.finish(self.player))
             finally:
                 self.tally.add(self.player)
 

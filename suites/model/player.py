@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from fixtures.clients.cluster import eventually
 from fixtures.clients.member import Ack, AckType, Answer
 from fixtures.wire.connection import CallFailed
 from spec.model.judgement import Judgement, Span
@@ -159,11 +160,21 @@ class Player:
             self._disconnect(seat)
         operation = self.judge.begin_reload(self.time.now())
         self.queue = await moved(self.queue)
+        await self._caught_up()
         for seat in self.seats:
             seat.consumer.where = (self.queue.topic, 0)
         self._heed(self.judge.reload_done(operation, self.time.now()))
         for judgement in [self.endings.attended(), *self.endings.moved()]:
             self._heed(judgement)
+
+    async def _caught_up(self) -> None:
+        """Wait until the new leader knows that all records are replicated, as it must."""
+        topic, admin = self.queue.topic, self.queue.share.admin
+
+        async def ask() -> bool | None:
+            return True if await admin.log_offset(topic) >= self.end else None
+
+        await eventually(f"the high watermark {self.end} of the new leader", ask)
 
     # ------------------------------------------------------------------ acquiring
 

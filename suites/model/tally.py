@@ -52,8 +52,8 @@ class Tally:
     @property
     def done(self) -> bool:
         """Whether no further example is to be played."""
-        enough = self.actions >= self.plan.steps and not self.violation
-        return enough or time.monotonic() >= self.deadline
+        enough = self.actions >= self.plan.steps or time.monotonic() >= self.deadline
+        return enough or bool(self.violation)
 
     @property
     def failing(self) -> list[Action]:
@@ -62,8 +62,6 @@ class Tally:
 
     def keep(self, violation: Violation, script: Sequence[Action]) -> None:
         """Take in a violation: the first one, and then every one by a shorter script."""
-        if not self.scripts:
-            self.deadline = time.monotonic() + self.plan.shrinking * 60
         if not self.scripts or len(script) < len(self.failing):
             self.violation = str(violation)
             self.scripts.append(list(script))

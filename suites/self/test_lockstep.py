@@ -65,9 +65,9 @@ def test_every_action_is_allowed(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_the_reference_broker_is_never_accused(capsys: pytest.CaptureFixture[str]) -> None:
     """Random examples end without a violation, and reach what they are there for."""
-    arguments = ["--target", "reference", "--seed", "7", "--steps", "300", "--json"]
+    arguments = ["--target", "reference", "--seed", "7", "--steps", "150", "--json"]
 
-    assert main([*arguments, "--actions", "30", "--minutes", "2"]) == 0
+    assert main([*arguments, "--actions", "30", "--minutes", "10"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["violation"] is None
     assert not told["undecided"]
@@ -87,9 +87,9 @@ def test_mutants_are_found_and_shrunk(
 ) -> None:
     """A broken broker is found, and the script that is left shows it once more when replayed."""
     script, target = tmp_path / "script.jsonl", f"reference:{mutant}"
-    arguments = ["--target", target, "--seed", "3", "--minutes", "1", "--json"]
+    arguments = ["--target", target, "--seed", "3", "--minutes", "5", "--json"]
 
-    assert main([*arguments, "--shrinking", "0.2", "--out", str(script)]) == 1
+    assert main([*arguments, "--shrinking", "1", "--out", str(script)]) == 1
     told = json.loads(capsys.readouterr().out)
     assert told["violation"].partition(":")[0] in rules
     assert len(from_text(script.read_text(encoding="utf-8"))) <= 12
