@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 
 from reports.results import Document
 
@@ -37,6 +38,11 @@ class Badge:
             label_at=left / 2,
             message_at=left + right / 2,
         )
+
+    def write(self, out: Path) -> None:
+        """Write both into a run's directory."""
+        (out / "badge.json").write_text(self.endpoint(), encoding="utf-8")
+        (out / "badge.svg").write_text(self.picture(), encoding="utf-8")
 
 
 def of_results(document: Document) -> Badge:

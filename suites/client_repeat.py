@@ -16,8 +16,8 @@ from fixtures.clients.adapter import Adapter
 from fixtures.clients.shipped import command_of
 from fixtures.reference.target import ReferenceTarget
 from suites.client_mutants import Hunt
+from suites.detection.cases import Case, cases
 from suites.inventory import CLIENT, read_checks
-from suites.mutants import Case, cases
 
 
 async def once(target: ReferenceTarget, seed: int, together: int, client: str) -> list[str]:

@@ -19,7 +19,15 @@ from spec.requirement import AREAS, Level, Requirement, SpecError
 
 DEFAULT_BROKERS = 3
 CLIENT_AREA = "CLI"
-OWN = ("results.json", "run.json", "report.html", "junit.xml", "pytest.log")
+OWN = (
+    "results.json",
+    "run.json",
+    "report.html",
+    "junit.xml",
+    "pytest.log",
+    "badge.json",
+    "badge.svg",
+)
 """Files that a run writes into its directory, and may therefore overwrite there."""
 
 

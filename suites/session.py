@@ -20,6 +20,7 @@ import pytest
 from fixtures.targets.info import ClusterInfo
 from fixtures.targets.names import UsageFault
 from reports import console, html
+from reports.badge import of_results
 from reports.results import Document, Subject, build, write
 from reports.verdicts import FAULT, USAGE
 from spec.requirement import SpecError
@@ -209,6 +210,7 @@ class Controller:
         if out:
             write(out, self.document)
             html.write(out, self.document)
+            of_results(self.document).write(out)
             _write_categories(out)
         return code
 

@@ -8,6 +8,7 @@ import pytest
 
 from fixtures.clients.handle import Handle
 from fixtures.clients.member import AckType
+from fixtures.clients.transactions import TransactionalProducer
 from fixtures.wire.records import Compression, Record, encode_batch
 from suites.client.scene import ARRIVES, Scene
 from suites.client.wire import acked, acquired, named
@@ -302,3 +303,41 @@ async def test_successive_polls_bring_everything_once(scene: Scene, judge: Judge
     judge.equal("CLI-62", list(range(30)), sorted(r.offset for r in got), "delivered")
     wire = sorted(one.offset for one in acquired(scene.seen(consumer)))
     judge.equal("CLI-62", wire, sorted(r.offset for r in got), "acquired, and delivered")
+
+
+@pytest.mark.requirement("CLI-101")
+@pytest.mark.timeout(90)
+async def test_topic_made_anew(hostile: Scene, judge: Judge) -> None:
+    """CLI-101: A topic that is deleted and created anew is consumed from its new beginning."""
+    queue = await hostile.queue(2)
+    consumer = await hostile.consumer(queue)
+    await hostile.take(consumer, 2, kind="accept")
+    await hostile.settle(consumer)
+    await hostile.admin.delete_topics(queue.topic.name)
+    await hostile.polled_for(consumer, 1.0)
+    again = await hostile.admin.create_topic(1, name=queue.topic.name)
+    await hostile.admin.produce(again, [b"new 0", b"new 1", b"new 2"])
+    got = await hostile.arrival(consumer, lambda r: r.offset == 2, within=40)
+    judge.equal("CLI-101", [0, 1, 2], sorted(r.offset for r in got), "records of the new topic")
+
+
+@pytest.mark.requirement("CLI-102")
+async def test_markers(scene: Scene, judge: Judge) -> None:
+    """CLI-102: Markers of transactions reach no application, and are never accepted."""
+    queue = await scene.queue(1)
+    async with TransactionalProducer.open(scene.share.cluster) as producer:
+        for _ in range(2):
+            await producer.append(queue.topic, 2)
+            await producer.commit()
+    await queue.produce([b"last"])
+    consumer = await scene.consumer(queue)
+    got = await scene.take(consumer, 6, kind="accept")
+    await scene.settle(consumer)
+    # A marker stands behind each transaction: 0, 1 2 (3), 4 5 (6), 7.
+    judge.equal("CLI-102", [0, 1, 2, 4, 5, 7], sorted(r.offset for r in got), "delivered")
+    wrong = [
+        str(ack)
+        for ack in acked(scene.seen(consumer))
+        if ack.offset in {3, 6} and ack.kind != AckType.GAP
+    ]
+    judge.equal("CLI-102", [], wrong, "markers acknowledged as if they were records")
