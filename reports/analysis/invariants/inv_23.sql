@@ -11,15 +11,5 @@ SELECT
   next_acquired AS until,
   concat('came again ', (next_acquired - free_by) DIV 1000000, ' ms after it was free') AS detail,
   next_acquired - free_by > 1000000L * lock_ms + 15000000000L AS broken
-FROM (
-  SELECT
-    *,
-    CASE
-      WHEN kind = 2 AND outcome = 1 THEN settle_answered
-      WHEN kind = 5 AND outcome = 1 THEN settle_sent
-      ELSE ends_by
-    END AS free_by
-  FROM handovers
-  WHERE next_op IS NOT NULL AND (kind IN (0, 5) OR (kind = 2 AND outcome = 1))
-)
-WHERE true
+FROM handovers
+WHERE next_op IS NOT NULL AND (kind IN (0, 5) OR (kind = 2 AND outcome = 1))

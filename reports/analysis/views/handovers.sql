@@ -8,6 +8,7 @@
 -- deliveries. "order_known": the second is the later one at the broker too, as its fetch was sent after
 -- the first was here, or as its count is higher. An answer may be on its way for longer than its lock
 -- lasts, so the order in which deliveries were seen may be wrong.
+-- "free_by": when the record was certainly free for others again, if its holder did not finish it.
 SELECT
   d.*,
   s.lowest_limit,
@@ -28,7 +29,12 @@ SELECT
   d.next_op IS NOT NULL AND d.next_blind_acquired = d.blind AS seen,
   d.next_op IS NOT NULL AND (
     d.next_sent > d.acquired OR (d.next_reign_acquired = d.reign AND d.next_count > d.count)
-  ) AS order_known
+  ) AS order_known,
+  CASE
+    WHEN d.kind = 2 AND d.outcome = 1 THEN d.settle_answered
+    WHEN d.kind = 5 AND d.outcome = 1 THEN d.settle_sent
+    ELSE d.ends_by
+  END AS free_by
 FROM (
   SELECT
     *,
