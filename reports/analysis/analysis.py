@@ -18,6 +18,7 @@ from reports import results
 from reports.analysis.distributions import distributions
 from reports.analysis.files import History, open_history
 from reports.analysis.judging import Found, Tell, judge, observation
+from reports.analysis.progress import progress
 from reports.analysis.reached import reached
 from reports.analysis.rules import Invariant, load_invariants
 from reports.analysis.session import (
@@ -136,9 +137,12 @@ def _judge(
     database = f"history_{os.getpid()}_{next(_NUMBERS)}"
     register(spark, history, database)
     try:
-        found = judge(spark, history, invariants, tell)
-        tell(f"{history.folder}: distributions")
-        return _Judged(history, found, distributions(spark), reached(spark))
+        with progress(spark, tell):
+            found = judge(spark, history, invariants, tell)
+            tell(f"{history.folder}: distributions")
+            measured = distributions(spark, history.rows("deliveries"))
+            states = reached(spark) if history.rows("faults") else []
+            return _Judged(history, found, measured, states)
     finally:
         unregister(spark, database)
 
@@ -146,8 +150,7 @@ def _judge(
 def _undisturbed(judged: Sequence[_Judged]) -> _Judged | None:
     """Return the run that nothing was done to, if there is one."""
     for one in judged:
-        faults = [file for file in one.history.manifest.files if file.table == "faults"]
-        if faults and not any(file.rows for file in faults):
+        if not one.history.rows("faults"):
             return one
     return None
 

@@ -46,6 +46,10 @@ class History:
         """Whether what is missing here did not happen: no process was killed, nothing spoiled."""
         return not (self.manifest.cut or self.manifest.broken or self.lost_tables)
 
+    def rows(self, table: str) -> int:
+        """Return how many rows a table has, by the manifest."""
+        return sum(file.rows for file in self.manifest.files if file.table == table)
+
     @property
     def version(self) -> str:
         """The version of the target, as its run says; empty if it does not."""
