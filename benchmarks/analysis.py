@@ -14,7 +14,6 @@ import argparse
 import contextlib
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -61,7 +60,7 @@ def watched(command: Sequence[str], threads: int) -> tuple[str, float, float, fl
                     used += one.memory_info().rss
                     cpu += sum(one.cpu_times()[:2])
             peak, spent = max(peak, used), max(spent, cpu)
-            with contextlib.suppress(subprocess.TimeoutExpired):
+            with contextlib.suppress(psutil.TimeoutExpired):
                 process.wait(_EVERY)
         seconds = time.monotonic() - began
         output.seek(0)

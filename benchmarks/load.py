@@ -1,20 +1,25 @@
 """How fast our driver takes records, beside Kafka's own: ``python -m benchmarks.load --target T``.
 
-One topic is filled once. Then, in turn and round by round, Kafka's ShareConsumerPerformance and our
-driver, with and without its journals, take all of it with a fresh group and as many consumers as
-each other. All are timed from when they are told to begin until the last record, joining included;
-for Java that is what the tool itself says. What recording costs is told in CPU time too, which a
-busy machine disturbs less.
+One topic is filled once. Then, round by round, Kafka's ShareConsumerPerformance and our driver,
+with its journals, take all of it with a fresh group and as many consumers as each other. Both are
+timed from when they are told to begin until the last record, joining included; for Java that is
+what the tool itself says.
+
+What recording costs is seen while a group takes the topic once more: it is switched off and on and
+on and off every second, so that whatever else the machine does disturbs both sides alike.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import json
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
@@ -30,7 +35,42 @@ from spec.history import log_numbers
 
 PARTITIONS, CONSUMERS, BATCH = 6, 2, 500
 TOOLS = "4.3.1"
-LIMIT = 300.0
+LIMIT = 600.0
+SLICE = 1.0
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Slice:
+    """What a crew did in some seconds."""
+
+    records: int = 0
+    cpu: float = 0.0
+    seconds: float = 0.0
+
+    def __sub__(self, before: Slice) -> Slice:
+        return Slice(
+            self.records - before.records, self.cpu - before.cpu, self.seconds - before.seconds
+        )
+
+    def __add__(self, other: Slice) -> Slice:
+        return Slice(
+            self.records + other.records, self.cpu + other.cpu, self.seconds + other.seconds
+        )
+
+
+async def _look(crew: Crew) -> Slice:
+    counts = [json.loads(line) for line in await crew.ask("count")]
+    return Slice(
+        sum(count["delivered"] for count in counts),
+        sum(count["cpu"] for count in counts),
+        time.monotonic(),
+    )
+
+
+async def _slice(crew: Crew) -> Slice:
+    before = await _look(crew)
+    await asyncio.sleep(SLICE)
+    return await _look(crew) - before
 
 
 class Bench:
@@ -59,21 +99,22 @@ class Bench:
         await crew.end()
         return topic
 
-    async def ours(self, topic: Topic, *, record: bool) -> tuple[float, float]:
-        """Return the records a second of our driver, and its CPU microseconds a record."""
+    async def _crew(self, topic: Topic) -> Crew:
         group = await self._group()
-        crew = await Crew.start(
+        return await Crew.start(
             self._work(
                 number,
                 group=group,
-                record=record,
                 members=(
                     Consuming(number=number, name=f"m{number}", group=group, topics=(topic.name,)),
                 ),
             )
             for number in range(1, CONSUMERS + 1)
         )
-        idle = sum(json.loads(line)["cpu"] for line in await crew.ask("count"))
+
+    async def ours(self, topic: Topic) -> float:
+        """Return the records a second of our driver."""
+        crew = await self._crew(topic)
         began = time.monotonic()
         await crew.tell("consume")
         while time.monotonic() < began + LIMIT:
@@ -82,8 +123,28 @@ class Bench:
                 break
             await asyncio.sleep(0.1)
         ended = max(count["last"] for count in counts) / 1e9
-        spent = sum(count["cpu"] for count in await crew.end()) - idle
-        return self.records / (ended - began), spent / self.records * 1e6
+        await crew.end()
+        return self.records / (ended - began)
+
+    async def recording(self, topic: Topic) -> list[tuple[Slice, Slice]]:
+        """Return pairs of slices of one run, recorded and not recorded."""
+        crew = await self._crew(topic)
+        await crew.tell("consume")
+        async for _ in attempts(LIMIT):
+            if (await _look(crew)).records:
+                break
+        pairs: list[tuple[Slice, Slice]] = []
+        for turn in itertools.count():
+            halves: dict[bool, Slice] = {}
+            for record in (True, False) if turn % 2 else (False, True):
+                await crew.tell(f"record {'on' if record else 'off'}")
+                halves[record] = await _slice(crew)
+            if (await _look(crew)).records >= self.records:
+                break
+            if turn:  # The first pair warms up.
+                pairs.append((halves[True], halves[False]))
+        await crew.end()
+        return pairs
 
     async def java(self, topic: Topic) -> float:
         """Return the records a second that Kafka's own tool says."""
@@ -92,10 +153,14 @@ class Bench:
         command += ["org.apache.kafka.tools.ShareConsumerPerformance", "--hide-header"]
         command += ["--bootstrap-server", ",".join(self.cluster.info.bootstrap)]
         command += ["--topic", topic.name, "--group", group, "--threads", str(CONSUMERS)]
-        command += ["--num-records", str(self.records), "--timeout", "60000"]
+        command += ["--num-records", str(self.records), "--timeout", str(int(LIMIT * 1000))]
         done = await asyncio.to_thread(
-            subprocess.run, command, capture_output=True, text=True, check=True, timeout=LIMIT
+            subprocess.run, command, capture_output=True, text=True, check=False, timeout=LIMIT
         )
+        if done.returncode:
+            raise SystemExit(
+                f"ShareConsumerPerformance failed: {done.stdout[-500:]}{done.stderr[-1000:]}"
+            )
         last = [line for line in done.stdout.splitlines() if line.count(",") >= 5][-1]
         return float(last.split(",")[4])
 
@@ -109,7 +174,6 @@ class Bench:
         process: int,
         *,
         group: str = "",
-        record: bool = True,
         producers: tuple[Producing, ...] = (),
         members: tuple[Consuming, ...] = (),
     ) -> Work:
@@ -123,46 +187,52 @@ class Bench:
             queues=tuple((group, place.log, n) for n, place in enumerate(self.places)),
             producers=producers,
             members=members,
-            record=record,
         )
 
 
 async def measure(options: argparse.Namespace, room: Path) -> None:
     """Take turns and print what each round and the medians say."""
-    target = open_target(options.target, brokers=3)
+    target = open_target(options.target, brokers=options.brokers)
     target.start()
     try:
         async with Cluster(target.info, transcript=Transcript(keep=0)) as cluster:
             bench = Bench(cluster, room, int(options.records), options.size)
             topic = await bench.fill()
-            rounds: list[tuple[float, ...]] = []
+            rounds: list[tuple[float, float]] = []
             for _ in range(options.rounds):
-                java = await bench.java(topic) if options.java else 1.0
-                recorded, cpu = await bench.ours(topic, record=True)
-                bare, bare_cpu = await bench.ours(topic, record=False)
-                rounds.append((java, recorded, bare, cpu, bare_cpu))
-                print(
-                    f"java {java:,.0f}/s, ours {recorded:,.0f}/s with {cpu:.2f} us of CPU each, "
-                    f"unrecorded {bare:,.0f}/s with {bare_cpu:.2f} us",
-                    flush=True,
-                )
-            print(
-                f"ours / java: {median(r[1] / r[0] for r in rounds):.2f}; cost of recording: "
-                f"{100 * (1 - median(r[1] / r[2] for r in rounds)):.1f} % of the throughput, "
-                f"{100 * (median(r[3] / r[4] for r in rounds) - 1):.1f} % of the client's CPU time"
-            )
+                java = await bench.java(topic)
+                rounds.append((java, await bench.ours(topic)))
+                print(f"java {java:,.0f}/s, ours {rounds[-1][1]:,.0f}/s", flush=True)
+            if rounds:
+                ratios = sorted(ours / java for java, ours in rounds)
+                print(f"ours / java: {median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})")
+            _tell_cost([pair for _ in range(options.runs) for pair in await bench.recording(topic)])
     finally:
         target.stop()
+
+
+def _tell_cost(pairs: Sequence[tuple[Slice, Slice]]) -> None:
+    on, off = (sum(slices, Slice()) for slices in zip(*pairs, strict=True))
+    speed = (on.records / on.seconds) / (off.records / off.seconds)
+    work = (on.cpu / on.records) / (off.cpu / off.records)
+    for name, side in (("recorded", on), ("not recorded", off)):
+        rate, cost = side.records / side.seconds, side.cpu / side.records * 1e6
+        print(f"{name}: {side.records:,} records, {rate:,.0f}/s, {cost:.2f} us of CPU each")
+    print(
+        f"recording costs {100 * (1 - speed):.1f} % of the throughput, {100 * (work - 1):.1f} % of "
+        f"the client's CPU time, in {len(pairs)} pairs of slices"
+    )
 
 
 def main() -> None:
     """Measure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--target", default="kafka:4.4.0")
+    parser.add_argument("--brokers", type=int, default=1)
     parser.add_argument("--records", type=float, default=1e6)
     parser.add_argument("--size", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--java", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--runs", type=int, default=3, help="to see what recording costs")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="shareproof-bench-") as room:
         asyncio.run(measure(options, Path(room)))

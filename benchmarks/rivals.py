@@ -140,6 +140,7 @@ def _shares(pl: Any, tables: dict[str, Any]) -> Any:
     return (
         shares.join(limits, on="queue", how="left")
         .join(deleted, on="log", how="left")
+        .join(tables["faults"].select(failing=pl.len().cast(pl.Int64)), how="cross")
         .with_columns(
             pl.col("blinds", "reloads").fill_null(0),
             pl.col("dry").fill_null(value=False),
@@ -147,7 +148,6 @@ def _shares(pl: Any, tables: dict[str, Any]) -> Any:
             lowest_limit=pl.min_horizontal("delivery_limit", "lowest"),
             highest_limit=pl.max_horizontal("delivery_limit", "highest"),
             close_uncounted=pl.lit(value=False),
-            failing=pl.lit(0),
         )
     )
 
@@ -180,6 +180,12 @@ def _handovers(pl: Any, tables: dict[str, Any], shares: Any) -> Any:
                 | (same & (pl.col("next_count") > pl.col("count")))
             )
         ).alias("order_known"),
+        pl.when((pl.col("kind") == 2) & (pl.col("outcome") == 1))
+        .then("settle_answered")
+        .when((pl.col("kind") == 5) & (pl.col("outcome") == 1))
+        .then("settle_sent")
+        .otherwise("ends_by")
+        .alias("free_by"),
     )
 
 
