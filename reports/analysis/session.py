@@ -148,7 +148,10 @@ def _leave_out_lost_buckets(spark: SparkSession, history: History) -> None:
 
 def release_text(version: str = "") -> str:
     """Return the query of the view ``release``: in what the release of a run is unlike others."""
-    return f"SELECT {release_of(version).close_uncounted} AS close_uncounted"
+    release = release_of(version)
+    return (
+        f"SELECT {release.close_uncounted} AS close_uncounted, {release.throttling} AS throttling"
+    )
 
 
 def view_text(view: str) -> str:

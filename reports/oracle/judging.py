@@ -36,6 +36,7 @@ def _cases(books: Books) -> Iterator[Case]:
     yield from records.finished(books, by_queue)
     yield from records.stays_finished(books, by_queue)
     yield from records.below_the_log(books)
+    yield from records.alone_at_last(books)
     yield from offsets.shown(books, by_queue)
     yield from offsets.tides(books, by_queue)
     yield from offsets.stored_epochs(books)
@@ -47,7 +48,7 @@ def _lives(books: Books) -> dict[int, list[list[Moment]]]:
     for (queue, _), rows in grouped(books.of("deliveries"), "queue", "offset").items():
         life = sorted(rows, key=lambda row: row.acquired)
         share = books.shares[queue]
-        told = lives.moments(share, life, close_uncounted=books.close_uncounted)
+        told = lives.moments(share, life, close_uncounted=books.release.close_uncounted)
         found.setdefault(queue, []).append(told)
     return found
 

@@ -169,3 +169,13 @@ def below_the_log(books: Books) -> Iterator[Case]:
             starts = [row.before for row in deletions if one.sent > row.answered]
             if one.log == log and one.present and starts:
                 yield "INV-36", one.queue, one.offset < max(starts)
+
+
+def alone_at_last(books: Books) -> Iterator[Case]:
+    """INV-39: what is delivered for the last time is alone in its answer."""
+    for (queue, _), rows in grouped(books.of("deliveries"), "queue", "op").items():
+        share = books.shares[queue]
+        limit = share.highest_limit
+        throttled = books.release.throttling and limit > 2 and share.lowest_limit == limit
+        if throttled and any(row.count >= limit for row in rows):
+            yield "INV-39", queue, len(rows) > 1

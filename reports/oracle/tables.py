@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from reports.analysis.files import History
 from spec.history import BUCKETED, TABLES
-from spec.model.release import release_of
+from spec.model.release import Release, release_of
 
 Row = Any
 """A row of a table of ``spec.history``, its columns as attributes."""
@@ -49,7 +49,7 @@ class Books:
 
     tables: dict[str, list[Row]]
     shares: dict[int, Share]
-    close_uncounted: bool
+    release: Release
 
     def of(self, table: str) -> list[Row]:
         """Return the rows of a table."""
@@ -64,7 +64,7 @@ def open_books(history: History) -> Books:
         if not lost and file.table not in history.lost_tables:
             columns = pq.read_table(history.folder / file.path).to_pydict()
             tables[file.table] += _rows(file.table, columns.values())
-    return Books(tables, _shares(tables), release_of(history.version).close_uncounted)
+    return Books(tables, _shares(tables), release_of(history.version))
 
 
 def _rows(table: str, columns: Iterable[list[object]]) -> list[Row]:

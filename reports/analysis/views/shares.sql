@@ -11,7 +11,8 @@ SELECT
   greatest(q.delivery_limit, coalesce(l.highest, q.delivery_limit)) AS highest_limit,
   coalesce(o.dry, false) AS dry,
   coalesce(f.failing, 0) AS failing,
-  c.close_uncounted
+  c.close_uncounted,
+  c.throttling
 FROM queues AS q
 LEFT JOIN (SELECT queue, count(*) AS blinds FROM blinds GROUP BY queue) AS b ON b.queue = q.queue
 LEFT JOIN (SELECT queue, count(*) AS reloads FROM reloads GROUP BY queue) AS r
