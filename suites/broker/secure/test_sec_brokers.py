@@ -16,8 +16,6 @@ from suites.broker.share import Queue
 from suites.broker.stored import read_state
 from suites.judge import Judge
 
-pytestmark = pytest.mark.draft("never run against a broker")
-
 NO_CLUSTER = ErrorCode.CLUSTER_AUTHORIZATION_FAILED.name
 
 

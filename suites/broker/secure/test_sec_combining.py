@@ -10,8 +10,6 @@ from suites.broker.secure.matrix import NO_GROUP, ROWS, Seen, foreseen, scene, w
 from suites.broker.secure.realm import Realm
 from suites.judge import Judge
 
-pytestmark = pytest.mark.draft("never run against a broker")
-
 GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
 ALL = Operation.ALL
 
@@ -23,6 +21,7 @@ def _denied() -> dict[str, Seen]:
     return {row.api: (row.refusal,) for row in ROWS}
 
 
+@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("SEC-24")
 @pytest.mark.parametrize("name", ON_GROUPS)
 async def test_one_permission_on_a_group(realm: Realm, judge: Judge, name: str) -> None:
@@ -36,6 +35,7 @@ async def test_one_permission_on_a_group(realm: Realm, judge: Judge, name: str) 
     judge.equal("SEC-24", expected, await walk(place), f"what {name} on a group is good for")
 
 
+@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("SEC-24")
 @pytest.mark.parametrize("name", ON_TOPICS)
 async def test_one_permission_on_topics(realm: Realm, judge: Judge, name: str) -> None:

@@ -14,8 +14,6 @@ from suites.broker.sessions import acquired
 from suites.broker.stored import settled_below
 from suites.judge import Judge
 
-pytestmark = pytest.mark.draft("never run against a broker")
-
 GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
 
 

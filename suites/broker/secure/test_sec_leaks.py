@@ -12,8 +12,6 @@ from fixtures.clients.member import Member
 from suites.broker.secure.realm import Realm, User
 from suites.judge import Judge
 
-pytestmark = pytest.mark.draft("never run against a broker")
-
 Ask = Callable[[str, str, str], dict[str, Any]]
 """Makes the fields of a request from a group, a member id and a topic name."""
 

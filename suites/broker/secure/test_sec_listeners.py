@@ -28,8 +28,6 @@ from suites.broker.share import Queue
 from suites.broker.stored import settled_below
 from suites.judge import Judge
 
-pytestmark = pytest.mark.draft("never run against a broker")
-
 NOBODY = "ANONYMOUS"
 """What a broker calls those who do not log in."""
 

@@ -16,8 +16,6 @@ from suites.broker.secure.realm import Realm, User
 from suites.broker.share import Queue, Share
 from suites.judge import Judge
 
-pytestmark = pytest.mark.draft("never run against a broker")
-
 GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
 
 

@@ -22,8 +22,6 @@ from suites.broker.share import Queue
 from suites.broker.stored import read_state, settled_below
 from suites.judge import Judge
 
-pytestmark = pytest.mark.draft("never run against a broker")
-
 SIZE = 10_000
 """Bytes in a record."""
 RATE = 10_000.0
@@ -160,6 +158,7 @@ async def test_the_larger_delay_is_told(realm: Realm, judge: Judge) -> None:
     judge.holds("SEC-30", max(delays) > LONGEST_FOR_REQUESTS, f"delays {delays}")
 
 
+@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("SEC-31")
 async def test_locks_run_while_answers_are_delayed(realm: Realm, judge: Judge) -> None:
     """SEC-31: A payer who has to wait longer than the lock has no longer lock for it."""

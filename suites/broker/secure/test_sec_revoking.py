@@ -19,8 +19,6 @@ from suites.broker.share import Catch, Queue
 from suites.broker.stored import settled_below
 from suites.judge import Judge
 
-pytestmark = pytest.mark.draft("never run against a broker")
-
 GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
 LOCK_MS = 2000
 
