@@ -160,6 +160,7 @@ async def test_the_larger_delay_is_told(realm: Realm, judge: Judge) -> None:
 
 @pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("SEC-31")
+@pytest.mark.feature("record-limit")
 async def test_locks_run_while_answers_are_delayed(realm: Realm, judge: Judge) -> None:
     """SEC-31: A payer who has to wait longer than the lock has no longer lock for it."""
     payer = await _payer(realm, HEAVY, {BYTE_RATE: RATE}, lock_ms=LOCK_MS)
@@ -174,6 +175,7 @@ async def test_locks_run_while_answers_are_delayed(realm: Realm, judge: Judge) -
 
 
 @pytest.mark.requirement("SEC-32")
+@pytest.mark.feature("record-limit")
 async def test_acknowledgements_of_who_has_to_wait(realm: Realm, judge: Judge) -> None:
     """SEC-32: What a delayed request acknowledges is carried out once, and answered."""
     payer = await _payer(realm, 2 * HEAVY, {BYTE_RATE: RATE})
