@@ -140,13 +140,21 @@ class Scene:
         )
 
     async def comes(
-        self, handle: Handle, number: int, within: float = 8.0, **options: Any
+        self,
+        handle: Handle,
+        number: int,
+        within: float = 8.0,
+        kind: str | None = None,
+        **options: Any,
     ) -> list[Delivery]:
         """Poll until so many records came, and return what did; the caller judges it."""
         got: list[Delivery] = []
 
         async def poll() -> bool:
-            got.extend(await handle.poll(0.5, **options))
+            found = await handle.poll(0.5, **options)
+            if found and kind:
+                await handle.acknowledge(found, kind)
+            got.extend(found)
             return len(got) >= number
 
         await self.eventually(poll, within)

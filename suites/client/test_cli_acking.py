@@ -422,12 +422,11 @@ async def test_too_late(scene: Scene, judge: Judge) -> None:
     queue = await scene.queue(2, lock_ms=1000)
     consumer = await scene.consumer(queue)
     got = await scene.take(consumer, 2)
-    # Another member has to take the records, or they would be available and nothing more.
+    # Another member has to take the records, which proves that the locks are over. It may not
+    # settle them: below the start offset a broker takes any acknowledgement.
     other = await scene.consumer(queue)
     again = await scene.take(other, 2)
     judge.equal("CLI-79", [0, 1], sorted(r.offset for r in again), "delivered to another")
-    await other.acknowledge(again)
-    await scene.settle(other)
     await consumer.acknowledge(got)
     told = await scene.outcome(consumer)
     late = [a for a in acked(scene.seen(consumer)) if a.kind == AckType.ACCEPT]

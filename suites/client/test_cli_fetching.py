@@ -216,7 +216,7 @@ async def test_codecs(scene: Scene, judge: Judge, codec: str) -> None:
     records = [Record(offset=n, timestamp=now + n, value=v) for n, v in enumerate(values)]
     await scene.admin.append(queue.topic, encode_batch(records, compression=Compression[codec]))
     consumer = await scene.consumer(queue)
-    got = await scene.take(consumer, 20, kind="accept", payload="full")
+    got = await scene.comes(consumer, 20, kind="accept", payload="full")
     judge.equal("CLI-65", values, [r.value for r in got], f"values compressed with {codec}")
 
 
@@ -299,7 +299,7 @@ async def test_successive_polls_bring_everything_once(scene: Scene, judge: Judge
     """CLI-62: Whatever is acquired reaches the application once, over many small polls."""
     queue = await scene.queue(30, batches=10)
     consumer = await scene.consumer(queue, max_poll_records=3)
-    got = await scene.take(consumer, 30, kind="accept")
+    got = await scene.comes(consumer, 30, ARRIVES, "accept")
     judge.equal("CLI-62", list(range(30)), sorted(r.offset for r in got), "delivered")
     wire = sorted(one.offset for one in acquired(scene.seen(consumer)))
     judge.equal("CLI-62", wire, sorted(r.offset for r in got), "acquired, and delivered")

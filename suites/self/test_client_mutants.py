@@ -45,3 +45,11 @@ def test_every_kill_was_for_the_right_reason() -> None:
     ]
 
     assert wrong == []
+
+
+def test_every_check_was_seen_failing() -> None:
+    """Each check of clients has caught at least one mutant."""
+    killers = {kill["check"] for kill in known().values()}
+    unseen = [check.id for check in read_checks(CLIENT) if check.id not in killers]
+
+    assert unseen == []
