@@ -71,8 +71,12 @@ def rejudge(runs: tuple[Path, ...], out: Path, level: Level, console: Console) -
 
 
 def _runs_in(folder: Path) -> list[Path]:
+    if (folder / RECORD).is_file():
+        return [folder]
     inside = sorted(record.parent for record in folder.glob(f"*/{RECORD}"))
-    return [folder] if (folder / RECORD).is_file() or not inside else inside
+    if not inside:
+        raise UsageFault(f"--rejudge {folder}: there is no chaos run in it.")
+    return inside
 
 
 def _play_schedule(asked: Asked, console: Console) -> tuple[Path, ...]:

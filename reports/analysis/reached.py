@@ -42,7 +42,7 @@ def _each(template: str) -> Question:
     return question
 
 
-_GOES = ("kill-", "stop-", "pause-")
+_GOES = ("kill-", "stop-", "pause-", "rolling-", "state-below")
 _KEEPERS = ("kill-share", "stop-share", "pause-share", "cut-share", "state-below", "fail-state")
 _MOVES = ("elect-leader", "reassign-leader", "stop-leader")
 _SAID = "kind IN (1, 2, 3)"
@@ -69,7 +69,7 @@ STATES = (
     State(
         name="a lock ran out while its state could not be stored",
         faults=_KEEPERS,
-        question=_each("kind = 0 AND ends_by BETWEEN {since} AND {until}"),
+        question=_each("(kind = 0 OR outcome <> 1) AND ends_by BETWEEN {since} AND {until}"),
     ),
     State(
         name="an acknowledgement failed while its state could not be stored",
