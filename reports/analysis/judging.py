@@ -6,9 +6,10 @@ others run by themselves. Only counts come back, and for a broken rule its first
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -20,6 +21,7 @@ from reports.analysis.rules import Invariant
 from spec.verdict import Observation, Verdict
 
 WITNESSES = 3
+MOST_HITS = 100_000
 Tell = Callable[[str], None]
 
 
@@ -48,11 +50,10 @@ def judge(
     for rule in (rule for rule in invariants if rule.simple is None):
         tell(f"{history.folder}: {rule.id}")
         found.update(_guarded(partial(_alone, spark, rule), [rule]))
-    windows = _fault_windows(spark)
-    for rule in invariants:
-        if found[rule.id].broken:
-            tell(f"{history.folder}: witnesses of {rule.id}")
-            found[rule.id] = _with_witnesses(spark, rule, found[rule.id], windows)
+    broken = [rule for rule in invariants if found[rule.id].broken]
+    if broken:
+        tell(f"{history.folder}: witnesses of {', '.join(rule.id for rule in broken)}")
+        found.update(_with_witnesses(spark, broken, found))
     return found
 
 
@@ -148,23 +149,55 @@ def _guarded(count: Callable[[], dict[str, Found]], rules: Sequence[Invariant]) 
 
 
 def _with_witnesses(
-    spark: SparkSession, rule: Invariant, found: Found, windows: Sequence[Mapping[str, Any]]
-) -> Found:
+    spark: SparkSession, broken: Sequence[Invariant], found: Mapping[str, Found]
+) -> dict[str, Found]:
+    windows = _fault_windows(spark)
+    witnesses: dict[str, tuple[str, ...]] = {}
+    for view, rules in _by_view(broken).items():
+        with _kept_hits(spark, view, rules) as hits:
+            witnesses |= {rule.id: _witnesses(spark, rule.over(hits), windows) for rule in rules}
+    for rule in broken:
+        if not witnesses.get(rule.id):
+            witnesses[rule.id] = _witnesses(spark, rule.sql, windows)
+    return {rule: replace(found[rule], witness=said) for rule, said in witnesses.items()}
+
+
+@contextlib.contextmanager
+def _kept_hits(spark: SparkSession, view: str, rules: Sequence[Invariant]) -> Iterator[str]:
+    """Keep rows of a view that break rules: one pass over it finds the witnesses of them all.
+
+    Where very many are broken not all are kept, and a rule may be left without its witnesses.
+    """
+    if len(rules) == 1:
+        yield view
+        return
+    name = f"hits_of_{view}"
+    spark.sql(f"CACHE TABLE {name} AS {hits(view, rules)} LIMIT {MOST_HITS}")
+    try:
+        yield name
+    finally:
+        spark.catalog.dropTempView(name)
+
+
+def hits(view: str, rules: Sequence[Invariant]) -> str:
+    """Return the query for the rows of a view that break one of the rules over it."""
+    asked = [rule.simple for rule in rules if rule.simple is not None]
+    either = " OR ".join(f"(({one.exercised}) AND ({one.broken}))" for one in asked)
+    return f"SELECT * FROM {view} WHERE {either}"  # noqa: S608 - our own files
+
+
+def _witnesses(
+    spark: SparkSession, sql: str, windows: Sequence[Mapping[str, Any]]
+) -> tuple[str, ...]:
     query = f"""
         SELECT w.*, s.`group`, s.topic, s.partition
         FROM (
-          SELECT * FROM ({rule.sql}) WHERE broken ORDER BY since, offset LIMIT {WITNESSES}
+          SELECT * FROM ({sql}) WHERE broken ORDER BY since, offset LIMIT {WITNESSES}
         ) AS w
         LEFT JOIN shares AS s ON s.queue = w.queue
         ORDER BY w.since, w.offset
     """  # noqa: S608
-    rows = [row.asDict() for row in spark.sql(query).collect()]
-    return Found(
-        exercised=found.exercised,
-        broken=found.broken,
-        seconds=found.seconds,
-        witness=tuple(_sentence(row, windows) for row in rows),
-    )
+    return tuple(_sentence(row.asDict(), windows) for row in spark.sql(query).collect())
 
 
 def _sentence(row: Mapping[str, Any], windows: Sequence[Mapping[str, Any]]) -> str:

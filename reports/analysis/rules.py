@@ -47,6 +47,12 @@ class Invariant:
     needs_whole: bool = False
     simple: Simple | None = None
 
+    def over(self, view: str) -> str:
+        """Return the query of a simple rule over other rows than its own view's."""
+        assert self.simple is not None
+        head, tail = self.sql.split(f"\nFROM {self.simple.view}\n")
+        return f"{head}\nFROM {view}\n{tail}"
+
 
 def load_invariants() -> list[Invariant]:
     """Return every invariant, by id.
