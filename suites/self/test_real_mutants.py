@@ -11,7 +11,7 @@ from spec.requirement import load_requirements
 from suites.inventory import read_checks
 from suites.real_mutants import RECORD
 
-ENOUGH = 12
+ENOUGH = 15
 """Mutants that must be dead at least."""
 
 
