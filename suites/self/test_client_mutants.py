@@ -53,3 +53,11 @@ def test_every_check_was_seen_failing() -> None:
     unseen = [check.id for check in read_checks(CLIENT) if check.id not in killers]
 
     assert unseen == []
+
+
+def test_every_rule_was_seen_broken() -> None:
+    """Each rule that a check of clients judges was broken by at least one mutant, by name."""
+    broken = {kill["rule"] for kill in known().values()}
+    judged = {rule for check in read_checks(CLIENT) for rule in check.rules}
+
+    assert sorted(judged - broken) == []
