@@ -21,7 +21,6 @@ def _denied() -> dict[str, Seen]:
     return {row.api: (row.refusal,) for row in ROWS}
 
 
-@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("SEC-24")
 @pytest.mark.parametrize("name", ON_GROUPS)
 async def test_one_permission_on_a_group(realm: Realm, judge: Judge, name: str) -> None:

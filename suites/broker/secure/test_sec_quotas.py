@@ -158,7 +158,6 @@ async def test_the_larger_delay_is_told(realm: Realm, judge: Judge) -> None:
     judge.holds("SEC-30", max(delays) > LONGEST_FOR_REQUESTS, f"delays {delays}")
 
 
-@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("SEC-31")
 @pytest.mark.feature("record-limit")
 async def test_locks_run_while_answers_are_delayed(realm: Realm, judge: Judge) -> None:
