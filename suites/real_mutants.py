@@ -25,6 +25,9 @@ from fixtures.targets import DEFAULT_TARGET
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = ROOT / "suites" / "self" / "killed_real.json"
+NOT_HUNTED = "not hunted yet"
+"""What the record says of a mutant that nobody has played."""
+
 PATIENCE = "0.5"
 """A broken broker keeps many checks waiting to the deadline; here that is the expected outcome."""
 
@@ -106,7 +109,8 @@ def record(name: str, kill: Kill | None) -> None:
             known["survivors"].pop(name, None)
         else:
             known["mutants"].pop(name, None)
-            known["survivors"].setdefault(name, "")
+            why = known["survivors"].get(name, NOT_HUNTED)
+            known["survivors"][name] = "" if why == NOT_HUNTED else why
         text = json.dumps(known, indent=1, sort_keys=True)
         RECORD.write_text(f"{text}\n", encoding="utf-8")
 
