@@ -143,3 +143,10 @@ def test_the_busiest_second() -> None:
     times = [At(t) for t in (0.0, 5.0, 5.1, 5.2, 9.0)]
 
     assert busiest(times) == 3  # type: ignore[arg-type]
+
+
+def test_the_documentation_lists_every_deed() -> None:
+    """What a script can do stands in docs/hostile-broker.md."""
+    text = (Path(__file__).parents[2] / "docs" / "hostile-broker.md").read_text(encoding="utf-8")
+
+    assert [name for name in DEEDS if f"| `{name}` |" not in text] == []
