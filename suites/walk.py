@@ -1,7 +1,7 @@
 """A walk through an adapter: every request of the protocol once, before any rule is judged.
 
 ``python -m suites.walk java confluent --target reference`` lets each client consume and settle
-ten records, asks it for what it says it lacks, and says what went otherwise than the protocol has.
+some records, asks it for what it says it lacks, and says what went otherwise than the protocol has.
 ``--record DIRECTORY`` keeps what was said, one file for each client.
 """
 
@@ -30,7 +30,7 @@ from fixtures.wire.records import Record
 from spec.adapter import Capability
 from spec.verdict import EnvironmentFault, Undecided
 
-_RECORDS = 10
+_RECORDS = 5
 _NOW = round(time.time() * 1000)
 """The records are of now: a broker may delete older ones."""
 _LACKED: dict[Capability, tuple[str, dict[str, Any]]] = {
@@ -57,7 +57,7 @@ class Walk:
 
     async def go(self) -> None:
         """Walk; what went wrong is in ``wrong``."""
-        group, topic = self.cluster.fresh_name("g"), await self.admin.create_topic(2)
+        group, topic = self.cluster.fresh_name("g"), await self.admin.create_topic(1)
         await self.admin.group_config(group, {"share.auto.offset.reset": "earliest"})
         for partition in topic.partitions:
             await self.admin.append(topic, encode_batch(_records(partition)), partition)
@@ -134,7 +134,7 @@ class Walk:
 
         async def ask() -> bool | None:
             found = await self.admin.share_offsets(group, topic)
-            return True if all(found[p].start == 5 for p in topic.partitions) else None
+            return True if all(found[p].start == _RECORDS for p in topic.partitions) else None
 
         await eventually("every record being finished", ask)
 
@@ -153,7 +153,7 @@ def _records(partition: int) -> list[Record]:
             value=None if number == 1 else bytes(range(partition, partition + 5 * number)),
             headers=(("h", b"1"), ("h", None)) if number == 2 else (),
         )
-        for number in range(_RECORDS // 2)
+        for number in range(_RECORDS)
     ]
 
 
