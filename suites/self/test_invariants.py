@@ -183,7 +183,8 @@ def _scans_of_records(plan: str) -> Iterator[list[str]]:
 BOUNDED = {
     "_together": "one row of counts",
     "_alone": "one row of counts",
-    "_with_witnesses": "LIMIT",
+    "_witnesses": "LIMIT",
+    "reached": ".limit(",
     "_fault_windows": "LIMIT",
     "_leave_out_lost_buckets": ".limit(",
     "_window": ".limit(",
