@@ -38,8 +38,10 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The check's id, and which of its cases this is."""
-        chosen = ",".join(str(value) for value in self.parameters.values())
+        """The check's id, and which of its cases this is; the same in every process."""
+        chosen = ",".join(
+            str(getattr(value, "__qualname__", value)) for value in self.parameters.values()
+        )
         return f"{self.check.id}[{chosen}]" if chosen else self.check.id
 
     @property

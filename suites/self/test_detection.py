@@ -166,6 +166,12 @@ def test_same_seed_same_transcripts() -> None:
     assert digest(seed=8, hash_seed=1) != first
 
 
+def test_cases_have_the_same_names_in_every_process() -> None:
+    """No case is named after where an object lies in memory: its name decides its choices."""
+    names = [case.name for check in playable() for case in cases_of(check)]
+    assert [name for name in names if " at 0x" in name] == []
+
+
 def test_honest_broker_is_accepted() -> None:
     """The honest broker satisfies a check, and what that rests on is counted."""
     found = control(EXPIRED, seed=3)
