@@ -12,15 +12,17 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="the extra 'judge' is not installed")
 
+import numpy as np
 import pyarrow.parquet as pq
 
+from fixtures.history import expansion
 from fixtures.history.compaction import compact
 from fixtures.history.journal import Journal
 from fixtures.history.reading import read_journals
 from fixtures.wire.records import Record, encode_batch
 from fixtures.workload.payload import pieces, runs_of, shape
 from reports.analysis.files import open_history
-from spec.history import NEVER, Manifest, Settle
+from spec.history import NEVER, Manifest, Outcome, Settle
 from spec.verdict import EnvironmentFault
 
 HOUSE = Path(__file__).parents[2]
@@ -214,3 +216,21 @@ def test_a_thinned_batch_is_read_record_by_record() -> None:
         (10, 12, True),
     ]
     assert runs_of(thin)[0].sequence == 4
+
+
+def test_late_renewals_prove_no_lock() -> None:
+    """A renewal prolongs a lock for certain only if it was answered OK while the lock lasted."""
+    rows = {
+        "renewals": np.zeros(2, dtype=np.int64),
+        "holds_until": np.array([100, 100]),
+        "ends_by": np.array([110, 110]),
+    }
+    acts = {
+        "outcome": np.array([Outcome.OK, Outcome.OK, Outcome.OK]),
+        "sent": np.array([80, 120, 150]),
+        "answered": np.array([90, 130, 160]),
+    }
+    expansion._renew(rows, acts, np.array([0, 1, 0]), np.array([100, 100]))
+    assert rows["renewals"].tolist() == [2, 1]
+    assert rows["holds_until"].tolist() == [250, 100]
+    assert rows["ends_by"].tolist() == [260, 230]
