@@ -52,6 +52,17 @@ Only = Annotated[
     list[str] | None,
     typer.Option(help="Area (ACK) or rule (ACK-07); repeatable, or a,b,c."),
 ]
+Seed = Annotated[int | None, typer.Option(help="Repeat the choices of an earlier run.")]
+LowestLevel = Annotated[
+    Level, typer.Option(case_sensitive=False, help="Rules from MUST down to this must hold.")
+]
+Out = Annotated[Path, typer.Option(help="Directory for the reports.")]
+Fast = Annotated[bool, typer.Option("--fast", help="Only the fast subset.")]
+Drafts = Annotated[bool, typer.Option("--drafts", help="Also checks that are not trusted yet.")]
+Workers = Annotated[
+    int | None, typer.Option("--workers", "-n", min=0, help="Checks at the same time.")
+]
+Ledger = Annotated[str, typer.Option(help="Ledger: a shipped name, or a path to a .toml file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
 
 
@@ -61,24 +72,16 @@ def broker(
     target: Target = DEFAULT_TARGET,
     brokers: Brokers = 3,
     only: Only = None,
-    level: Annotated[
-        Level, typer.Option(case_sensitive=False, help="Rules from MUST down to this must hold.")
-    ] = Level.SHOULD,
-    seed: Annotated[int | None, typer.Option(help="Repeat the choices of an earlier run.")] = None,
-    out: Annotated[Path, typer.Option(help="Directory for the reports.")] = Path("out"),
-    fast: Annotated[bool, typer.Option("--fast", help="Only the fast subset.")] = False,
-    drafts: Annotated[
-        bool, typer.Option("--drafts", help="Also checks that are not trusted yet.")
-    ] = False,
-    workers: Annotated[
-        int | None, typer.Option("--workers", "-n", min=0, help="Checks at the same time.")
-    ] = None,
+    level: LowestLevel = Level.SHOULD,
+    seed: Seed = None,
+    out: Out = Path("out"),
+    fast: Fast = False,
+    drafts: Drafts = False,
+    workers: Workers = None,
     expect_version: Annotated[
         str, typer.Option(help="Judge an external target as this release.")
     ] = "",
-    profile: Annotated[
-        str, typer.Option(help="Ledger: a shipped name, or a path to a .toml file.")
-    ] = "",
+    profile: Ledger = "",
     as_json: AsJson = False,
 ) -> None:
     """Check a broker against the rules and write a report."""
@@ -112,21 +115,13 @@ def client(
     target: Target = DEFAULT_TARGET,
     brokers: Brokers = 1,
     only: Only = None,
-    level: Annotated[
-        Level, typer.Option(case_sensitive=False, help="Rules from MUST down to this must hold.")
-    ] = Level.SHOULD,
-    seed: Annotated[int | None, typer.Option(help="Repeat the choices of an earlier run.")] = None,
-    out: Annotated[Path, typer.Option(help="Directory for the reports.")] = Path("out"),
-    fast: Annotated[bool, typer.Option("--fast", help="Only the fast subset.")] = False,
-    drafts: Annotated[
-        bool, typer.Option("--drafts", help="Also checks that are not trusted yet.")
-    ] = False,
-    workers: Annotated[
-        int | None, typer.Option("--workers", "-n", min=0, help="Checks at the same time.")
-    ] = None,
-    profile: Annotated[
-        str, typer.Option(help="Ledger: a shipped name, or a path to a .toml file.")
-    ] = "",
+    level: LowestLevel = Level.SHOULD,
+    seed: Seed = None,
+    out: Out = Path("out"),
+    fast: Fast = False,
+    drafts: Drafts = False,
+    workers: Workers = None,
+    profile: Ledger = "",
     as_json: AsJson = False,
 ) -> None:
     """Check a client library against the rules and write its certificate."""
@@ -171,7 +166,7 @@ def load(
     rate: Annotated[
         float, typer.Option(min=0, help="Records a second; 0 for as many as possible.")
     ] = 4000.0,
-    seed: Annotated[int | None, typer.Option(help="Repeat the choices of an earlier run.")] = None,
+    seed: Seed = None,
     out: Annotated[Path, typer.Option(help="Directory for the history.")] = Path("out"),
     as_json: AsJson = False,
 ) -> None:
@@ -206,9 +201,7 @@ def analyse(
         str, typer.Option(help="Where Spark runs: local[N] or spark://HOST:PORT.")
     ] = "local[*]",
     memory: Annotated[str, typer.Option(help="Memory of Spark's driver and executors.")] = "2g",
-    level: Annotated[
-        Level, typer.Option(case_sensitive=False, help="Rules from MUST down to this must hold.")
-    ] = Level.SHOULD,
+    level: LowestLevel = Level.SHOULD,
     only: Only = None,
     out: Annotated[Path | None, typer.Option(help="Directory for results.json.")] = None,
     as_json: AsJson = False,
@@ -273,10 +266,8 @@ def break_things(
         bool, typer.Option("--judge/--no-judge", help="Whether Spark judges at the end.")
     ] = True,
     rate: Annotated[float, typer.Option(min=1, help="Records a second.")] = 1000.0,
-    level: Annotated[
-        Level, typer.Option(case_sensitive=False, help="Rules from MUST down to this must hold.")
-    ] = Level.SHOULD,
-    seed: Annotated[int | None, typer.Option(help="Repeat the choices of an earlier run.")] = None,
+    level: LowestLevel = Level.SHOULD,
+    seed: Seed = None,
     out: Annotated[Path, typer.Option(help="Directory for history and reports.")] = Path("out"),
     as_json: AsJson = False,
 ) -> None:

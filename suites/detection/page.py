@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import html
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 from fixtures.reference.mutants import MUTANTS, Mutant
+from reports.badge import BAD, GOOD, Badge
 from spec.requirement import AREAS
 from suites.detection import real
 from suites.detection.hunting import checks, playable
@@ -129,57 +129,22 @@ def _short(check: str) -> str:
     return check.rpartition("/")[2]
 
 
-def badge(record: Record) -> str:
-    """Return what shields.io wants of an endpoint (https://shields.io/badges/endpoint-badge)."""
+def badge(record: Record) -> Badge:
+    """Return how many mutants are killed; green when all are."""
     killed = _killed(record)
-    colour = "brightgreen" if killed == len(MUTANTS) else "red"
-    fields = {"schemaVersion": 1, "label": LABEL, "message": _message(record), "color": colour}
-    return json.dumps(fields, indent=1) + "\n"
-
-
-LABEL = "mutants killed"
-
-
-def _message(record: Record) -> str:
-    return f"{_killed(record)} of {len(MUTANTS)}"
-
-
-def image(record: Record) -> str:
-    """Return the same as a picture."""
-    whole = _killed(record) == len(MUTANTS)
-    left, right = (7 * len(text) + 10 for text in (LABEL, _message(record)))
-    return SVG.format(
-        label=LABEL,
-        message=_message(record),
-        left=left,
-        right=right,
-        width=left + right,
-        colour="#3fb911" if whole else "#d33a2c",
-        label_at=left / 2,
-        message_at=left + right / 2,
+    return Badge(
+        "mutants killed",
+        f"{killed} of {len(MUTANTS)}",
+        GOOD if killed == len(MUTANTS) else BAD,
     )
-
-
-SVG = """\
-<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img"
- aria-label="{label}: {message}">
-<title>{label}: {message}</title>
-<rect width="{left}" height="20" fill="#555"/>
-<rect x="{left}" width="{right}" height="20" fill="{colour}"/>
-<g fill="#fff" text-anchor="middle" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">
-<text x="{label_at}" y="14">{label}</text>
-<text x="{message_at}" y="14">{message}</text>
-</g>
-</svg>
-"""
 
 
 def write(record: Record, folder: Path = DOCS) -> None:
     """Write the page and the badge."""
     for name, text in (
         (PAGE, page(record)),
-        (BADGE, badge(record)),
-        (IMAGE, image(record)),
+        (BADGE, badge(record).endpoint()),
+        (IMAGE, badge(record).picture()),
     ):
         (folder / name).write_text(text, encoding="utf-8")
 
