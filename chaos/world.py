@@ -149,16 +149,7 @@ class World:
 
     async def controller(self) -> int:
         """Return the active controller."""
-        asked = {"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}
-
-        async def ask() -> int | None:
-            answer = await (await self.cluster.any()).call("DescribeQuorum", topics=[asked])
-            if answer.error_code:
-                return None
-            node = int(answer.topics[0].partitions[0].leader_id)
-            return node if node >= 0 else None
-
-        return await eventually("an active controller", ask)
+        return await self.cluster.active_controller()
 
     async def answers(self, node: int) -> bool:
         """Tell whether a broker greets a new client, on the way that no fault lies on."""

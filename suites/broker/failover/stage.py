@@ -84,16 +84,7 @@ class Stage:
 
     async def controller(self) -> int:
         """Return the active controller; who breaks it waits for two elections, not one."""
-        asked = {"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}
-
-        async def ask() -> int | None:
-            answer = await (await self.cluster.any()).call("DescribeQuorum", topics=[asked])
-            if answer.error_code:
-                return None
-            node = int(answer.topics[0].partitions[0].leader_id)
-            return node if node >= 0 else None
-
-        return await eventually("an active controller", ask)
+        return await self.cluster.active_controller()
 
     async def victim(self) -> int:
         """Return a broker to break: any but the active controller."""
