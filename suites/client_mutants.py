@@ -23,6 +23,7 @@ from fixtures.adapters.model.mutants import MUTANTS, Mutant
 from fixtures.clients.adapter import Adapter
 from fixtures.clients.shipped import command_of
 from fixtures.reference.target import ReferenceTarget
+from fixtures.targets.info import ClusterInfo
 from fixtures.wire.schema import Schemas
 from spec.verdict import EnvironmentFault, Violation
 from suites.client.scene import scene_on
@@ -44,11 +45,15 @@ class Kill:
 
 
 class Hunt:
-    """Plays client checks against mutants until each is dead."""
+    """Plays client checks against mutants until each is dead.
 
-    def __init__(self, target: ReferenceTarget, seed: int) -> None:
-        self.info = target.info
-        self.schemas = Schemas.from_jar(self.info.schema_jar)
+    ``facing`` is the broker of the checks that need no hostile one; that one, unless it is given.
+    """
+
+    def __init__(self, hostile: ClusterInfo, seed: int, facing: ClusterInfo | None = None) -> None:
+        own = facing or hostile
+        self.brokers = {name: _spoken(own) for name in ("scene", "doomed")}
+        self.brokers["hostile"] = _spoken(hostile)
         self.seed = seed
         self.rules = by_rule(read_checks(CLIENT))
 
@@ -92,15 +97,19 @@ class Hunt:
         judge = Judge(case.check.rules)
         wanted = inspect.signature(case.function).parameters.keys()
         async with contextlib.AsyncExitStack() as stack:
-            scene = await stack.enter_async_context(
-                scene_on(self.info, self.schemas, adapter, rng, [])
-            )
             offered: dict[str, Any] = {"judge": judge, "rng": rng}
-            offered |= dict.fromkeys(("scene", "hostile", "doomed"), scene)
+            for broker in self.brokers.keys() & wanted:
+                offered[broker] = await stack.enter_async_context(
+                    scene_on(*self.brokers[broker], adapter, rng, [])
+                )
             if "adapter" in wanted:
                 offered["adapter"] = await stack.enter_async_context(_another(adapter))
             fixtures = {key: value for key, value in offered.items() if key in wanted}
             await case.function(**fixtures, **case.parameters)
+
+
+def _spoken(info: ClusterInfo) -> tuple[ClusterInfo, Schemas]:
+    return info, Schemas.from_jar(info.schema_jar)
 
 
 @contextlib.asynccontextmanager
@@ -118,7 +127,7 @@ async def hunt(names: Sequence[str], seed: int, together: int) -> dict[str, Kill
     """Hunt mutants, some at a time; return what killed each."""
     target = ReferenceTarget(brokers=3)
     await asyncio.to_thread(target.start)
-    pack, room = Hunt(target, seed), asyncio.Semaphore(together)
+    pack, room = Hunt(target.info, seed), asyncio.Semaphore(together)
     found: dict[str, Kill | None] = {}
 
     async def one(name: str) -> None:
