@@ -5,104 +5,45 @@
 been seen failing. What made which check report a broken rule is recorded in
 ``suites/self/falsified.json``; ``suites/self/test_falsified.py`` refuses a check without an entry.
 
+The checks of a stage, which share a cluster that is dear to start, are played behind all lies on
+one such cluster; see :mod:`suites.lies`.
+
 Only ``fail`` counts. A check that a lie leaves undecided has not rejected anything.
 """
 
 from __future__ import annotations
 
 import argparse
-import fcntl
 import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from fixtures.proxies.alterations import ALTERATIONS
+from fixtures.proxies.altering import HONEST
 from fixtures.targets import DEFAULT_TARGET, open_target
+from suites.falsified import RECORD, Matrix, Pair
 from suites.inventory import Check, read_checks
 from suites.scheduling import scope
 
 ROOT = Path(__file__).resolve().parent.parent
-RECORD = ROOT / "suites" / "self" / "falsified.json"
 PATIENCE = "0.25"
 """A broken broker keeps many checks waiting to the deadline; here that is the expected outcome."""
 
 MOST_WORKERS = 12
 
-Pair = tuple[str, str]
-"""A check and one of its rules."""
-
-
-@dataclass(slots=True)
-class Matrix:
-    """Which alterations made which check report which rule broken."""
-
-    kills: dict[Pair, set[str]] = field(default_factory=dict)
-
-    @classmethod
-    def load(cls) -> Matrix:
-        """Read the record, empty when there is none."""
-        if not RECORD.exists():
-            return cls()
-        raw = json.loads(RECORD.read_text(encoding="utf-8"))["checks"]
-        return cls(
-            {
-                (check, rule): set(names)
-                for check, rules in raw.items()
-                for rule, names in rules.items()
-            }
-        )
-
-    def add(self, name: str, results: dict[str, object]) -> int:
-        """Take over one run's failures; return how many pairs were not yet known to fail."""
-        new = 0
-        for requirement in _list(results["requirements"]):
-            for check in _list(requirement["checks"]):
-                if check["verdict"] == "fail":
-                    function = str(check["check"]).partition("[")[0]
-                    killers = self.kills.setdefault((function, str(requirement["id"])), set())
-                    new += not killers
-                    killers.add(name)
-        return new
-
-    def save(self, live: set[Pair]) -> None:
-        """Write the record, without checks and rules that no longer exist.
-
-        What another sweep has written meanwhile is kept.
-        """
-        with RECORD.with_suffix(".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            for pair, names in Matrix.load().kills.items():
-                self.kills.setdefault(pair, names)
-            self._write(live)
-
-    def _write(self, live: set[Pair]) -> None:
-        checks: dict[str, dict[str, list[str]]] = {}
-        for (check, rule), names in sorted(self.kills.items()):
-            if (check, rule) in live:
-                checks.setdefault(check, {})[rule] = sorted(names)
-        text = json.dumps({"checks": checks}, indent=1)
-        RECORD.write_text(f"{text}\n", encoding="utf-8")
-
-
-def _list(value: object) -> list[dict[str, object]]:
-    return value if isinstance(value, list) else []
-
 
 def run_behind(name: str, target: str, checks: Sequence[str]) -> dict[str, object]:
     """Run checks behind one alteration and return the run's results."""
-    # The checks of a stage stay in one pair of hands; more workers would only be started.
-    hands = min(MOST_WORKERS, len({scope(check) for check in checks}))
+    hands = min(MOST_WORKERS, len(checks))
     with tempfile.TemporaryDirectory(prefix="shareproof-falsify-") as out:
-        command = [sys.executable, "-m", "pytest", "-q", "-n", str(hands if hands > 1 else 0)]
-        command += ["--dist", "loadscope", "--out", out, "--target", f"altered:{name}@{target}"]
-        command += ["--brokers", "1", "--drafts", "--profile", "apache-kafka", *checks]
-        environment = os.environ | {"SHAREPROOF_PATIENCE": PATIENCE}
-        subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=False)
+        more = ["-n", str(hands if hands > 1 else 0), "--dist", "loadscope", "--out", out]
+        command = _pytest(f"altered:{name}@{target}", [*more, *checks])
+        subprocess.run(command, **_surroundings(), check=False)
         results = Path(out) / "results.json"
         if not results.exists():
             raise SystemExit(f"{name}: the run left no results; see: {' '.join(command)}")
@@ -110,29 +51,63 @@ def run_behind(name: str, target: str, checks: Sequence[str]) -> dict[str, objec
         return document
 
 
-def pending(checks: Iterable[Check], matrix: Matrix) -> list[Check]:
-    """Return the checks that have a rule they were not yet seen rejecting."""
-    return [
-        check
-        for check in checks
-        if any((check.id, rule) not in matrix.kills for rule in check.rules)
-    ]
+def play(checks: Sequence[Check], target: str, names: Sequence[str], *, full: bool) -> None:
+    """Play the checks of one stage behind one lie after the other, on one cluster."""
+    more = ["-n", "0", "-p", "suites.lies", "--lies", ",".join(names)]
+    more += ["--full"] if full else []
+    command = _pytest(f"altered:{HONEST.name}@{target}", [*more, *(c.id for c in checks)])
+    subprocess.run(command, **_surroundings(), check=False)
+
+
+def _pytest(target: str, more: Sequence[str]) -> list[str]:
+    command = [sys.executable, "-m", "pytest", "-q", "--target", target, "--brokers", "1"]
+    return [*command, "--drafts", "--profile", "apache-kafka", *more]
+
+
+def _surroundings() -> dict[str, Any]:
+    environment = os.environ | {"SHAREPROOF_PATIENCE": PATIENCE}
+    return {"cwd": ROOT, "env": environment, "stdout": subprocess.DEVNULL}
+
+
+def _failures(results: dict[str, object]) -> Iterator[Pair]:
+    """Yield the node id and the rule of each check that reported its rule broken."""
+    for requirement in _list(results["requirements"]):
+        for check in _list(requirement["checks"]):
+            if check["verdict"] == "fail":
+                yield str(check["check"]), str(requirement["id"])
+
+
+def _list(value: object) -> list[dict[str, object]]:
+    return value if isinstance(value, list) else []
 
 
 def sweep(
     matrix: Matrix, checks: Sequence[Check], target: str, names: Sequence[str], *, full: bool
 ) -> None:
     """Put one lie after the other in front of a target."""
-    live = {(check.id, rule) for check in read_checks(drafts=True) for rule in check.rules}
     for name in names:
-        wanted = list(checks) if full else pending(checks, matrix)
+        wanted = list(checks) if full else matrix.pending(checks)
         if not wanted:
             return
         results = run_behind(name, target, [check.id for check in wanted])
-        new = matrix.add(name, results)
-        matrix.save(live)
-        left = len(pending(checks, matrix))
+        new = sum([matrix.add(check, rule, name) for check, rule in _failures(results)])
+        matrix.save()
+        left = len(matrix.pending(checks))
         print(f"{name}: {len(wanted)} checks, {new} first failures, {left} left", flush=True)
+
+
+def sweep_stages(
+    matrix: Matrix, checks: Sequence[Check], names: Sequence[str], *, full: bool
+) -> None:
+    """Put one lie after the other in front of the cluster of each stage."""
+    told = [name for name in names if not ALTERATIONS[name].properties]
+    for stage in dict.fromkeys(scope(check.id) for check in checks):
+        here = [check for check in checks if scope(check.id) == stage]
+        wanted = here if full else matrix.pending(here)
+        if wanted and told:
+            play(wanted, DEFAULT_TARGET, told, full=full)
+            matrix.kills = Matrix.load().kills
+        sweep(matrix, here, DEFAULT_TARGET, [n for n in names if n not in told], full=full)
 
 
 def main() -> int:
@@ -153,7 +128,8 @@ def _falsify(options: argparse.Namespace, names: list[str]) -> int:
         RECORD.unlink(missing_ok=True)
     matrix = Matrix.load()
     shared = [check for check in chosen if not check.solo]
-    alone = [check for check in chosen if check.solo]
+    staged = [check for check in chosen if scope(check.id) != check.id]
+    solo = [check for check in chosen if check.solo and scope(check.id) == check.id]
     # A cluster that runs already cannot be made to lie by its own configuration.
     told = [name for name in names if not ALTERATIONS[name].properties]
     if options.target:
@@ -166,9 +142,10 @@ def _falsify(options: argparse.Namespace, names: list[str]) -> int:
             sweep(matrix, shared, f"external:{address}", told, full=options.full)
         finally:
             cluster.stop()
-    sweep(matrix, alone, DEFAULT_TARGET, names, full=options.full)
-    matrix.save({(check.id, rule) for check in everything for rule in check.rules})
-    unseen = pending(chosen, matrix)
+    sweep(matrix, solo, DEFAULT_TARGET, names, full=options.full)
+    sweep_stages(matrix, staged, names, full=options.full)
+    matrix.save()
+    unseen = matrix.pending(chosen)
     for check in unseen:
         print(f"never seen failing: {check.id} ({', '.join(check.rules)})")
     return int(bool(unseen))

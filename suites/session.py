@@ -30,7 +30,7 @@ from suites.checks import rules_of, transcript_name
 from suites.lifecycle import Host
 from suites.options import OWN, from_pytest
 from suites.recorder import Recorder
-from suites.scheduling import stage_scheduler
+from suites.scheduling import scope, stage_scheduler
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C or SIGTERM, as shells have it."""
@@ -102,7 +102,7 @@ class Controller:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
         """Let the brokers start while the workers import their tests."""
-        if self._may_reach_checks():
+        if self._may_reach_checks() and not self._stages_only():
             self.host.meeting.want()
         self.host.begin()
 
@@ -116,6 +116,14 @@ class Controller:
         return folder.is_dir() and any(
             folder.is_relative_to(path) or path.is_relative_to(folder) for path in paths
         )
+
+    def _stages_only(self) -> bool:
+        """Tell whether nothing was asked for but files of stages, which have their own clusters."""
+        root, start = self.config.rootpath, self.config.invocation_params.dir
+        files = [(start / arg.split("::")[0]).resolve() for arg in self.config.args]
+        inside = [file / "test_.py" if file.is_dir() else file for file in files]
+        ids = [file.relative_to(root).as_posix() for file in inside if file.is_relative_to(root)]
+        return len(ids) == len(files) and all(scope(id_) != id_ for id_ in ids)
 
     def _has_canary(self) -> bool:
         """Tell whether the broker checks were asked for as a whole, and not single files."""
@@ -137,7 +145,8 @@ class Controller:
 
     def _await_cluster(self, checks: list[str]) -> None:
         self.recorder.planned.update(checks)
-        if not checks or self.config.option.collectonly:
+        common = [check for check in checks if scope(check) == check]
+        if not common or self.config.option.collectonly:
             return
         try:
             self.info = self.host.meeting.wait()

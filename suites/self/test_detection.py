@@ -29,7 +29,7 @@ from suites.detection.hunting import (
 )
 from suites.detection.playing import HONEST, play
 from suites.detection.record import Record, Rejection, merged
-from suites.falsify import RECORD as FALSIFIED
+from suites.falsified import RECORD as FALSIFIED
 
 HOUSE = Path(__file__).parents[2]
 SUBSET = "test_ack_types.py", "test_lck_expiry.py", "test_ses_epochs.py", "test_acq_crowd.py"

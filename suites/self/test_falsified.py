@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from fixtures.proxies.alterations import ALTERATIONS
-from suites.falsify import RECORD
+from suites.falsified import RECORD
 from suites.inventory import read_checks
 
 
