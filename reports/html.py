@@ -1,42 +1,95 @@
-"""report.html: one file that needs nothing beside it, made from results.json alone."""
+"""report.html: one file that needs nothing beside it, made of results.json and the transcripts.
+
+The templates, styles and scripts are in ``page/``; they are put into the page when it is written.
+Scripts run only if their digest is in the page's content security policy, so that no text of a
+target can become one, whatever else went wrong.
+"""
 
 from __future__ import annotations
 
-from itertools import groupby
+import base64
+import gzip
+import hashlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
+from reports import telling
 from reports.results import Document
-from spec.requirement import AREAS
+from reports.telling import SIGNS, WORDS, Told
 
-WORDS = ("fail", "error", "unknown", "vacuous", "unsupported", "pass", "untested")
-"""Verdicts in the order a reader wants them: what needs a decision first."""
+__all__ = ["SIGNS", "WORDS", "Told", "render", "write"]
+
+PAGE = Path(__file__).parent / "page"
+MOST_FRAMES = 2_500_000
+"""Characters of packed transcripts that a page takes in; the others stay links to their files."""
 
 
-def render(document: Document) -> str:
-    """Return the page. Everything that came from outside is escaped by the template engine."""
+def render(
+    document: Document,
+    *,
+    folder: Path | None = None,
+    told: Mapping[str, Sequence[Told]] | None = None,
+) -> str:
+    """Return the page. Everything that came from outside is escaped by the template engine.
+
+    Args:
+        document: the run's results.
+        folder: the run's directory, where its transcripts are; without it they are left out.
+        told: what other runs of the same subject said of each rule, newest first.
+    """
     environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
+        loader=FileSystemLoader(PAGE),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    template = environment.get_template("report.html.jinja")
-    return template.render(document=document, areas=_areas(document), words=WORDS)
+    environment.filters["linked"] = telling.linked
+    scripts = [_asset("report.js")]
+    return environment.get_template("report.html.jinja").render(
+        document=document,
+        tell=telling,
+        told=told or {},
+        frames=_frames(document, folder) if folder else {},
+        styles=[_asset("report.css")],
+        scripts=[Markup(script) for script in scripts],  # noqa: S704 - files of ours
+        digests=[_digest(script) for script in scripts],
+    )
 
 
-def write(out: Path, document: Document) -> Path:
+def write(
+    out: Path, document: Document, *, told: Mapping[str, Sequence[Told]] | None = None
+) -> Path:
     """Write the page into the run's directory and return its path."""
     file = out / "report.html"
-    file.write_text(render(document), encoding="utf-8")
+    file.write_text(render(document, folder=out, told=told), encoding="utf-8")
     return file
 
 
-def _areas(document: Document) -> list[dict[str, Any]]:
-    return [
-        {"id": area, "title": AREAS.get(area, ""), "requirements": list(entries)}
-        for area, entries in groupby(document["requirements"], key=lambda entry: entry["area"])
-    ]
+def _asset(name: str) -> Markup:
+    return Markup((PAGE / name).read_text(encoding="utf-8"))  # noqa: S704 - a file of ours
+
+
+def _digest(script: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
+
+
+def _frames(document: Document, folder: Path) -> dict[str, str]:
+    """Return transcripts by their name, packed, for as long as there is room."""
+    names = [check["transcript"] for rule in document["requirements"] for check in rule["checks"]]
+    packed: dict[str, str] = {}
+    room = MOST_FRAMES
+    for name in dict.fromkeys(name for name in names if name):
+        try:
+            text = (folder / name).read_bytes()
+        except OSError:
+            continue
+        one = base64.b64encode(gzip.compress(text, mtime=0)).decode()
+        if len(one) <= room:
+            packed[name] = one
+            room -= len(one)
+    return packed

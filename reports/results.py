@@ -141,6 +141,11 @@ def write(out: Path, document: Document) -> None:
     _dump(out / "run.json", facts)
 
 
+def text_of(document: Document) -> str:
+    """Return a document as its file has it, to the byte."""
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+
 def read(path: Path) -> Document:
     """Read results.json, given the file or the directory that holds it.
 
@@ -249,5 +254,5 @@ def _timing(timing: Timing) -> Document:
 def _dump(file: Path, document: Document) -> None:
     # Written beside and renamed, so that a reader never meets half a file.
     draft = file.with_suffix(".draft")
-    draft.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    draft.write_text(text_of(document), encoding="utf-8")
     draft.replace(file)

@@ -7,13 +7,16 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import threading
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
+from urllib.parse import quote
 
 import typer
 from rich.console import Console
@@ -25,6 +28,7 @@ from fixtures.targets.doctor import examine
 from reports import html
 from reports.console import show
 from reports.results import suite_version
+from reports.site.archive import Run as ArchivedRun
 from reports.site.archive import find
 from reports.site.build import build as build_site
 from reports.verdicts import FAULT, USAGE
@@ -419,7 +423,14 @@ def report(
         typer.echo(build_site(archive, site))
         return
     for run in archive.runs:
-        typer.echo(html.write(run.folder, run.document))
+        told = archive.told(run, partial(_page_of, run.folder))
+        typer.echo(html.write(run.folder, run.document, told=told))
+
+
+def _page_of(seen_from: Path, run: ArchivedRun) -> str:
+    """Return where the page of a run is, seen from the page of another."""
+    page = os.path.relpath(run.folder / "report.html", seen_from)
+    return quote(Path(page).as_posix())
 
 
 app.command(name="self")(self_test)

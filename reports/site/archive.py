@@ -8,7 +8,7 @@ are its history.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -16,6 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from reports.results import Document, read
+from reports.telling import Told
+
+MOST_TOLD = 12
+"""Other runs that a rule's history names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +96,22 @@ class Archive:
         """Each run with the one before it of the same subject, newest first."""
         pairs = (pair for runs in self.histories.values() for pair in pairwise(runs))
         return tuple(sorted(pairs, key=lambda pair: pair[1].started, reverse=True))
+
+    def told(self, run: Run, address: Callable[[Run], str]) -> Mapping[str, list[Told]]:
+        """Return what the other runs of a run's subject said of each of its rules, newest first.
+
+        ``address`` gives where the page of another run is, seen from the page of this one.
+        """
+        found: dict[str, list[Told]] = {}
+        for other in reversed(self.histories[run.subject]):
+            if other is run:
+                continue
+            page = address(other)
+            for name in run.rules.keys() & other.rules.keys():
+                verdict = other.rules[name]["verdict"]
+                one = Told(started=other.started, verdict=verdict, address=f"{page}#{name}")
+                found.setdefault(name, []).append(one)
+        return {name: others[:MOST_TOLD] for name, others in found.items()}
 
 
 def find(paths: Iterable[Path]) -> Archive:

@@ -10,18 +10,15 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from reports import badge, html
-from reports.html import WORDS
 from reports.results import Document
 from reports.site import feed
 from reports.site.archive import Archive, Run
 from reports.site.comparing import KINDS, Comparison, compare
+from reports.telling import SIGNS, WORDS
 from spec.requirement import AREAS
 
 KEPT = ("results.json", "run.json", "junit.xml", "chaos.json", "transcripts")
 """What of a run goes into the site beside its page."""
-
-SIGNS = {"pass": "✓", "fail": "✗", "error": "!", "unknown": "?", "vacuous": "∅"}
-"""Verdicts for those who do not see colours."""
 
 
 def build(archive: Archive, out: Path) -> Path:
@@ -30,7 +27,7 @@ def build(archive: Archive, out: Path) -> Path:
     compared = [(old, new, compare(old.rules, new.rules)) for old, new in archive.changes]
     pages = _Pages(out, len(archive.runs))
     for run in archive.runs:
-        _keep(run, out / "runs" / run.slug)
+        _keep(run, out / "runs" / run.slug, archive)
     for old, new, found in compared:
         pages.write("change.html", _address(old, new), old=old, new=new, found=found, kinds=KINDS)
     rules = _rules(archive)
@@ -77,7 +74,7 @@ class _Pages:
         file.write_text(text, encoding="utf-8")
 
 
-def _keep(run: Run, folder: Path) -> None:
+def _keep(run: Run, folder: Path, archive: Archive) -> None:
     """Copy what readers want of a run, render its page again, and give it a badge."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in KEPT:
@@ -86,7 +83,8 @@ def _keep(run: Run, folder: Path) -> None:
             shutil.copytree(source, folder / name, dirs_exist_ok=True)
         elif source.is_file():
             shutil.copyfile(source, folder / name)
-    html.write(folder, run.document)
+    told = archive.told(run, lambda other: f"../{other.slug}/report.html")
+    html.write(folder, run.document, told=told)
     shield = badge.of_results(run.document)
     (folder / "badge.json").write_text(shield.endpoint(), encoding="utf-8")
     (folder / "badge.svg").write_text(shield.picture(), encoding="utf-8")
