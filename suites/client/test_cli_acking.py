@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 from fixtures.clients.adapter import Refused
@@ -441,21 +443,18 @@ async def test_too_late(scene: Scene, judge: Judge) -> None:
     )
 
 
-@pytest.mark.requirement("CLI-31", "CLI-32", "CLI-88")
+@pytest.mark.requirement("CLI-31", "CLI-88")
 @pytest.mark.needs("explicit", "renew")
 async def test_renewing(scene: Scene, judge: Judge) -> None:
     """CLI-31: Renewing is acknowledge type 4 in a request that says so and asks for nothing."""
     queue = await scene.queue([b"payload"])
     consumer = await scene.consumer(queue)
-    got = await scene.take(consumer, 1, payload="full")
+    got = await scene.take(consumer, 1)
     await consumer.acknowledge(got, "renew")
     await scene.settle(consumer)
-    again, refusal = got, ""
-    try:
-        again = await scene.comes(consumer, 1, payload="full")
-    except Refused as error:
-        refusal = error.name
-    judge.equal("CLI-32", got, again, "the record, before and after renewing")
+    held = got
+    with contextlib.suppress(Refused):  # a client may keep it with the application until it is done
+        held = await scene.comes(consumer, 1) or got
     renewing = [
         one for one in scene.seen(consumer) if any(a.kind == AckType.RENEW for a in acked([one]))
     ]
@@ -468,11 +467,28 @@ async def test_renewing(scene: Scene, judge: Judge) -> None:
             if one.request.get(name)
         }
         judge.equal("CLI-31", {}, asks, f"what #{one.number} asks for while it renews")
-    await consumer.acknowledge(again)
+    await consumer.acknowledge(held)
     await scene.settle(consumer)
     kinds = [a.kind for a in acked(scene.seen(consumer))]
     judge.equal(
         "CLI-88", [int(AckType.RENEW), int(AckType.ACCEPT)], kinds, "what was sent of the record"
     )
     judge.equal("CLI-88", [], [str(a) for a in acked(scene.seen(consumer)) if a.error], "refused")
+
+
+@pytest.mark.requirement("CLI-32")
+@pytest.mark.needs("explicit", "renew")
+async def test_renewed_record(scene: Scene, judge: Judge) -> None:
+    """CLI-32: A renewed record is given to the application again, unchanged."""
+    queue = await scene.queue([b"payload"])
+    consumer = await scene.consumer(queue)
+    got = await scene.take(consumer, 1, payload="full")
+    await consumer.acknowledge(got, "renew")
+    await scene.settle(consumer)
+    again, refusal = got, ""
+    try:
+        again = await scene.comes(consumer, 1, payload="full")
+    except Refused as error:
+        refusal = error.name
+    judge.equal("CLI-32", got, again, "the record, before and after renewing")
     judge.equal("CLI-32", "", refusal, "the poll that should have given the renewed record")

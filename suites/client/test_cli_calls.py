@@ -129,7 +129,7 @@ async def test_bad_callback(scene: Scene, judge: Judge, callback: str) -> None:
     consumer = await scene.consumer(queue, callback=callback, max_poll_records=1)
     errors = []
     for _ in range(2):
-        await scene.take(consumer, 1, kind="accept")
+        errors.append(await _refused(scene.take(consumer, 1, kind="accept")))
         errors.append(await _refused(scene.settle(consumer)))
         # One more record, so that there is something to be told a second time.
         await queue.produce(1)

@@ -182,7 +182,8 @@ async def test_no_room_for_a_session(hostile: Scene, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-26", "CLI-59")
 @pytest.mark.needs("explicit|mixed")
-async def test_leader_moved(hostile: Scene, judge: Judge) -> None:
+@pytest.mark.parametrize("hint", [True, False])
+async def test_leader_moved(hostile: Scene, judge: Judge, hint: bool) -> None:
     """CLI-26: After a leader change acknowledgements are not sent to another leader."""
     topic = await hostile.admin.create_topic(assignments=[[1, 2, 3]])
     queue = await hostile.queue_of(topic)
@@ -190,6 +191,8 @@ async def test_leader_moved(hostile: Scene, judge: Judge) -> None:
     consumer = await hostile.consumer(queue)
     got = await hostile.take(consumer, 2)
     before = len(hostile.tap.exchanges)
+    if not hint:
+        hostile.play({"on": list(SHARE), "do": "without-hint", "times": 0})
     moved = await hostile.admin.move_leader(topic, 2)
     since = len(consumer.settled)
     await consumer.acknowledge(got)

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 import pytest
 
+from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import Cluster
 from fixtures.proxies.deeds import DEEDS
-from fixtures.proxies.script import Script, ScriptError, read_script
+from fixtures.proxies.script import Script, ScriptError, read_script, read_step
+from fixtures.proxies.stage import ACTS, Stage
 from fixtures.proxies.tap import Tap
 from fixtures.reference.target import ReferenceTarget
 from fixtures.targets.info import ClusterInfo
 from fixtures.wire.connection import CallTimeout, Connection, ConnectionLost
+from fixtures.wire.records import Compression, decode_batches, encode_batch
 from suites.client.wire import busiest
 
 
@@ -123,14 +129,62 @@ def test_scripts_are_data(tmp_path: Path) -> None:
         {"on": "ShareFetch", "do": "error"},
         {"on": "ShareFetch", "do": "error", "code": 6, "colour": "red"},
         {"on": "ShareFetch", "do": "omit", "applied": False},
+        {"on": "ShareFetch", "do": "move-leader", "from": 1},
     ):
         with pytest.raises(ScriptError):
             Script().add(wrong)
 
 
+def fetched(values: list[bytes]) -> dict[str, Any]:
+    """Return a ShareFetch answer with one batch, all of it acquired."""
+    last = len(values) - 1
+    part = {
+        "partition_index": 0,
+        "records": encode_batch(values),
+        "acquired_records": [{"first_offset": 0, "last_offset": last, "delivery_count": 1}],
+    }
+    return {"responses": [{"topic_id": UUID(int=1), "partitions": [part]}]}
+
+
+@pytest.mark.parametrize("do", ["codec", "aborted"])
+def test_records_in_another_form(do: str) -> None:
+    """Batches are compressed, or torn into acquired records and aborted ones, and stay readable."""
+    values = [b"record %d" % number for number in range(4)]
+    change = read_step({"on": "ShareFetch", "do": do}).deed.change
+    part = change(None, fetched(values))["responses"][0]["partitions"][0]  # type: ignore[arg-type]
+    batches = decode_batches(part["records"])
+
+    assert [record.value for batch in batches for record in batch.records] == values
+    if do == "codec":
+        assert [batch.compression for batch in batches] == [Compression.ZSTD]
+    else:
+        assert [batch.transactional for batch in batches] == [False, True, False, True]
+        assert [one["first_offset"] for one in part["acquired_records"]] == [0, 2]
+
+
+async def test_acts_change_the_cluster(info: ClusterInfo, tap: Tap) -> None:
+    """Before a request gets there, an act has moved the leader, or made the topic anew."""
+    async with Cluster(info) as cluster, await dialled(tap) as connection:
+        admin = Admin(cluster)
+        topic = await admin.create_topic(assignments=[[1, 2]])
+        tap.stage = Stage(admin=admin, topic=topic, cut=tap.cut)
+        seen = []
+        for do in ({"do": "move-leader", "to": 2}, {"do": "make-anew", "records": 1}):
+            tap.script.add({"on": "Metadata", **do})
+            answer = await connection.call("Metadata", topics=[{"name": topic.name}])
+            seen.append(answer.topics[0])
+
+    assert seen[0].partitions[0].leader_id == 2
+    assert seen[0].topic_id == topic.id
+    assert seen[1].topic_id == tap.stage.topic.id != topic.id
+
+
 def test_every_deed_says_what_it_does() -> None:
-    """Each deed has a sentence, which the documentation is made of."""
-    assert [name for name, make in DEEDS.items() if not make.__doc__] == []
+    """Each deed and each act has a sentence, which the documentation is made of."""
+    told = [make for kind in (DEEDS, ACTS) for make in kind.items()]
+
+    assert [name for name, make in told if not make.__doc__] == []
+    assert not DEEDS.keys() & ACTS.keys()
 
 
 def test_the_busiest_second() -> None:
@@ -146,7 +200,17 @@ def test_the_busiest_second() -> None:
 
 
 def test_the_documentation_lists_every_deed() -> None:
-    """What a script can do stands in docs/hostile-broker.md."""
+    """What a script can do stands in docs/hostile-broker.md, with its fields."""
     text = (Path(__file__).parents[2] / "docs" / "hostile-broker.md").read_text(encoding="utf-8")
 
-    assert [name for name in DEEDS if f"| `{name}` |" not in text] == []
+    rows = [row(name, make, 0) for name, make in DEEDS.items()]
+    rows += [row(name, make, 1) for name, make in ACTS.items()]
+
+    assert [wanted for wanted in rows if wanted not in text] == []
+
+
+def row(name: str, make: Callable[..., object], given: int) -> str:
+    """Return what the documentation has to say of a deed, or of an act."""
+    fields = list(inspect.signature(make).parameters)[given:]
+    sentence = (make.__doc__ or "").splitlines()[0]
+    return f"| `{name}` | {', '.join(f'`{field}`' for field in fields)} | {sentence} |"
