@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,14 @@ from chaos.faults import KINDS, Kind
 from chaos.hooks import Hooks
 from chaos.play import Player, Struck, Tell
 from chaos.schedule import Schedule
-from chaos.world import World
+from chaos.world import World, broker_clock, client_clock
+from fixtures.clocks import Clocks
+from fixtures.clocks.clocks import lacking as lacking_for_clocks
 from fixtures.proxies.doors import Doors
 from fixtures.proxies.fronts import Fronts
 from fixtures.proxies.toxiproxy import Toxiproxies
 from fixtures.targets import Target, UsageFault, open_target
+from fixtures.targets.cluster import Surroundings
 from fixtures.targets.maven import kafka_release
 from fixtures.targets.names import ExternalName, KafkaName, innermost
 from fixtures.wire.schema import Schemas
@@ -61,6 +64,7 @@ class Chaos:
         proxies: What stands in front of the brokers, ``ours`` or ``toxiproxy``.
         allowed: Whether brokers that are not ours may be broken.
         hooks: How to break them.
+        clocks: Whether the clocks of brokers and clients are to be movable in any case.
     """
 
     target: str
@@ -73,6 +77,7 @@ class Chaos:
     proxies: str = OURS
     allowed: bool = False
     hooks: Hooks | None = None
+    clocks: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +135,11 @@ def is_keyed(schedule: Schedule) -> bool:
     return any(KINDS[s.fault].keyed for s in schedule.strikes if s.fault in KINDS)
 
 
+def growth(schedule: Schedule) -> int:
+    """Return how many partitions a schedule adds to the load's topic."""
+    return sum(KINDS[s.fault].grows for s in schedule.strikes if s.fault in KINDS)
+
+
 def usual_load(schedule: Schedule, rate: float) -> Load:
     """Return the load that a schedule is played on.
 
@@ -152,6 +162,7 @@ def usual_load(schedule: Schedule, rate: float) -> Load:
         delivery_limit=DELIVERY_LIMIT,
         meddle=False,
         keyed=keyed,
+        spare=growth(schedule),
         topic_configs=COMPACTED if keyed else {},
     )
 
@@ -167,7 +178,8 @@ def fitting(names: tuple[str, ...], *, brokers: int, proxies: str = OURS) -> lis
     frames = proxies == OURS
     if not names:
         able = (kind for kind in KINDS.values() if frames or not kind.frames)
-        return [kind for kind in able if kind.brokers <= brokers and not kind.keyed]
+        fit = (kind for kind in able if kind.brokers <= brokers and not kind.keyed)
+        return [kind for kind in fit if not (kind.clocks and lacking_for_clocks())]
     for name in names:
         if name not in KINDS:
             raise UsageFault(f"{name!r} is no fault; there are {', '.join(KINDS)}.")
@@ -175,6 +187,8 @@ def fitting(names: tuple[str, ...], *, brokers: int, proxies: str = OURS) -> lis
             raise UsageFault(f"{name} takes {KINDS[name].brokers} brokers, not {brokers}.")
         if KINDS[name].frames and not frames:
             raise UsageFault(f"{name} is about single frames, of which {proxies} knows nothing.")
+        if KINDS[name].clocks and (lacks := lacking_for_clocks()):
+            raise UsageFault(f"{name} needs {lacks}.")
     return [KINDS[name] for name in names]
 
 
@@ -199,7 +213,7 @@ def check(chaos: Chaos) -> None:
 
 def lacking(kind: Kind, hooks: Hooks) -> str:
     """Return what a kind of fault lacks on brokers that are not ours, or nothing."""
-    if kind.doors or kind.frames:
+    if kind.doors or kind.frames or kind.ours or kind.clocks:
         return "brokers that we start"
     missing = [verb for verb in kind.hooks if verb not in hooks.commands]
     return f"a hook to {missing[0]}" if missing else ""
@@ -214,17 +228,26 @@ def stage(chaos: Chaos, tell: Tell) -> Iterator[Stage]:
         EnvironmentFault: the target did not start.
     """
     check(chaos)
-    with _opened(chaos) as (target, doors):
+    with _opened(chaos) as house:
         tell(f"starting {chaos.target}")
-        target.start()
-        yield Stage(target, doors, tell)
+        house.target.start()
+        yield Stage(house, tell)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class House:
+    """A target, what stands in front of its brokers, and the clocks of all who take part."""
+
+    target: Target
+    doors: Doors | None = None
+    clocks: Clocks | None = None
 
 
 class Stage:
     """A running target that one run after the other is played on."""
 
-    def __init__(self, target: Target, doors: Doors | None, tell: Tell) -> None:
-        self._target, self._doors, self._tell = target, doors, tell
+    def __init__(self, house: House, tell: Tell) -> None:
+        self._house, self._tell = house, tell
 
     def play(self, chaos: Chaos, out: Path) -> Broke:
         """Play a schedule on a load, and leave the history and what was broken in ``out``.
@@ -236,18 +259,21 @@ class Stage:
         check(chaos)
         out.mkdir(parents=True, exist_ok=True)
         (out / "schedule.json").write_text(chaos.schedule.to_json(), encoding="utf-8")
-        broke = asyncio.run(_under_load(chaos, self._target, self._doors, out, self._tell))
+        broke = asyncio.run(_under_load(chaos, self._house, out, self._tell))
         text = json.dumps(broke.to_document(chaos), indent=1, ensure_ascii=False)
         (out / RECORD).write_text(text + "\n", encoding="utf-8")
         return broke
 
 
 @contextlib.contextmanager
-def _opened(chaos: Chaos) -> Iterator[tuple[Target, Doors | None]]:
-    """Give the target, not started yet, and what stands in front of it if its brokers are ours."""
+def _opened(chaos: Chaos) -> Iterator[House]:
+    """Give the target, not started yet, and what surrounds it if its brokers are ours."""
     with contextlib.ExitStack() as stack:
         name = innermost(chaos.target)
         doors: Doors | None = None
+        clocks: Clocks | None = None
+        if isinstance(name, KafkaName) and needs_clocks(chaos):
+            clocks = stack.enter_context(Clocks())
         if isinstance(name, KafkaName) and chaos.proxies == TOXIPROXY:
             doors = stack.enter_context(Toxiproxies())
         elif isinstance(name, KafkaName):
@@ -259,24 +285,43 @@ def _opened(chaos: Chaos) -> Iterator[tuple[Target, Doors | None]]:
             properties={**PROPERTIES, **chaos.properties} if doors else None,
             listeners={DIRECT: "PLAINTEXT"} if doors else None,
             fronts=doors.stand_before if doors else None,
+            environment=_clocked(clocks, broker_clock),
         )
         stack.callback(target.stop)
-        yield target, doors
+        yield House(target=target, doors=doors, clocks=clocks)
 
 
-async def _under_load(
-    chaos: Chaos, target: Target, doors: Doors | None, out: Path, tell: Tell
-) -> Broke:
+def needs_clocks(chaos: Chaos) -> bool:
+    """Tell whether a run takes clocks that can be moved."""
+    return chaos.clocks or any(KINDS[one.fault].clocks for one in chaos.schedule.strikes)
+
+
+def _clocked(clocks: Clocks | None, name: Callable[[int], str]) -> Surroundings | None:
+    return (lambda number: clocks.environment(name(number))) if clocks else None
+
+
+async def _under_load(chaos: Chaos, house: House, out: Path, tell: Tell) -> Broke:
     players: list[Player] = []
-    info = target.info
+    target, doors, info = house.target, house.doors, house.target.info
     direct = info.at(DIRECT, PLAINTEXT) if doors else info
 
     async def meanwhile(course: Course) -> None:
-        player = Player(World(target=target, course=course, doors=doors, hooks=chaos.hooks), tell)
+        world = World(
+            target=target, course=course, doors=doors, clocks=house.clocks, hooks=chaos.hooks
+        )
+        player = Player(world, tell)
         players.append(player)
         await player.play(chaos.schedule)
 
-    loaded = await run_load(chaos.load, direct, out, tell, meanwhile=meanwhile, clients=info)
+    loaded = await run_load(
+        chaos.load,
+        direct,
+        out,
+        tell,
+        meanwhile=meanwhile,
+        clients=info,
+        environment=_clocked(house.clocks, client_clock),
+    )
     died = [f"broker {b.node_id} ended by itself" for b in target.brokers if not b.is_alive]
     return Broke(
         loaded=loaded,

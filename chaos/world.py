@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from chaos.hooks import HookedBroker, Hooks, Victim
 from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import SHARE, Cluster, eventually, share_key
+from fixtures.clocks import Clocks
 from fixtures.proxies.doors import Doors
 from fixtures.proxies.fronts import Fronts
 from fixtures.targets import Target
@@ -32,6 +33,7 @@ class World:
     target: Target
     course: Course
     doors: Doors | None = None
+    clocks: Clocks | None = None
     hooks: Hooks | None = None
     hooked: dict[int, HookedBroker] = field(default_factory=dict)
     broker_to_spare: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -101,6 +103,17 @@ class World:
         if not isinstance(self.doors, Fronts):
             raise Undecided("what stands in front of these brokers knows no frames")
         return self.doors
+
+    @property
+    def all_clocks(self) -> Clocks:
+        """The clocks of brokers and clients.
+
+        Raises:
+            Undecided: they were started with clocks that cannot be moved.
+        """
+        if self.clocks is None:
+            raise Undecided("brokers and clients have clocks that cannot be moved")
+        return self.clocks
 
     async def topic(self, name: str) -> Struct:
         """Return a topic as Metadata shows it now."""
@@ -199,6 +212,16 @@ class World:
             await eventually("a whole cluster", whole, within)
         except Undecided as reason:
             raise EnvironmentFault(f"after the last fault: {reason}") from None
+
+
+def broker_clock(node: int) -> str:
+    """Return the name of a broker's clock."""
+    return f"broker-{node}"
+
+
+def client_clock(process: int) -> str:
+    """Return the name of the clock of a process of the load."""
+    return f"client-{process}"
 
 
 async def in_thread(call: Callable[[], None]) -> None:

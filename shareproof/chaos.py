@@ -22,7 +22,8 @@ from shareproof.histories import tell
 from spec.requirement import Level
 from suites.chaos.judging import Judging, judge
 from suites.chaos.playing import play_all
-from suites.chaos.scenarios import SCENARIOS, Scenario, chosen
+from suites.chaos.scenario import Scenario
+from suites.chaos.scenarios import SCENARIOS, chosen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

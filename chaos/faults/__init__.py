@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from chaos.faults import (
+    clock,
     compact,
+    fill,
     frame,
     in_sync,
     kill,
@@ -16,6 +18,7 @@ from chaos.faults import (
     roll,
     setting,
     stop,
+    topics,
     trim,
 )
 from chaos.faults.fault import Fault, Kind, by_name
@@ -27,6 +30,7 @@ KINDS: Mapping[str, Kind] = by_name(
         *kill.KINDS,
         *stop.KINDS,
         *pause.KINDS,
+        *fill.KINDS,
         *lead.KINDS,
         *in_sync.KINDS,
         *nap.KINDS,
@@ -34,7 +38,9 @@ KINDS: Mapping[str, Kind] = by_name(
         *frame.KINDS,
         *compact.KINDS,
         *trim.KINDS,
+        *topics.KINDS,
         *setting.KINDS,
+        *clock.KINDS,
         *roll.KINDS,
     ]
 )

@@ -57,6 +57,9 @@ class Kind:
         doors: Whether something must stand in front of the brokers.
         frames: Whether the brokers must stand behind our own fronts, which know frames.
         keyed: Whether the load's topic must be compacted, and its records have keys.
+        ours: Whether the brokers must be processes that we start on this machine.
+        grows: Whether it adds a partition to the load's topic.
+        clocks: Whether brokers and clients must be started with clocks that can be moved.
     """
 
     name: str
@@ -69,6 +72,9 @@ class Kind:
     doors: bool = False
     frames: bool = False
     keyed: bool = False
+    ours: bool = False
+    grows: bool = False
+    clocks: bool = False
 
 
 def by_name(kinds: Iterable[Kind]) -> dict[str, Kind]:

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
-from chaos.run import COMPACTED, DELIVERY_LIMIT, Broke, Chaos, Stage, is_keyed, stage
+from chaos.run import (
+    COMPACTED,
+    DELIVERY_LIMIT,
+    Broke,
+    Chaos,
+    Stage,
+    growth,
+    is_keyed,
+    needs_clocks,
+    stage,
+)
 from chaos.schedule import Schedule
 from fixtures.workload.plan import KINDS, PLAIN
 from fixtures.workload.terms import Group, Load
-from suites.chaos.scenarios import CALM, Scenario
+from suites.chaos.scenario import CALM, Scenario
 
 Tell = Callable[[str], None]
 _PARTITIONS = 4
@@ -32,6 +43,8 @@ def play_all(
     """
     runs: list[Path] = []
     left = [as_chaos(scenario, target, seed) for scenario in scenarios]
+    clocks = any(needs_clocks(chaos) for chaos in left)
+    left = [replace(chaos, clocks=clocks) for chaos in left]
     while left:
         with ExitStack() as stack:
             ready = stack.enter_context(stage(left[0], tell))
@@ -64,6 +77,7 @@ def as_chaos(scenario: Scenario, target: str, seed: int) -> Chaos:
         delivery_limit=DELIVERY_LIMIT,
         meddle=False,
         keyed=is_keyed(schedule),
+        spare=growth(schedule),
         topic_configs=COMPACTED if is_keyed(schedule) else {},
     )
     return Chaos(

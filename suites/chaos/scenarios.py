@@ -6,90 +6,48 @@ All are data. A scenario's name says what it is about; the times are seconds aft
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from chaos.schedule import Strike
 from fixtures.targets import UsageFault
-
-_SAFE = ("INV-01", "INV-02", "INV-04", "INV-05")
-_LIVE = ("INV-24", "INV-25")
-_STORED = ("INV-21", "INV-22")
-_COUNTED = ("INV-12", "INV-13")
-_LOCKED = ("INV-01", "INV-18", "INV-23")
+from suites.chaos.around import AROUND
+from suites.chaos.scenario import COUNTED, LIVE, LOCKED, SAFE, STORED, Scenario, every, strike
 
 ALL = "all"
-CALM, MIXED = "calm", "mixed"
-"""Members that accept at once, and members that do whatever acknowledging offers."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
-    """One scenario.
-
-    Attributes:
-        name: What it is called.
-        sentence: What happens.
-        rules: What it has to put to the test; what it exercises beyond is judged as well.
-        strikes: What breaks.
-        seconds: How long records are produced.
-        rate: Records a second.
-        lock_ms: How long locks last.
-        members: Which members there are.
-    """
-
-    name: str
-    sentence: str
-    rules: tuple[str, ...]
-    strikes: tuple[Strike, ...]
-    seconds: float = 25.0
-    rate: float = 600.0
-    lock_ms: int = 5000
-    members: str = MIXED
-
-
-def _at(at: float, fault: str, lasts: float, subject: int = 0) -> Strike:
-    return Strike(fault=fault, at=at, lasts=lasts, subject=subject)
-
-
-def _every(fault: str, *times: float, lasts: float = 0.5) -> tuple[Strike, ...]:
-    return tuple(_at(at, fault, lasts, number) for number, at in enumerate(times))
-
 
 _SCENARIOS = (
     Scenario(
         name="leader-change",
         sentence="Leaders are elected away again and again while records are in flight.",
-        rules=(*_SAFE, *_COUNTED, *_STORED, *_LIVE),
-        strikes=_every("elect-leader", 3, 5, 7, 9, 11, 13, 15, 17),
+        rules=(*SAFE, *COUNTED, *STORED, *LIVE),
+        strikes=every("elect-leader", 3, 5, 7, 9, 11, 13, 15, 17),
     ),
     Scenario(
         name="coordinator-write-failure",
         sentence="State writes are refused, lost and delayed, across the ends of locks.",
-        rules=(*_SAFE, *_STORED, *_LIVE),
+        rules=(*SAFE, *STORED, *LIVE),
         strikes=(
-            _at(3, "fail-state-writes", 4),
-            _at(9, "lose-state-answers", 4, 1),
-            _at(15, "delay-state-writes", 4, 1),
+            strike(3, "fail-state-writes", 4),
+            strike(9, "lose-state-answers", 4, 1),
+            strike(15, "delay-state-writes", 4, 1),
         ),
         lock_ms=2000,
     ),
     Scenario(
         name="lock-expiry",
         sentence="Consumers sleep longer than their locks last, and acknowledge when they wake.",
-        rules=(*_SAFE, *_LOCKED, *_LIVE),
-        strikes=(_at(3, "nap-consumers", 4), _at(9, "nap-consumers", 4, 1)),
+        rules=(*SAFE, *LOCKED, *LIVE),
+        strikes=(strike(3, "nap-consumers", 4), strike(9, "nap-consumers", 4, 1)),
         lock_ms=2000,
     ),
     Scenario(
         name="compaction-gaps",
         sentence="Compaction takes records that consumers hold, release or have not got to yet.",
-        rules=(*_SAFE, *_LIVE),
+        rules=(*SAFE, *LIVE),
         strikes=(
-            _at(3, "nap-consumers", 4),
-            _at(3.5, "compact", 3),
-            _at(11, "compact", 3, 1),
-            _at(15, "elect-leader", 0.5),
-            _at(16, "compact", 3, 2),
+            strike(3, "nap-consumers", 4),
+            strike(3.5, "compact", 3),
+            strike(11, "compact", 3, 1),
+            strike(15, "elect-leader", 0.5),
+            strike(16, "compact", 3, 2),
         ),
         lock_ms=2000,
         rate=300,
@@ -97,211 +55,211 @@ _SCENARIOS = (
     Scenario(
         name="records-deleted",
         sentence="The log's start moves past records that are held, released or not yet seen.",
-        rules=(*_SAFE, *_LIVE),
+        rules=(*SAFE, *LIVE),
         strikes=(
-            _at(3, "nap-consumers", 4),
-            _at(5, "delete-records", 0.5),
-            _at(9, "delete-records", 0.5, 1),
-            _at(12, "nap-consumers", 4, 1),
-            _at(13, "expire-records", 5),
+            strike(3, "nap-consumers", 4),
+            strike(5, "delete-records", 0.5),
+            strike(9, "delete-records", 0.5, 1),
+            strike(12, "nap-consumers", 4, 1),
+            strike(13, "expire-records", 5),
         ),
         lock_ms=2000,
     ),
     Scenario(
         name="locks-changed",
         sentence="How long locks last changes while they are held and run out.",
-        rules=(*_SAFE, *_LOCKED, *_LIVE),
+        rules=(*SAFE, *LOCKED, *LIVE),
         strikes=(
-            _at(3, "change-lock-duration", 5, 0),
-            _at(5, "nap-consumers", 5),
-            _at(12, "change-lock-duration", 5, 1),
+            strike(3, "change-lock-duration", 5, 0),
+            strike(5, "nap-consumers", 5),
+            strike(12, "change-lock-duration", 5, 1),
         ),
         lock_ms=4000,
     ),
     Scenario(
         name="rolling-restart",
         sentence="Every broker is restarted in turn.",
-        rules=(*_SAFE, *_COUNTED, *_LIVE),
-        strikes=(_at(4, "rolling-restart", 15),),
+        rules=(*SAFE, *COUNTED, *LIVE),
+        strikes=(strike(4, "rolling-restart", 15),),
     ),
     Scenario(
         name="leader-killed",
         sentence="The leader of a partition dies without a goodbye.",
-        rules=(*_SAFE, *_COUNTED, *_LIVE),
-        strikes=(_at(5, "kill-leader", 8),),
+        rules=(*SAFE, *COUNTED, *LIVE),
+        strikes=(strike(5, "kill-leader", 8),),
     ),
     Scenario(
         name="leader-stopped",
         sentence="The leader of a partition leaves in order.",
-        rules=(*_SAFE, *_COUNTED, *_LIVE),
-        strikes=(_at(5, "stop-leader", 5),),
+        rules=(*SAFE, *COUNTED, *LIVE),
+        strikes=(strike(5, "stop-leader", 5),),
     ),
     Scenario(
         name="leader-zombie",
         sentence="A leader freezes, is replaced, and wakes up with requests in its buffers.",
-        rules=(*_SAFE, *_LIVE),
-        strikes=(_at(5, "pause-leader", 11),),
+        rules=(*SAFE, *LIVE),
+        strikes=(strike(5, "pause-leader", 11),),
     ),
     Scenario(
         name="leader-blink",
         sentence="A leader freezes for less than it takes to be taken for dead.",
-        rules=(*_SAFE, *_LIVE),
-        strikes=(_at(5, "pause-leader", 3), _at(14, "pause-leader", 3, 1)),
+        rules=(*SAFE, *LIVE),
+        strikes=(strike(5, "pause-leader", 3), strike(14, "pause-leader", 3, 1)),
     ),
     Scenario(
         name="leader-reassigned",
         sentence="A partition's replica is taken from its leader, and given back.",
-        rules=(*_SAFE, *_COUNTED, *_LIVE),
-        strikes=(_at(4, "reassign-leader", 4), _at(14, "reassign-leader", 4, 1)),
+        rules=(*SAFE, *COUNTED, *LIVE),
+        strikes=(strike(4, "reassign-leader", 4), strike(14, "reassign-leader", 4, 1)),
     ),
     Scenario(
         name="share-coordinator-killed",
         sentence="The broker that keeps the state of a share-partition dies.",
-        rules=(*_SAFE, *_STORED, *_LIVE),
-        strikes=(_at(5, "kill-share-coordinator", 8),),
+        rules=(*SAFE, *STORED, *LIVE),
+        strikes=(strike(5, "kill-share-coordinator", 8),),
     ),
     Scenario(
         name="share-coordinator-moved",
         sentence="The state moves from broker to broker.",
-        rules=(*_SAFE, *_STORED, *_LIVE),
-        strikes=_every("elect-share-coordinator", 3, 5, 7, 9, 11, 13, 15, 17),
+        rules=(*SAFE, *STORED, *LIVE),
+        strikes=every("elect-share-coordinator", 3, 5, 7, 9, 11, 13, 15, 17),
     ),
     Scenario(
         name="share-coordinator-frozen",
         sentence="The share coordinator freezes for longer than locks last.",
-        rules=(*_SAFE, *_STORED, *_LIVE),
-        strikes=(_at(5, "pause-share-coordinator", 9),),
+        rules=(*SAFE, *STORED, *LIVE),
+        strikes=(strike(5, "pause-share-coordinator", 9),),
         lock_ms=3000,
     ),
     Scenario(
         name="share-coordinator-cut",
         sentence="No other broker, nor itself, reaches the share coordinator.",
-        rules=(*_SAFE, *_STORED, *_LIVE),
-        strikes=(_at(5, "cut-share-coordinator", 6),),
+        rules=(*SAFE, *STORED, *LIVE),
+        strikes=(strike(5, "cut-share-coordinator", 6),),
         lock_ms=3000,
     ),
     Scenario(
         name="share-coordinator-slow",
         sentence="Every word to and from the share coordinator takes its time.",
-        rules=(*_SAFE, *_STORED, *_LIVE),
-        strikes=(_at(4, "slow-share-coordinator", 10),),
+        rules=(*SAFE, *STORED, *LIVE),
+        strikes=(strike(4, "slow-share-coordinator", 10),),
         lock_ms=2000,
     ),
     Scenario(
         name="state-fenced",
         sentence="State writes are fenced now and then, so that share-partitions are loaded anew.",
-        rules=(*_SAFE, *_STORED, *_LIVE),
-        strikes=(_at(4, "fence-state-writes", 5, 9), _at(13, "fence-state-writes", 5, 4)),
+        rules=(*SAFE, *STORED, *LIVE),
+        strikes=(strike(4, "fence-state-writes", 5, 9), strike(13, "fence-state-writes", 5, 4)),
     ),
     Scenario(
         name="state-written-twice",
         sentence="State writes arrive twice.",
-        rules=(*_SAFE, *_STORED, *_LIVE),
-        strikes=(_at(4, "duplicate-state-writes", 12),),
+        rules=(*SAFE, *STORED, *LIVE),
+        strikes=(strike(4, "duplicate-state-writes", 12),),
     ),
     Scenario(
         name="state-unstorable",
         sentence="The state topic has fewer replicas in sync than it demands.",
-        rules=(*_SAFE, *_STORED, *_LIVE),
-        strikes=(_at(5, "state-below-min-isr", 8),),
+        rules=(*SAFE, *STORED, *LIVE),
+        strikes=(strike(5, "state-below-min-isr", 8),),
         lock_ms=3000,
     ),
     Scenario(
         name="group-coordinator-killed",
         sentence="The coordinator of a group's members dies.",
-        rules=(*_SAFE, *_LIVE),
-        strikes=(_at(5, "kill-group-coordinator", 8),),
+        rules=(*SAFE, *LIVE),
+        strikes=(strike(5, "kill-group-coordinator", 8),),
     ),
     Scenario(
         name="group-coordinator-moved",
         sentence="The coordination of groups moves from broker to broker.",
-        rules=(*_SAFE, *_LIVE),
-        strikes=_every("elect-group-coordinator", 3, 5, 7, 9, 11, 13, 15, 17),
+        rules=(*SAFE, *LIVE),
+        strikes=every("elect-group-coordinator", 3, 5, 7, 9, 11, 13, 15, 17),
     ),
     Scenario(
         name="controller-killed",
         sentence="The active controller dies, and leaders are elected by its successor.",
-        rules=(*_SAFE, *_LIVE),
-        strikes=(_at(5, "kill-controller", 8), _at(9, "elect-leader", 0.5)),
+        rules=(*SAFE, *LIVE),
+        strikes=(strike(5, "kill-controller", 8), strike(9, "elect-leader", 0.5)),
     ),
     Scenario(
         name="client-link-cut",
         sentence="Clients lose their connections to a leader and cannot come back for a while.",
-        rules=(*_SAFE, *_LIVE),
-        strikes=(_at(4, "cut-client-link", 5), _at(14, "cut-client-link", 5, 1)),
+        rules=(*SAFE, *LIVE),
+        strikes=(strike(4, "cut-client-link", 5), strike(14, "cut-client-link", 5, 1)),
     ),
     Scenario(
         name="client-link-mute",
         sentence="Half-open connections: what clients ask is done, and no answer comes back.",
-        rules=(*_SAFE, *_LIVE),
-        strikes=(_at(4, "mute-client-link", 6),),
+        rules=(*SAFE, *LIVE),
+        strikes=(strike(4, "mute-client-link", 6),),
     ),
     Scenario(
         name="client-link-stalled",
         sentence="Connections stay open and pass nothing, and all of it later.",
-        rules=(*_SAFE, *_LIVE),
-        strikes=(_at(4, "stall-client-link", 6), _at(13, "slow-client-link", 6)),
+        rules=(*SAFE, *LIVE),
+        strikes=(strike(4, "stall-client-link", 6), strike(13, "slow-client-link", 6)),
         lock_ms=3000,
     ),
     Scenario(
         name="answers-lost",
         sentence="Now and then the answer to a fetch or an acknowledgement is lost, or cut short.",
-        rules=(*_SAFE, *_LIVE),
-        strikes=(_at(3, "lose-answers", 7, 19), _at(13, "truncate-answers", 5, 29)),
+        rules=(*SAFE, *LIVE),
+        strikes=(strike(3, "lose-answers", 7, 19), strike(13, "truncate-answers", 5, 29)),
     ),
     Scenario(
         name="requests-lost",
         sentence="Now and then a request is lost, and answers come late.",
-        rules=(*_SAFE, *_LIVE),
-        strikes=(_at(3, "lose-requests", 7, 19), _at(9, "delay-answers", 9, 9)),
+        rules=(*SAFE, *LIVE),
+        strikes=(strike(3, "lose-requests", 7, 19), strike(9, "delay-answers", 9, 9)),
     ),
     Scenario(
         name="heartbeats-lost",
         sentence="Every second heartbeat is lost without a word.",
-        rules=(*_SAFE, *_LIVE),
-        strikes=(_at(3, "drop-heartbeats", 15, 1),),
+        rules=(*SAFE, *LIVE),
+        strikes=(strike(3, "drop-heartbeats", 15, 1),),
     ),
     Scenario(
         name="failover-while-sleeping",
         sentence="Leaders and state move while the holders of locks are asleep.",
-        rules=(*_SAFE, *_LOCKED, *_LIVE),
+        rules=(*SAFE, *LOCKED, *LIVE),
         strikes=(
-            _at(4, "nap-consumers", 5),
-            _at(5, "elect-leader", 0.5),
-            _at(6, "elect-share-coordinator", 0.5),
-            _at(12, "nap-consumers", 5, 1),
-            _at(13, "elect-leader", 0.5, 1),
+            strike(4, "nap-consumers", 5),
+            strike(5, "elect-leader", 0.5),
+            strike(6, "elect-share-coordinator", 0.5),
+            strike(12, "nap-consumers", 5, 1),
+            strike(13, "elect-leader", 0.5, 1),
         ),
         lock_ms=3000,
     ),
     Scenario(
         name="failover-while-writes-fail",
         sentence="Leaders move while their last state writes are refused or held up.",
-        rules=(*_SAFE, *_STORED, *_LIVE),
+        rules=(*SAFE, *STORED, *LIVE),
         strikes=(
-            _at(3, "delay-state-writes", 8),
-            *_every("elect-leader", 4, 6, 8),
-            _at(13, "fail-state-writes", 6),
-            *_every("elect-leader", 14, 16, 18),
+            strike(3, "delay-state-writes", 8),
+            *every("elect-leader", 4, 6, 8),
+            strike(13, "fail-state-writes", 6),
+            *every("elect-leader", 14, 16, 18),
         ),
     ),
     Scenario(
         name="short",
         sentence="Three elections in a few seconds: what there is always time for.",
-        rules=_SAFE,
-        strikes=_every("elect-leader", 2, 4, 6),
+        rules=SAFE,
+        strikes=every("elect-leader", 2, 4, 6),
         seconds=9.0,
     ),
     Scenario(
         name="nothing",
         sentence="Nothing breaks: the control run that tells a fault's doing from the load's own.",
-        rules=(*_SAFE, *_COUNTED, *_STORED, *_LIVE),
+        rules=(*SAFE, *COUNTED, *STORED, *LIVE),
         strikes=(),
         seconds=20.0,
     ),
 )
 
-SCENARIOS: Mapping[str, Scenario] = {one.name: one for one in _SCENARIOS}
+SCENARIOS: Mapping[str, Scenario] = {one.name: one for one in (*_SCENARIOS, *AROUND)}
 SHORT = "short"
 """The scenario that stands for all where there is time for one only."""
 

@@ -18,7 +18,8 @@ from fixtures.proxies.meddling import Act, Rule, Way
 from fixtures.targets import UsageFault
 from reports.analysis.rules import load_invariants
 from suites.chaos.document import PAGE, renewed
-from suites.chaos.scenarios import SCENARIOS, SHORT, Scenario, chosen
+from suites.chaos.scenario import Scenario
+from suites.chaos.scenarios import SCENARIOS, SHORT, chosen
 
 ROOT = Path(__file__).parents[2]
 ALL = list(KINDS.values())

@@ -6,40 +6,14 @@ import asyncio
 
 import pytest
 
-from fixtures.clients.admin import TOPIC_RESOURCE
-from fixtures.clients.cluster import WITHIN, attempts, eventually
-from fixtures.clients.configs import alter
+from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import accept
 from fixtures.wire.errors import error_name
-from spec.verdict import Undecided
-from suites.broker.failover.placing import STATE
+from suites.broker.failover.in_sync import demand, in_force
 from suites.broker.failover.stage import Stage
 from suites.broker.share import NOT_FOR
 from suites.broker.stored import read_state
 from suites.judge import Judge
-
-IN_SYNC = "min.insync.replicas"
-
-
-async def _demand(stage: Stage, in_sync: str) -> str:
-    """Demand so many replicas in sync of every state write; return how many were before."""
-    before = (await stage.share.admin.configs(TOPIC_RESOURCE, STATE))[IN_SYNC]
-    answer = await alter(stage.cluster, TOPIC_RESOURCE, STATE, {IN_SYNC: in_sync})
-    if answer.error_code:
-        raise Undecided(f"altering {STATE}: {error_name(answer.error_code)}")
-    return before
-
-
-async def _in_force(stage: Stage, in_sync: str) -> None:
-    """Wait until every broker has heard of the demand."""
-
-    async def ask() -> bool | None:
-        shown = [
-            await stage.share.admin.configs(TOPIC_RESOURCE, STATE, node=n) for n in stage.nodes
-        ]
-        return True if all(configs[IN_SYNC] == in_sync for configs in shown) else None
-
-    await eventually(f"{IN_SYNC} {in_sync} of {STATE} in force", ask)
 
 
 @pytest.mark.draft("not seen failing yet")
@@ -54,9 +28,9 @@ async def test_too_few_in_sync(stage: Stage, judge: Judge) -> None:
     consumer = await queue.consumer()
     await consumer.acquire(6)
     await consumer.acked(accept(0))
-    before = await _demand(stage, "3")
+    before = await demand(stage, "3")
     try:
-        await _in_force(stage, "3")
+        await in_force(stage, "3")
         await stage.stop(away)
         # Whoever has to store it may go on trying, so the answer is not waited for.
         asked = asyncio.create_task(consumer.ack(accept(1), timeout=60.0))
@@ -77,4 +51,4 @@ async def test_too_few_in_sync(stage: Stage, judge: Judge) -> None:
         done = kept.start_offset > 2 or any(b.last_offset >= 2 for b in kept.state_batches)
         judge.holds("PER-43", done, f"the last acknowledgement is not in the stored state {kept}")
     finally:
-        await _demand(stage, before)
+        await demand(stage, before)

@@ -1,0 +1,71 @@
+"""A broker's disk is full: no write to its log directory succeeds any more, and so it ends itself.
+
+No disk is filled for it. The kernel is told to let the process's files grow no further, so every
+append fails with an I/O error; Kafka treats all of those alike and takes the directory offline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import psutil
+
+from chaos.faults.fault import Kind
+from chaos.faults.going import Going
+from chaos.faults.roles import ROLES, Role
+from chaos.hooks import Victim
+from chaos.world import World
+from spec.verdict import EnvironmentFault
+
+_NOTHING = 1
+"""Bytes that a file may have: enough for none."""
+
+
+class Fill(Going):
+    """All writes of a broker fail until it is started anew."""
+
+    def go(self, broker: Victim) -> Callable[[], None]:
+        """Let no file of the process grow."""
+
+        def fill() -> None:
+            _limit(broker, _NOTHING)
+
+        return fill
+
+    async def hit(self) -> str:
+        """See that the broker ended by itself, as one does that has no log directory left."""
+        code = self.broker.exit_code
+        return f"broker {self.node} ended with exit code {code}, its disk full" if code else ""
+
+    async def heal(self) -> None:
+        """Make room, and start it."""
+        if self.node >= 0 and self.broker.is_alive:
+            _limit(self.broker, None)
+        await super().heal()
+
+
+def _limit(broker: Victim, size: int | None) -> None:
+    """Let the files of a broker's process grow to a size, or as far as they may."""
+    if broker.pid is None or not hasattr(psutil, "RLIMIT_FSIZE"):
+        raise EnvironmentFault(f"broker {broker.node_id}: only Linux can limit a process's files")
+    process = psutil.Process(broker.pid)
+    _, most = process.rlimit(psutil.RLIMIT_FSIZE)
+    process.rlimit(psutil.RLIMIT_FSIZE, (most if size is None else size, most))
+
+
+def _of(role: Role) -> Kind:
+    def make(world: World, subject: int) -> Fill:
+        return Fill(world, subject, role)
+
+    return Kind(
+        name=f"fill-{role.name}",
+        sentence=f"Let every write to the disk of {role.title} fail, until it is started again.",
+        make=make,
+        lasts=(7.0, 11.0),
+        brokers=3,
+        lonely=True,
+        ours=True,
+    )
+
+
+KINDS = tuple(_of(role) for role in ROLES)

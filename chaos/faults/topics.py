@@ -1,0 +1,186 @@
+"""Topics change under their groups: one grows, and one is deleted and made anew."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import secrets
+
+from chaos.faults.fault import Fault, Kind
+from chaos.world import World
+from fixtures.clients.cluster import Topic
+from fixtures.clients.member import Member, accept
+from fixtures.wire.errors import ErrorCode
+from fixtures.workload.book import Book
+from fixtures.workload.plan import Place, Producing
+from fixtures.workload.producer import Producer
+from spec.verdict import Undecided
+
+_RECORDS = 20
+_PRODUCER = 1 << 21
+"""Numbers from here on are no producer's of the load, nor of another fault."""
+
+
+class Grow(Fault):
+    """The load's topic gets one more partition, and records before anybody has noticed."""
+
+    def __init__(self, world: World, subject: int) -> None:
+        super().__init__(world, subject)
+        self.index = -1
+        self.enough = asyncio.Event()
+        self.writing: asyncio.Task[None] | None = None
+
+    async def inject(self) -> str:
+        """Add the partition, and begin to write to it."""
+        course = self.world.course
+        topic = await self.world.cluster.topic(course.topic.name)
+        index = len(topic.leaders)
+        if index >= len(course.logs):
+            raise Undecided(f"{topic.name} has grown as often as the history can tell")
+        grown = await self.world.admin.create_partitions(topic, index + 1)
+        self.index = index
+        self.writing = asyncio.create_task(self._producer(grown).run(self.enough))
+        return f"{topic.name} has {index + 1} partitions, the last of which is written to"
+
+    def _producer(self, topic: Topic) -> Producer:
+        course = self.world.course
+        log = course.log_of(self.index)
+        plan = Producing(
+            number=_PRODUCER,
+            logs=(log,),
+            records=course.load.batch,
+            rate=course.load.rate / len(course.logs),
+            in_flight=1,
+            keyed=course.load.keyed,
+        )
+        place = Place(log=log, topic=topic.name, partition=self.index)
+        book = Book(course.journal, {})
+        return Producer(plan, self.world.cluster, book, {log: (place, topic)})
+
+    async def hit(self) -> str:
+        """See that every group of the load has a start offset in it."""
+        if self.index < 0:
+            return ""
+        topic = await self.world.cluster.topic(self.world.course.topic.name)
+        starts: dict[str, int] = {}
+        for group in self.world.course.groups:
+            shown = await self.world.admin.share_offsets(group, topic)
+            if self.index not in shown or shown[self.index].start < 0:
+                return ""
+            starts[group] = shown[self.index].start
+        return f"{len(topic.leaders)} partitions; {len(starts)} groups have a start offset in it"
+
+    async def heal(self) -> None:
+        """Write no more. The partition stays: none can be taken away."""
+        self.enough.set()
+        if self.writing is not None:
+            await self.writing
+
+    async def healed(self) -> str:
+        """See all its replicas in sync."""
+        if self.index < 0:
+            return "nothing was added"
+        part = await self.world.part(self.world.course.topic.name, self.index)
+        whole = part.leader_id >= 0 and set(part.isr_nodes) == set(part.replica_nodes)
+        return f"replicas {part.isr_nodes} in sync" if whole else ""
+
+
+class Recreate(Fault):
+    """A group of the load reads another topic, too, which is deleted and made anew by that name.
+
+    Its reader is a member of our own: what becomes of the topic is not what is judged here, but
+    that the group, its coordinator and the load's members go on.
+    """
+
+    def __init__(self, world: World, subject: int) -> None:
+        super().__init__(world, subject)
+        self.group = world.group(subject)
+        name = base64.urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
+        self.member = Member(world.cluster, self.group, name)
+        self.before: Topic | None = None
+        self.after: Topic | None = None
+        self.joined = False
+
+    async def inject(self) -> str:
+        """Consume a topic, delete it, and make another one of that name."""
+        admin = self.world.admin
+        self.before = await admin.create_topic()
+        await admin.produce(self.before, _RECORDS)
+        self.joined = True
+        await self.member.join(self.before)
+        consumed = await self._consume(self.before)
+        await admin.delete_topics(self.before.name)
+        self.after = await self._made_anew(self.before.name)
+        await admin.produce(self.after, 1)
+        return f"{self.before.name}, of which {self.group} has consumed {consumed} records"
+
+    async def _made_anew(self, name: str) -> Topic:
+        """Create the topic; the name is taken until every broker has let go of it."""
+        connection = await self.world.cluster.any()
+        wanted = {"name": name, "num_partitions": 1, "replication_factor": 1}
+        code = -1
+        for _ in range(100):
+            answer = await connection.call("CreateTopics", topics=[wanted], timeout_ms=15000)
+            code = answer.topics[0].error_code
+            if not code:
+                return await self.world.cluster.topic(name, 1)
+            if code != ErrorCode.TOPIC_ALREADY_EXISTS:
+                break
+            await asyncio.sleep(0.05)
+        raise Undecided(f"making {name} anew answered error {code}")
+
+    async def _consume(self, topic: Topic) -> int:
+        """Fetch once, and accept what there is."""
+        session = await self.member.new_session(topic.leaders[0])
+        where = (topic, 0)
+        try:
+            for _ in range(50):
+                part = (await session.fetch(*(() if session.epoch else (where,)))).only
+                if part.offsets:
+                    acks = {where: [accept(one.first, one.last) for one in part.ranges]}
+                    await session.acknowledge(acks)
+                    return len(part.offsets)
+            return 0
+        finally:
+            await session.connection.close()
+
+    async def hit(self) -> str:
+        """See the member assigned the new topic, and no longer the old one."""
+        if self.before is None or self.after is None:
+            return ""
+        await self.member.heartbeat()
+        assigned = {topic_id for topic_id, _ in self.member.assigned}
+        if self.after.id not in assigned or self.before.id in assigned:
+            return ""
+        return f"its id is {self.after.id} instead of {self.before.id}, and it is assigned"
+
+    async def heal(self) -> None:
+        """Have the member leave, and delete the topic."""
+        if self.joined:
+            self.joined = False
+            await self.member.leave()
+        if self.before is not None:
+            await self.world.admin.delete_topics(self.before.name)
+
+    async def healed(self) -> str:
+        """See neither of them in the group any more."""
+        shown = await self.world.admin.describe_group(self.group)
+        left = self.member.member_id not in {one.member_id for one in shown.members}
+        return f"{len(shown.members)} members are left in {self.group}" if left else ""
+
+
+KINDS = (
+    Kind(
+        name="add-partition",
+        sentence="Add a partition to the load's topic, and write to it at once.",
+        make=Grow,
+        lasts=(3.0, 6.0),
+        grows=True,
+    ),
+    Kind(
+        name="recreate-topic",
+        sentence="Delete a topic that a group reads beside the load's, and make it anew.",
+        make=Recreate,
+        lasts=(3.0, 6.0),
+    ),
+)

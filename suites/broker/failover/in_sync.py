@@ -1,0 +1,34 @@
+"""How many replicas in sync a write to the state topic demands, and changing that."""
+
+from __future__ import annotations
+
+from fixtures.clients.admin import TOPIC_RESOURCE
+from fixtures.clients.cluster import eventually
+from fixtures.clients.configs import alter
+from fixtures.wire.errors import error_name
+from spec.verdict import Undecided
+from suites.broker.failover.placing import STATE
+from suites.broker.failover.stage import Stage
+
+IN_SYNC = "min.insync.replicas"
+
+
+async def demand(stage: Stage, in_sync: str) -> str:
+    """Demand so many replicas in sync of every state write; return how many were before."""
+    before = (await stage.share.admin.configs(TOPIC_RESOURCE, STATE))[IN_SYNC]
+    answer = await alter(stage.cluster, TOPIC_RESOURCE, STATE, {IN_SYNC: in_sync})
+    if answer.error_code:
+        raise Undecided(f"altering {STATE}: {error_name(answer.error_code)}")
+    return before
+
+
+async def in_force(stage: Stage, in_sync: str) -> None:
+    """Wait until every broker has heard of the demand."""
+
+    async def ask() -> bool | None:
+        shown = [
+            await stage.share.admin.configs(TOPIC_RESOURCE, STATE, node=n) for n in stage.nodes
+        ]
+        return True if all(configs[IN_SYNC] == in_sync for configs in shown) else None
+
+    await eventually(f"{IN_SYNC} {in_sync} of {STATE} in force", ask)

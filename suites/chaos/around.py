@@ -1,0 +1,112 @@
+"""Scenarios about what lies around a share-partition: other parts, disks, clocks, topics."""
+
+from __future__ import annotations
+
+from suites.chaos.scenario import LIVE, LOCKED, SAFE, STORED, Scenario, strike
+
+AROUND = (
+    Scenario(
+        name="share-coordinator-stopped",
+        sentence="The broker that keeps the state of a share-partition leaves in order.",
+        rules=(*SAFE, *STORED, *LIVE),
+        strikes=(strike(5, "stop-share-coordinator", 5),),
+    ),
+    Scenario(
+        name="share-coordinator-stalled",
+        sentence="Words to and from the share coordinator wait, and arrive all at once.",
+        rules=(*SAFE, *STORED, *LIVE),
+        strikes=(strike(4, "stall-share-coordinator", 7),),
+        lock_ms=3000,
+    ),
+    Scenario(
+        name="share-coordinator-mute",
+        sentence="State is stored, and no leader hears that it was.",
+        rules=(*SAFE, *STORED, *LIVE),
+        strikes=(strike(4, "mute-share-coordinator", 6),),
+        lock_ms=3000,
+    ),
+    Scenario(
+        name="share-coordinator-out-of-space",
+        sentence="The disk of the broker that keeps the state is full.",
+        rules=(*SAFE, *STORED, *LIVE),
+        strikes=(strike(5, "fill-share-coordinator", 9),),
+    ),
+    Scenario(
+        name="group-coordinator-stopped",
+        sentence="The coordinator of a group's members leaves in order.",
+        rules=(*SAFE, *LIVE),
+        strikes=(strike(5, "stop-group-coordinator", 5),),
+    ),
+    Scenario(
+        name="group-coordinator-frozen",
+        sentence="The coordinator of a group's members freezes, and wakes after it was replaced.",
+        rules=(*SAFE, *LIVE),
+        strikes=(strike(5, "pause-group-coordinator", 10),),
+    ),
+    Scenario(
+        name="group-coordinator-out-of-space",
+        sentence="The disk of a group's coordinator is full.",
+        rules=(*SAFE, *LIVE),
+        strikes=(strike(5, "fill-group-coordinator", 9),),
+    ),
+    Scenario(
+        name="controller-stopped",
+        sentence="The active controller leaves in order while leaders are elected.",
+        rules=(*SAFE, *LIVE),
+        strikes=(strike(5, "stop-controller", 5), strike(7, "elect-leader", 0.5)),
+    ),
+    Scenario(
+        name="controller-frozen",
+        sentence="The active controller freezes, and wakes after it was replaced.",
+        rules=(*SAFE, *LIVE),
+        strikes=(strike(5, "pause-controller", 10),),
+    ),
+    Scenario(
+        name="controller-out-of-space",
+        sentence="The disk of the active controller is full.",
+        rules=(*SAFE, *LIVE),
+        strikes=(strike(5, "fill-controller", 9),),
+    ),
+    Scenario(
+        name="leader-out-of-space",
+        sentence="The disk of a partition's leader is full, so that it ends itself.",
+        rules=(*SAFE, *LIVE),
+        strikes=(strike(5, "fill-leader", 9),),
+    ),
+    Scenario(
+        name="clocks-of-brokers",
+        sentence="Wall clocks of brokers jump ahead and back while locks are held and run out.",
+        rules=(*SAFE, *LOCKED, *LIVE),
+        strikes=(
+            strike(3, "shift-leader", 5),
+            strike(6, "shift-share-coordinator", 6, 1),
+            strike(5, "nap-consumers", 4),
+            strike(13, "shift-group-coordinator", 5),
+            strike(15, "shift-controller", 5, 1),
+        ),
+        lock_ms=2000,
+    ),
+    Scenario(
+        name="clocks-of-clients",
+        sentence="The wall clocks of consumers and producers jump ahead and back.",
+        rules=(*SAFE, *LIVE),
+        strikes=(strike(3, "shift-consumers", 6), strike(11, "shift-consumers", 6, 1)),
+        lock_ms=2000,
+    ),
+    Scenario(
+        name="partitions-added",
+        sentence="The topic grows, and its new partitions are written to at once.",
+        rules=(*SAFE, *LIVE),
+        strikes=(strike(4, "add-partition", 8), strike(14, "add-partition", 6)),
+    ),
+    Scenario(
+        name="topic-made-anew",
+        sentence="A topic that a group reads beside the others is deleted and made anew.",
+        rules=(*SAFE, *LIVE),
+        strikes=(
+            strike(4, "recreate-topic", 4),
+            strike(13, "recreate-topic", 4, 1),
+            strike(15, "elect-leader", 0.5),
+        ),
+    ),
+)

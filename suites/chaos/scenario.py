@@ -1,0 +1,51 @@
+"""What a scenario is: what breaks when, under which load, and which rules that puts to the test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chaos.schedule import Strike
+
+SAFE = ("INV-01", "INV-02", "INV-04", "INV-05")
+LIVE = ("INV-24", "INV-25")
+STORED = ("INV-21", "INV-22")
+COUNTED = ("INV-12", "INV-13")
+LOCKED = ("INV-01", "INV-18", "INV-23")
+
+CALM, MIXED = "calm", "mixed"
+"""Members that accept at once, and members that do whatever acknowledging offers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """One scenario.
+
+    Attributes:
+        name: What it is called.
+        sentence: What happens.
+        rules: What it has to put to the test; what it exercises beyond is judged as well.
+        strikes: What breaks.
+        seconds: How long records are produced.
+        rate: Records a second.
+        lock_ms: How long locks last.
+        members: Which members there are.
+    """
+
+    name: str
+    sentence: str
+    rules: tuple[str, ...]
+    strikes: tuple[Strike, ...]
+    seconds: float = 25.0
+    rate: float = 600.0
+    lock_ms: int = 5000
+    members: str = MIXED
+
+
+def strike(at: float, fault: str, lasts: float, subject: int = 0) -> Strike:
+    """Return a strike, its time first, as a story is told."""
+    return Strike(fault=fault, at=at, lasts=lasts, subject=subject)
+
+
+def every(fault: str, *times: float, lasts: float = 0.5) -> tuple[Strike, ...]:
+    """Return a strike at each of some times, on one subject after the other."""
+    return tuple(strike(at, fault, lasts, number) for number, at in enumerate(times))
