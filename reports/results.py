@@ -97,6 +97,7 @@ def build(
     reproduce: Callable[[str], str],
     transcript: Callable[[str], str],
     client: Mapping[str, Any] | None = None,
+    faced: Callable[[str], str] = lambda _check: "",
 ) -> Document:
     """Return the results document.
 
@@ -109,7 +110,9 @@ def build(
         reproduce: gives the command that runs one rule again.
         transcript: gives the path of a check's transcript inside the run's directory, or ``""``.
         client: who the client under test says it is, and which broker it faced, if one is tested.
+        faced: in the certificate of a client, gives the broker that a check put in front of it.
     """
+    requirements = [_requirement(entry, reproduce, transcript, faced) for entry in judged]
     return {
         "schema": SCHEMA,
         "run": _run(run),
@@ -120,8 +123,8 @@ def build(
             "brokers": subject.brokers,
             "properties": dict(subject.properties),
         },
-        **({"client": dict(client)} if client else {}),
-        "requirements": [_requirement(entry, reproduce, transcript) for entry in judged],
+        **({"client": {**client, "brokers": _by_broker(requirements)}} if client else {}),
+        "requirements": requirements,
         "problems": list(problems),
         "later": list(later),
         "summary": {
@@ -192,10 +195,24 @@ def _canary(seen: Observation | None) -> Document | None:
     }
 
 
+def _by_broker(requirements: Sequence[Document]) -> dict[str, dict[str, int]]:
+    """Count verdicts by the broker faced; a rule that two are faced for counts for each."""
+    found: dict[str, dict[str, int]] = {}
+    for rule in requirements:
+        for broker in rule.get("facing", ()):
+            counts = found.setdefault(broker, {})
+            counts[rule["verdict"]] = counts.get(rule["verdict"], 0) + 1
+    return found
+
+
 def _requirement(
-    judged: Judged, reproduce: Callable[[str], str], transcript: Callable[[str], str]
+    judged: Judged,
+    reproduce: Callable[[str], str],
+    transcript: Callable[[str], str],
+    faced: Callable[[str], str],
 ) -> Document:
     rule = judged.rule
+    brokers = sorted({faced(seen.check) for seen in judged.checks} - {""})
     return {
         "id": rule.id,
         "level": rule.level.value,
@@ -210,6 +227,7 @@ def _requirement(
         "problem": judged.problem,
         "evidence": dict(sorted(judged.evidence.items())),
         "witness": list(judged.witness),
+        **({"facing": brokers} if brokers else {}),
         "checks": [_check(seen, transcript) for seen in judged.checks],
         "ledger": [_entry(entry) for entry in judged.entries],
         "reproduce": reproduce(rule.id) if judged.verdict else "",

@@ -106,6 +106,15 @@ def levels(document: Document) -> list[tuple[str, dict[str, int]]]:
     return [(level, tally(found)) for level, found in by_level if found]
 
 
+def by_broker(document: Document) -> list[tuple[str, dict[str, int]]]:
+    """Return how often each verdict was given, by the broker that a client faced."""
+    brokers = document.get("client", {}).get("brokers", {})
+    return [
+        (name, {word: counts[word] for word in WORDS if word in counts})
+        for name, counts in brokers.items()
+    ]
+
+
 def to_decide(document: Document) -> list[Document]:
     """Return the rules whose verdict nobody foresaw, or whose ledger entry is wrong."""
     return [r for r in document["requirements"] if not r["expected"] or r["problem"]]

@@ -5,14 +5,18 @@ from __future__ import annotations
 import argparse
 import asyncio
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from fixtures.clients.adapter import Adapter
 from fixtures.clients.shipped import command_of
 from fixtures.targets.info import ClusterInfo
 from fixtures.targets.names import UsageFault
+from suites.inventory import CLIENT, read_checks
 from suites.options import Client, RunOptions
+
+HOSTILE = "hostile reference broker"
+"""What a client faces in the checks that need answers no real broker gives on request."""
 
 
 def chosen(option: argparse.Namespace) -> Client | None:
@@ -70,6 +74,16 @@ def greet(asked: tuple[str, str], command: Sequence[str]) -> Client:
         )
 
     return asyncio.run(ask())
+
+
+def faced(options: RunOptions) -> Callable[[str], str]:
+    """Return what tells which broker a check puts in front of a client, if there is one."""
+    if options.client is None:
+        return lambda _check: ""
+    hostile = {
+        check.id for check in read_checks(CLIENT, drafts=True) if "hostile" in check.fixtures
+    }
+    return lambda check: HOSTILE if check.split("[", 1)[0] in hostile else options.target
 
 
 def facing(options: RunOptions, info: ClusterInfo | None) -> dict[str, Any] | None:

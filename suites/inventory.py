@@ -22,7 +22,10 @@ CLIENT = Path(__file__).parent / "client"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One test function; ``id`` is its pytest node id without parameters."""
+    """One test function; ``id`` is its pytest node id without parameters.
+
+    ``fixtures`` are the names of its arguments, those that ``parametrize`` fills among them.
+    """
 
     id: str
     rules: tuple[str, ...]
@@ -31,6 +34,7 @@ class Check:
     solo: bool
     draft: bool
     docstring: str
+    fixtures: tuple[str, ...] = ()
 
 
 def read_checks(folder: Path = BROKER, *, drafts: bool = False) -> list[Check]:
@@ -97,6 +101,7 @@ def _check(node: Function, where: str, marks: list[ast.expr]) -> Check:
         solo="solo" in named or scope(where) != where,
         draft="draft" in named,
         docstring=ast.get_docstring(node) or "",
+        fixtures=tuple(argument.arg for argument in node.args.args),
     )
 
 

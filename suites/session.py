@@ -25,7 +25,7 @@ from reports.results import Document, Subject, build, write
 from reports.verdicts import FAULT, USAGE
 from spec.requirement import SpecError
 from spec.verdict import EnvironmentFault
-from suites.adapters import chosen, facing
+from suites.adapters import chosen, faced, facing
 from suites.checks import rules_of, transcript_name
 from suites.lifecycle import Host
 from suites.options import OWN, from_pytest
@@ -213,6 +213,7 @@ class Controller:
             problems=verdicts.problems,
             later=verdicts.later,
             client=facing(options, self.info),
+            faced=faced(options),
             reproduce=options.reproduce,
             transcript=lambda check: _existing(out, transcript_name(check)),
         )

@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
+from uuid import UUID
 
 from fixtures.clients.member import AckType
 from fixtures.proxies.altering import Body
 from fixtures.proxies.tap import Exchange
 from fixtures.wire.errors import error_name
 
+_NONE = UUID(int=0)
 _EPOCH = re.compile(r"share_session_epoch \d+")
 _LEFT_OUT = frozenset(
     {
@@ -90,7 +92,8 @@ def _tells(name: str, value: Any) -> bool:
 
 def _topics(topics: Iterable[Body]) -> Iterator[str]:
     for topic in topics:
-        name = topic.get("name") or str(topic.get("topic_id"))[:8]
+        known = str(topic["topic_id"])[:8] if (topic.get("topic_id") or _NONE).int else ""
+        name = " ".join(filter(None, (topic.get("name"), known)))
         if not topic.get("partitions"):
             yield f"{name}{_error(topic)}"
         for part in topic.get("partitions") or []:

@@ -38,7 +38,7 @@ async def test_blank_topics(scene: Scene, judge: Judge, topic: str | None) -> No
     queue = await scene.queue()
     consumer = await scene.consumer(queue.group)
     error = await _refused(consumer.subscribe(topic))
-    judge.equal("CLI-85", "illegal-argument", error, f"subscribing to {topic!r}")
+    judge.holds("CLI-85", error, f"subscribing to {topic!r} was not refused")
 
 
 @pytest.mark.requirement("CLI-91")

@@ -71,7 +71,15 @@ def document(text: str = "A rule.") -> dict[str, Any]:
         later=["ACK-09"],
         reproduce=lambda id_: f"shareproof broker --only {id_} {text}",
         transcript=lambda _: f"transcripts/{text}.txt",
+        client=client(text),
+        faced=lambda check: text if check.startswith("suites/broker/test_x") else "",
     )
+
+
+def client(text: str) -> dict[str, Any]:
+    """Return who a client says it is."""
+    words = ("name", "version", "language", "runtime", "facing", "facing_version")
+    return {**dict.fromkeys(words, text), "capabilities": [text]}
 
 
 def run(text: str) -> Run:
@@ -105,6 +113,16 @@ def test_results_follow_the_shipped_schema() -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
 
     jsonschema.validate(document(), schema, cls=jsonschema.Draft202012Validator)
+
+
+def test_certificates_tell_which_broker_was_faced() -> None:
+    """Each rule of a client names the brokers it was shown, and verdicts are counted by them."""
+    found = document()
+    judged, untested = found["requirements"]
+
+    assert judged["facing"] == [found["client"]["facing"]]
+    assert "facing" not in untested
+    assert found["client"]["brokers"] == {judged["facing"][0]: {judged["verdict"]: 1}}
 
 
 def test_results_survive_the_disk(tmp_path: Path) -> None:
