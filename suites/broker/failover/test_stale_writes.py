@@ -6,6 +6,7 @@ and what the client was told of those has to outlive the one that comes last.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
@@ -17,7 +18,7 @@ from spec.verdict import Undecided
 from suites.broker.failover.in_sync import demand, in_force
 from suites.broker.failover.stage import Stage
 from suites.broker.roaming import Roamer, located
-from suites.broker.share import Catch, Consumer, Queue
+from suites.broker.share import NOT_FOR, Catch, Consumer, Queue
 from suites.broker.stored import ACKNOWLEDGED, AVAILABLE, read_state, write_state
 from suites.judge import Judge
 
@@ -94,6 +95,45 @@ async def test_late_write_of_an_ended_lock(stage: Stage, judge: Judge, outage: b
     told = f"delivered again after an ACCEPT was answered NONE, stored as available: {taken_back}"
     judge.equal("COO-36", [], again, told)
     judge.saw("COO-36", accepted=RECORDS, outages=int(outage))
+
+
+@pytest.mark.draft("seen failing on Kafka 4.3.1 and passing on 4.4.0, not repeated twenty times")
+@pytest.mark.requirement("COO-38")
+@pytest.mark.timeout(150)
+async def test_late_write_of_an_acknowledgement(stage: Stage, judge: Judge) -> None:
+    """COO-38: An acknowledgement that is stored late takes none back that were stored before."""
+    away = await stage.victim()
+    leader, other = stage.share.rng.sample([n for n in stage.nodes if n != away], 2)
+    queue = await stage.queue(leader, other, state=other, group=leader)
+    await queue.produce(30, batches=30)
+    one, two = await queue.consumer(), await queue.consumer(join=False)
+    ten = {"max_records": 10, "batch_size": 1}
+    first = (await one.acquire(10, **ten)).offsets
+    second = (await two.acquire(10, **ten)).offsets
+    third = (await one.acquire(10, **ten)).offsets
+    if [*first, *second, *third] != list(range(30)):
+        raise Undecided(f"acquired {first}, {second} and {third}")
+
+    async with _short_of_replicas(stage, away, wanted=True):
+        late = asyncio.create_task(two.ack(accept(second[0], second[-1]), timeout=60.0))
+        # Its write has failed once at least; the next attempt is a second or more after the last.
+        await asyncio.wait({late}, timeout=1.5 * NOT_FOR)
+    await one.acked(accept(first[0], first[-1]))
+    await one.acked(accept(third[0], third[-1]))
+    before = int((await read_state(queue)).start_offset)
+    if late.done():
+        raise Undecided("the write that was to be late was not")
+    last = await late
+    after = int((await read_state(queue)).start_offset)
+
+    judge.holds("COO-38", after >= before, f"the stored start offset went from {before} to {after}")
+    await stage.led_by(queue.topic.name, 0, other)
+    sentinel = await (await located(queue)).produce(1)
+    seen = await Roamer(await located(queue)).take([sentinel])
+    promised = {*first, *third, *(() if last.ack_error else second)}
+    again = sorted(seen.keys() & promised)
+    judge.equal("COO-38", [], again, "delivered again after an ACCEPT was answered NONE")
+    judge.saw("COO-38", accepted=len(promised))
 
 
 @pytest.mark.draft("seen failing on Kafka 4.4.0, and passing without the stored acceptance only")
