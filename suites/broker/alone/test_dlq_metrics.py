@@ -1,0 +1,64 @@
+"""What a broker counts of the dead letters that it writes (KIP-1191 §Metrics)."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.cluster import WITHIN, attempts
+from fixtures.clients.member import reject
+from spec.verdict import Undecided
+from suites.broker.alone.lone import Lone
+from suites.broker.deadletters import Box, boxed, dead_topic
+from suites.judge import Judge
+
+BEAN = "ShareGroupMetrics"
+LETTERS, REQUESTS, FAILED = (
+    "DeadLetterQueueRecordCount",
+    "DeadLetterQueueTotalProduceRequestsPerSec",
+    "DeadLetterQueueFailedProduceRequestsPerSec",
+)
+
+
+async def _counted(lone: Lone, box: Box, name: str) -> float:
+    """Return what is counted under a name for the group of a box."""
+    return await lone.number(BEAN, "Count", group=box.queue.group, name=name)
+
+
+async def _until_failed(lone: Lone, box: Box) -> float:
+    seen = 0.0
+    async for _ in attempts(WITHIN, pause=0.1):
+        seen = await _counted(lone, box, FAILED)
+        if seen:
+            break
+    return seen
+
+
+@pytest.mark.draft("not seen failing yet")
+@pytest.mark.requirement("DLQ-41")
+@pytest.mark.feature("dead-letters")
+@pytest.mark.timeout(90)
+async def test_letters_are_counted(lone: Lone, judge: Judge) -> None:
+    """DLQ-41: Letters, requests to write them and failed ones are counted for each group."""
+    share = lone.share
+    tight = await dead_topic(share, configs={"max.message.bytes": "1"})
+    written = {count: await boxed(share, count) for count in (3, 2)}
+    refused = await boxed(share, 2, dead=tight)
+    for count, box in {**written, 0: refused}.items():
+        consumer = await box.queue.consumer()
+        held = await consumer.acquire(count or 2)
+        await consumer.acked(*map(reject, held.offsets))
+        if len(await box.arrived(held.offsets if count else ())) < count:
+            raise Undecided(f"fewer than {count} letters were written")
+
+    for count, box in written.items():
+        what = {"group": box.queue.group, "name": LETTERS}
+        seen = await lone.until(count, BEAN, "Count", **what)
+        judge.equal("DLQ-41", count, seen, f"letters counted for a group with {count}")
+        requests = await _counted(lone, box, REQUESTS)
+        judge.holds("DLQ-41", requests >= 1, f"{requests} requests are counted for {count} letters")
+        failed = await _counted(lone, box, FAILED)
+        judge.equal("DLQ-41", 0, failed, f"failed requests of a group with {count} letters")
+    failed = await _until_failed(lone, refused)
+    judge.holds("DLQ-41", failed >= 1, f"{failed} failed requests are counted, all were refused")
+    seen = await _counted(lone, refused, LETTERS)
+    judge.equal("DLQ-41", 0, seen, "letters counted for a group whose letters were refused")

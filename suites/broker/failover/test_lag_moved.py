@@ -1,0 +1,117 @@
+"""The lag while the brokers that know it move, fall silent, or have not finished with a record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fixtures.clients.cluster import Topic, attempts
+from fixtures.clients.member import accept, reject
+from fixtures.wire.placing import partition_of
+from spec.verdict import Undecided
+from suites.broker.deadletters import dead_topic, naming
+from suites.broker.failover.placing import OFFSETS, STATE, state_partition
+from suites.broker.failover.stage import Stage
+from suites.broker.share import NOT_FOR, Consumer, Queue
+from suites.judge import Judge
+
+pytestmark = [pytest.mark.feature("lag"), pytest.mark.timeout(120)]
+
+UNKNOWN = -1
+
+
+async def _consumed(queue: Queue, count: int, *done: int) -> Consumer:
+    """Return a consumer that holds ``count`` records and has accepted some."""
+    await queue.produce(count)
+    consumer = await queue.consumer()
+    await consumer.acquire(count)
+    await consumer.acked(*map(accept, done))
+    return consumer
+
+
+async def _move(stage: Stage, name: str, partition: int) -> tuple[int, int]:
+    """Make another replica the leader of a partition of an internal topic; return old and new."""
+    topic: Topic = await stage.cluster.topic(name)
+    old = topic.leaders[partition]
+    new = stage.share.rng.choice([node for node in stage.nodes if node != old])
+    await stage.share.admin.move_leader(topic, new, partition)
+    return old, new
+
+
+@pytest.mark.draft("not seen failing yet")
+@pytest.mark.requirement("LAG-08")
+async def test_coordinators_move(stage: Stage, judge: Judge) -> None:
+    """LAG-08: Start offset and lag are the same with another coordinator of either kind."""
+    leader = stage.share.rng.choice(stage.nodes)
+    queue = await stage.queue(leader)
+    consumer = await _consumed(queue, 10, 0, 1, 5, 6, 7)
+    before = (2, 5)
+    await queue.lag(before[1])
+    found = await queue.offsets()
+    if (found.start, found.lag) != before:
+        raise Undecided(f"start offset and lag are {found.start} and {found.lag}, not {before}")
+
+    layout = await stage.layout()
+    groups = partition_of(queue.group, len(layout.offsets))
+    states = state_partition(layout, queue.group, queue.topic)
+    for name, partition in ((OFFSETS, groups), (STATE, states)):
+        old, new = await _move(stage, name, partition)
+        seen = await queue.offsets()
+        what = f"start offset and lag with {name} led by {new}, not {old}"
+        judge.equal("LAG-08", before, (seen.start, seen.lag), what)
+    await consumer.acked(accept(2))
+    judge.equal("LAG-08", 4, await queue.lag(4), "lag after one more, by the new coordinators")
+
+
+@pytest.mark.draft("not seen failing yet")
+@pytest.mark.requirement("LAG-13")
+async def test_end_that_nobody_knows(stage: Stage, judge: Judge) -> None:
+    """LAG-13: With a leader dead its partition is an error or -1, and the other is answered."""
+    dead = await stage.victim()
+    alive = stage.share.rng.choice([node for node in stage.nodes if node != dead])
+    queue = await stage.queue(alive, state=alive, group=alive)
+    topic = await stage.share.admin.create_partitions(queue.topic, 2, assignments=[[dead]])
+    both = Queue(share=stage.share, topic=topic, group=queue.group)
+    await _consumed(both, 6, 0, 1)
+    await stage.share.admin.produce(topic, 3, 1)
+    other = await both.consumer(1, join=False)
+    await other.acquire(3)
+    await other.acked(accept(0))
+    known = {index: (await both.lag(lag, index)) for index, lag in ((0, 4), (1, 2))}
+    if known != {0: 4, 1: 2}:
+        raise Undecided(f"the lags are {known} before anything broke")
+
+    await stage.kill(dead)
+    seen = await stage.share.admin.share_offsets(both.group, topic)
+    judge.equal(
+        "LAG-13", (0, 4), (seen[0].error, seen[0].lag), "error and lag of the partition led"
+    )
+    honest = seen[1].error != 0 or seen[1].lag == UNKNOWN
+    judge.holds("LAG-13", honest, f"the lag of a partition without leader is {seen[1].lag}")
+
+
+@pytest.mark.draft("not seen failing yet")
+@pytest.mark.requirement("LAG-15")
+@pytest.mark.feature("dead-letters")
+async def test_letters_under_way(stage: Stage, judge: Judge) -> None:
+    """LAG-15: Until its dead letter is written a rejected record is part of the lag."""
+    frozen = await stage.victim()
+    alive = stage.share.rng.choice([node for node in stage.nodes if node != frozen])
+    letters = await dead_topic(stage.share, assignments=[[frozen]])
+    configs: dict[str, Any] = dict(naming(letters.name))
+    queue = await stage.queue(alive, state=alive, group=alive, **configs)
+    await queue.produce(6)
+    consumer = await queue.consumer()
+    await consumer.acquire(6)
+    await consumer.acked(accept(5))
+    if await queue.lag(5) != 5:
+        raise Undecided("the lag is not 5 before anything was rejected")
+
+    stage.pause(frozen)
+    await consumer.acked(reject(1, 2))
+    async for _ in attempts(NOT_FOR):
+        lag = (await queue.offsets()).lag
+        judge.equal("LAG-15", 5, lag, "lag with two letters under way")
+    stage.resume(frozen)
+    judge.equal("LAG-15", 3, await queue.lag(3), "lag with the letters written")

@@ -1,0 +1,127 @@
+"""Records whose segments are in remote storage only (KIP-405), which a plug-in of ours plays."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from random import Random
+
+import pytest
+
+from fixtures.clients.admin import EARLIEST
+from fixtures.clients.cluster import attempts
+from fixtures.clients.member import accept, reject
+from fixtures.plugins import plugin_options
+from fixtures.wire.frame import Transcript
+from spec.verdict import EnvironmentFault, OutOfReach, Undecided
+from suites import lifecycle
+from suites.broker.deadletters import boxed
+from suites.broker.holes import Compacted, keys, rewritten
+from suites.broker.share import Queue, Share, world
+from suites.judge import Judge
+from suites.options import RunOptions
+
+EARLIEST_LOCAL = -4
+"""What ListOffsets calls the first offset that is still on the leader's own disk."""
+
+MOVED_WITHIN = 40.0
+"""Seconds until old segments are copied and their local files are gone."""
+
+RECORDS = 12
+
+PLUGIN = "RemoteMemory"
+PROPERTIES = {
+    "remote.log.storage.system.enable": "true",
+    "remote.log.storage.manager.class.name": PLUGIN,
+    "remote.log.metadata.manager.listener.name": "INTERNAL",
+    "remote.log.manager.task.interval.ms": "300",
+    "rlmm.config.remote.log.metadata.topic.num.partitions": "1",
+    "rlmm.config.remote.log.metadata.topic.replication.factor": "1",
+    "log.retention.check.interval.ms": "500",
+}
+TIERED = {
+    "remote.storage.enable": "true",
+    "segment.ms": "100",
+    "retention.ms": "-1",
+    "local.retention.ms": "500",
+}
+
+
+@pytest.fixture
+async def share(
+    run_options: RunOptions, rng: Random, transcripts: list[Transcript]
+) -> AsyncIterator[Share]:
+    """A world of its own on one broker with remote storage."""
+    if run_options.external:
+        raise OutOfReach("remote storage has to be set up, and an external target cannot be")
+    try:
+        options = await asyncio.to_thread(plugin_options, PLUGIN, run_options.version)
+    except EnvironmentFault as fault:
+        raise OutOfReach(f"{PLUGIN} cannot be made here: {fault}") from None
+    with contextlib.ExitStack() as stack:
+        own = lifecycle.own_cluster(run_options, properties=PROPERTIES, jvm=options)
+        target = await asyncio.to_thread(stack.enter_context, own)
+        async with world(target.info, rng, transcripts) as share:
+            yield share
+
+
+async def _tiered(queue: Queue) -> tuple[Compacted, int]:
+    """Write segments until old ones are remote only; return the first offset that is local.
+
+    Raises:
+        Undecided: they stayed local.
+    """
+    written, local = Compacted(queue), 0
+    names = keys(*range(RECORDS))
+    await written.write(*(names[at : at + 2] for at in range(0, RECORDS, 2)))
+    admin = queue.share.admin
+    async for _ in attempts(MOVED_WITHIN, pause=0.1):
+        local = await admin.log_offset(queue.topic, EARLIEST_LOCAL)
+        if local > 4:
+            break
+    if local <= 4 or await admin.log_offset(queue.topic, EARLIEST):
+        raise Undecided(f"only the records below {local} were moved to remote storage")
+    return written, local
+
+
+@pytest.mark.draft("not seen failing yet")
+@pytest.mark.requirement("ACQ-71")
+@pytest.mark.solo
+@pytest.mark.timeout(120)
+async def test_remote_records_are_acquired(share: Share, judge: Judge) -> None:
+    """ACQ-71: Records of remote segments and of local ones come to the same consumer alike."""
+    queue = await share.queue(topic_config=TIERED, lock_ms=60_000)
+    written, local = await _tiered(queue)
+
+    consumer = await queue.consumer()
+    caught = await consumer.acquire(RECORDS)
+    what = f"offsets acquired, remote below {local}"
+    judge.equal("ACQ-71", list(range(RECORDS)), caught.offsets, what)
+    parts = [part for answer in caught.answers for part in answer.parts]
+    values = {r.offset: r.value for part in parts for r in part.acquired_records()}
+    judge.equal("ACQ-71", dict(enumerate(keys(*range(RECORDS)))), values, "values that came along")
+    await consumer.acked(accept(0, RECORDS - 1))
+    await rewritten(consumer, await written.fresh())
+    judge.equal("ACQ-71", RECORDS, await queue.spso(RECORDS), "start offset with all accepted")
+    judge.saw("ACQ-71", remote=local)
+
+
+@pytest.mark.draft("not seen failing yet")
+@pytest.mark.requirement("DLQ-12")
+@pytest.mark.feature("dead-letters")
+@pytest.mark.solo
+@pytest.mark.timeout(120)
+async def test_remote_records_are_copied(share: Share, judge: Judge) -> None:
+    """DLQ-12: Letters copy source records that are remote, local, or some of each."""
+    box = await boxed(share, copy=True, topic_config=TIERED, lock_ms=60_000)
+    _, local = await _tiered(box.queue)
+
+    consumer = await box.queue.consumer()
+    await consumer.acquire(RECORDS)
+    await consumer.acked(reject(0, RECORDS - 1))
+    letters = await box.arrived(range(RECORDS))
+    content = {letter.offset: (letter.record.key, letter.record.value) for letter in letters}
+    expected = {offset: (name, name) for offset, name in enumerate(keys(*range(RECORDS)))}
+    judge.equal("DLQ-12", expected, content, f"key and value of letters, remote below {local}")
+    judge.saw("DLQ-12", remote=local)

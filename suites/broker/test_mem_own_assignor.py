@@ -1,0 +1,79 @@
+"""An assignor that is not Kafka's own: a class of ours on the class path of the broker."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from random import Random
+
+import pytest
+
+from fixtures.clients.member import Member
+from fixtures.plugins import plugin_options
+from fixtures.wire.frame import Transcript
+from spec.verdict import EnvironmentFault, OutOfReach
+from suites import lifecycle
+from suites.broker.membership import beating
+from suites.broker.share import Share, world
+from suites.judge import Judge
+from suites.options import RunOptions
+
+ASSIGNOR = "OneTakesAll"
+
+
+@pytest.fixture
+async def share(
+    run_options: RunOptions, rng: Random, transcripts: list[Transcript]
+) -> AsyncIterator[Share]:
+    """A world on a broker that was told to assign by our class."""
+    if run_options.external:
+        raise OutOfReach("somebody else's brokers cannot be given a class of ours")
+    try:
+        options = await asyncio.to_thread(plugin_options, ASSIGNOR, run_options.version)
+    except EnvironmentFault as fault:
+        raise OutOfReach(f"{ASSIGNOR} cannot be made here: {fault}") from None
+    properties = {"group.share.assignors": ASSIGNOR}
+    with contextlib.ExitStack() as stack:
+        own = lifecycle.own_cluster(run_options, properties=properties, jvm=options)
+        target = await asyncio.to_thread(stack.enter_context, own)
+        async with world(target.info, rng, transcripts) as share:
+            yield share
+
+
+def _indexes(member: Member) -> list[int]:
+    return sorted(index for _, index in member.assigned)
+
+
+@pytest.mark.draft("not seen failing yet")
+@pytest.mark.requirement("MEM-22")
+@pytest.mark.solo
+async def test_named_assignor_assigns(share: Share, judge: Judge) -> None:
+    """MEM-22: A class that is named as the assignor decides who gets what, in every share group.
+
+    Ours gives all to the member whose id comes first, whatever the order in which members joined.
+    """
+    for _ in range(2):
+        queue = await share.queue(partitions=3)
+        members = [await share.member(queue.group, queue.topic) for _ in range(3)]
+        first, second, *_ = sorted(members, key=lambda member: member.member_id)
+        everything = {first.member_id: [0, 1, 2]}
+        await _judge_assigned(judge, members, everything, "three members")
+
+        await first.leave()
+        members.remove(first)
+        everything = {second.member_id: [0, 1, 2]}
+        await _judge_assigned(judge, members, everything, "the first of them gone")
+
+
+async def _judge_assigned(
+    judge: Judge, members: list[Member], everything: dict[str, list[int]], what: str
+) -> None:
+    """Demand that assignments come to be those that our class makes."""
+    expected = {member.member_id: everything.get(member.member_id, []) for member in members}
+
+    def seen() -> dict[str, list[int]]:
+        return {member.member_id: _indexes(member) for member in members}
+
+    await beating(members, lambda: seen() == expected)
+    judge.equal("MEM-22", expected, seen(), f"partitions assigned to {what}")
