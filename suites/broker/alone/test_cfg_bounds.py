@@ -35,7 +35,6 @@ async def _in_force(share: Share, group: str) -> tuple[int, int]:
     return fetched.lock_ms, int(answer.heartbeat_interval_ms)
 
 
-@pytest.mark.draft("seen failing, not yet met every release")
 @pytest.mark.requirement("CFG-16")
 @pytest.mark.timeout(90)
 async def test_stored_values_are_clamped(lone: Lone, judge: Judge) -> None:

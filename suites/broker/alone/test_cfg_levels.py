@@ -31,7 +31,6 @@ async def _settle(judge: Judge, *steps: tuple[Consumer, int], at: int) -> None:
         judge.equal("CFG-22", "NONE", error_name(part.ack_error), what)
 
 
-@pytest.mark.draft("seen failing, not yet met every release")
 @pytest.mark.requirement("CFG-22", "CFG-23")
 @pytest.mark.feature("dead-letters")
 @pytest.mark.timeout(120)

@@ -11,7 +11,6 @@ from suites.broker.settings import SESSION, broker_values
 from suites.judge import Judge
 
 
-@pytest.mark.draft("seen failing, not yet met every release")
 @pytest.mark.requirement("CFG-12")
 async def test_session_within_the_brokers_heartbeat(lone: Lone, judge: Judge) -> None:
     """CFG-12: The broker's heartbeat interval fills in for the one that a group does not have."""

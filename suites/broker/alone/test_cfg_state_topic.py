@@ -33,7 +33,6 @@ async def _sought(queue: Queue) -> str:
     return error_name(code)
 
 
-@pytest.mark.draft("seen failing, not yet met every release")
 @pytest.mark.requirement("CFG-25")
 @pytest.mark.timeout(150)
 async def test_replicas_that_are_not_there(lone: Lone, judge: Judge) -> None:

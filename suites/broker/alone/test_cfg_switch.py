@@ -46,7 +46,6 @@ async def _after(consumer: Consumer) -> str:
     return code.name
 
 
-@pytest.mark.draft("seen failing, not yet met every release")
 @pytest.mark.requirement("CFG-01", "CFG-04", "CFG-05")
 @pytest.mark.timeout(90)
 async def test_switched_off_and_on(lone: Lone, judge: Judge) -> None:

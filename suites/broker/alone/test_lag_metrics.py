@@ -32,7 +32,6 @@ def _of(queue: Queue, name: str) -> dict[str, str]:
     return {"group": queue.group, "topic": queue.topic.name, "partition": "0", "name": name}
 
 
-@pytest.mark.draft("seen failing, not yet met every release")
 @pytest.mark.requirement("LAG-16")
 async def test_in_flight(lone: Lone, judge: Judge) -> None:
     """LAG-16: What is held is counted as in flight, and is gone when everything is finished."""
@@ -52,7 +51,6 @@ async def test_in_flight(lone: Lone, judge: Judge) -> None:
     judge.equal("LAG-16", 0, seen, "batches in flight with all accepted")
 
 
-@pytest.mark.draft("seen failing, not yet met every release")
 @pytest.mark.requirement("LAG-16")
 async def test_lock_expiries(lone: Lone, judge: Judge) -> None:
     """LAG-16: Locks that run out are counted."""
@@ -94,7 +92,6 @@ async def _counted(lone: Lone, queue: Queue, expected: dict[str, float]) -> dict
     return seen
 
 
-@pytest.mark.draft("seen failing, not yet met every release")
 @pytest.mark.requirement("LAG-17")
 async def test_acknowledgements_by_type(lone: Lone, judge: Judge) -> None:
     """LAG-17: Acknowledged records are counted by type, each once, and refused ones not at all."""
@@ -112,7 +109,6 @@ async def test_acknowledgements_by_type(lone: Lone, judge: Judge) -> None:
     judge.equal("LAG-17", expected, seen, "acknowledged records by type")
 
 
-@pytest.mark.draft("seen failing, not yet met every release")
 @pytest.mark.requirement("LAG-18")
 async def test_sessions(lone: Lone, judge: Judge) -> None:
     """LAG-18: Sessions and their partitions are counted, until they are closed or cut off."""
@@ -169,7 +165,6 @@ async def _traffic(consumer: Consumer) -> None:
         raise Undecided("a wrong acknowledgement was not refused")
 
 
-@pytest.mark.draft("seen failing, not yet met every release")
 @pytest.mark.requirement("LAG-19")
 async def test_requests(lone: Lone, judge: Judge) -> None:
     """LAG-19: Fetches and acknowledgements are counted, in all and by topic, the failed too."""
@@ -211,7 +206,6 @@ async def _in_states(lone: Lone) -> dict[str, float]:
     }
 
 
-@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("LAG-20")
 @pytest.mark.timeout(150)
 async def test_groups_by_state(lone: Lone, judge: Judge) -> None:
@@ -236,7 +230,6 @@ async def test_groups_by_state(lone: Lone, judge: Judge) -> None:
     judge.holds("LAG-20", now > rebalances, f"{now} rebalances after joins, {rebalances} before")
 
 
-@pytest.mark.draft("seen failing, not yet met every release")
 @pytest.mark.requirement("LAG-21")
 async def test_state_writes(lone: Lone, judge: Judge) -> None:
     """LAG-21: State writes are counted and timed, and it is told how far the topic was cut."""

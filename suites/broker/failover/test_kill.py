@@ -38,7 +38,6 @@ RETRIED = frozenset(
 """Errors of a fetch after which a consumer tries again."""
 
 
-@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("COO-01", "COO-02", "COO-03", "COO-09", "COO-11")
 @pytest.mark.requirement("COO-21", "COO-22", "COO-23", "COO-27", "COO-31")
 @pytest.mark.timeout(120)
@@ -88,7 +87,6 @@ async def _judge_stored(judge: Judge, scene: Scene, task: asyncio.Task[Part | No
     await judge_open(judge, "COO-11", scene, scene.open)
 
 
-@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("COO-08", "COO-18", "COO-19")
 @pytest.mark.timeout(120)
 async def test_beginning_without_a_coordinator(stage: Stage, judge: Judge) -> None:

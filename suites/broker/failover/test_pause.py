@@ -22,7 +22,6 @@ SHORT_LOCK_MS = 3000
 """A lock that runs out while its leader is frozen, so that its timer is late."""
 
 
-@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("COO-01", "COO-02", "COO-03", "COO-13")
 @pytest.mark.requirement("COO-21", "COO-22", "COO-23", "COO-28", "COO-29")
 @pytest.mark.timeout(120)

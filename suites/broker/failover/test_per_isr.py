@@ -16,7 +16,6 @@ from suites.broker.stored import read_state
 from suites.judge import Judge
 
 
-@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("PER-43")
 @pytest.mark.timeout(150)
 async def test_too_few_in_sync(stage: Stage, judge: Judge) -> None:

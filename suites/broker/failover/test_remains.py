@@ -26,7 +26,6 @@ EAGER = {"segment.ms": "50", "min.cleanable.dirty.ratio": "0.0"}
 """Topic configs that let the cleaner work at once on all but the newest records."""
 
 
-@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("COO-05")
 @pytest.mark.timeout(90)
 async def test_remains_can_be_loaded(stage: Stage, judge: Judge) -> None:

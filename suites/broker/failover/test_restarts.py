@@ -13,7 +13,6 @@ from suites.broker.scenes import judge_counts, prepared
 from suites.judge import Judge
 
 
-@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("COO-30")
 @pytest.mark.timeout(150)
 async def test_rolling_restart(stage: Stage, judge: Judge) -> None:
@@ -38,7 +37,6 @@ async def test_rolling_restart(stage: Stage, judge: Judge) -> None:
     judge.saw("COO-30", restarts=len(nodes))
 
 
-@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("COO-01", "COO-02", "COO-03", "COO-23", "COO-27")
 @pytest.mark.timeout(120)
 async def test_all_brokers_killed(stage: Stage, judge: Judge) -> None:

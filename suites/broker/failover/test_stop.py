@@ -18,7 +18,6 @@ from suites.broker.scenes import judge_new_leader
 from suites.judge import Judge
 
 
-@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("COO-01", "COO-02", "COO-03", "COO-10")
 @pytest.mark.requirement("COO-21", "COO-22", "COO-23", "COO-27")
 @pytest.mark.timeout(120)

@@ -11,7 +11,6 @@ from suites.broker.roaming import Roamer, append, located
 from suites.judge import Judge
 
 
-@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("COO-32")
 @pytest.mark.timeout(120)
 async def test_log_shorter_than_the_start_offset(stage: Stage, judge: Judge) -> None:
