@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from spec.profile import check_profile, covers, load_profile, parse_profile
 from spec.requirement import SpecError, load_requirements
 from spec.verdict import Verdict
+
+HOUSE = Path(__file__).parents[2]
+FINDINGS = HOUSE / "docs" / "findings"
+PROFILES = HOUSE / "spec" / "profiles"
 
 GOOD = """
 [profile]
@@ -35,6 +42,33 @@ def test_shipped_profile_is_sound() -> None:
 
     assert profile.name == "apache-kafka"
     assert check_profile(profile, load_requirements()) == []
+
+
+CLIENTS = sorted(path.stem for path in PROFILES.glob("client-*.toml"))
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_every_failure_of_a_client_was_reproduced(name: str) -> None:
+    """Each entry of a client's ledger names a finding that is there, about its rule and client."""
+    strange = []
+    for entry in load_profile(name).expected:
+        page = FINDINGS / f"{entry.finding}.md"
+        text = page.read_text(encoding="utf-8") if entry.finding and page.exists() else ""
+        if entry.requirement not in text or "**Reproduce**" not in text:
+            strange.append((entry.requirement, entry.finding))
+
+    assert strange == []
+
+
+def test_findings_name_scripts_that_are_there() -> None:
+    """Every file that a finding links to exists."""
+    links = [
+        (page.name, link)
+        for page in sorted(FINDINGS.glob("*.md"))
+        for link in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8"))
+    ]
+
+    assert [(page, link) for page, link in links if not (FINDINGS / link).exists()] == []
 
 
 def test_entries_are_read() -> None:
