@@ -1,4 +1,4 @@
-"""report.html: one file that needs nothing beside it, made of results.json and the transcripts.
+"""report.html: one file that needs nothing beside it, made of what else is in a run's directory.
 
 The templates, styles and scripts are in ``page/``; they are put into the page when it is written.
 Scripts run only if their digest is in the page's content security policy, so that no text of a
@@ -16,13 +16,15 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from reports import telling
+from reports import drawing, telling
 from reports.results import Document
 from reports.telling import SIGNS, WORDS, Told
 
 __all__ = ["SIGNS", "WORDS", "Told", "render", "write"]
 
 PAGE = Path(__file__).parent / "page"
+PLOTS = ("uplot/uPlot.iife.min.js", "timeline.js")
+"""What a page of recorded runs needs besides: a library for plots, and what we do with it."""
 MOST_FRAMES = 2_500_000
 """Characters of packed transcripts that a page takes in; the others stay links to their files."""
 
@@ -48,14 +50,19 @@ def render(
         lstrip_blocks=True,
     )
     environment.filters["linked"] = telling.linked
-    scripts = [_asset("report.js")]
+    runs = drawing.runs(document, drawing.read_timelines(folder))
+    drawn = [run["timeline"] for run in runs] if any(run["timeline"] for run in runs) else []
+    plots = [_asset(name) for name in PLOTS] if drawn else []
+    scripts = [_asset("report.js"), *plots]
     return environment.get_template("report.html.jinja").render(
         document=document,
         tell=telling,
         told=told or {},
         frames=_frames(document, folder) if folder else {},
-        styles=[_asset("report.css")],
-        scripts=[Markup(script) for script in scripts],  # noqa: S704 - files of ours
+        runs=runs,
+        drawn=drawn,
+        styles=[*([_asset("uplot/uPlot.min.css")] if drawn else []), _asset("report.css")],
+        scripts=scripts,
         digests=[_digest(script) for script in scripts],
     )
 

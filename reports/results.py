@@ -1,8 +1,8 @@
 """results.json and run.json: what a run found, for machines.
 
 The document is versioned by ``"schema"`` and described by ``results.schema.json`` beside this file.
-Everything else that a run writes (page, summary, certificate) is made from this document alone, so
-that an old run can be rendered again by a newer release.
+Everything else that a run writes (page, summary, certificate) is made from this document and what
+lies beside it, so that an old run can be rendered again by a newer release.
 """
 
 from __future__ import annotations

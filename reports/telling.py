@@ -68,19 +68,25 @@ def is_partial(document: Document) -> bool:
 def headline(document: Document) -> Headline:
     """Return the run's outcome in a sentence that claims no more than the exit code does."""
     run, summary = document["run"], document["summary"]
-    judged = sum(summary[word] for word in ("pass", "fail", "unknown", "vacuous"))
     if run["partial"]:
         return Headline(tone="unknown", sentence="This run was cut short and gives no verdict.")
     if run["exit_code"] not in {OK, BROKEN}:
         sentence = "The suite or its machine failed, so the verdicts cannot be trusted."
         return Headline(tone="error", sentence=sentence)
     if run["exit_code"] == BROKEN:
-        return Headline(tone="fail", sentence=f"{_to_explain(document)} Decide about it first.")
-    holding = f"{summary['pass']} of {judged} rules hold"
-    if others := judged - summary["pass"]:
-        others_known = "the one that does not" if others == 1 else f"the {others} that do not"
-        return Headline(tone="pass", sentence=f"{holding}; the ledger foresees {others_known}.")
-    return Headline(tone="pass", sentence=f"{holding}.")
+        return Headline(tone="fail", sentence=_to_explain(document))
+    return Headline(tone="pass", sentence=f"{_holding(summary)}.")
+
+
+def _holding(summary: Mapping[str, int]) -> str:
+    others = summary["fail"] + summary["unknown"]
+    told = [f"{summary['pass']} of {summary['pass'] + others} rules hold"]
+    if others:
+        they = "one that does" if others == 1 else f"{others} that do"
+        told.append(f"the ledger foresees the {they} not")
+    if idle := summary["vacuous"]:
+        told.append(f"{idle} {'was' if idle == 1 else 'were'} not put to the test")
+    return "; ".join(told)
 
 
 def areas(document: Document) -> list[dict[str, Any]]:

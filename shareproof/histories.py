@@ -13,6 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from fixtures.targets import UsageFault, open_target
+from reports import html
 from reports.results import Document
 from spec.requirement import Level
 from spec.verdict import EnvironmentFault
@@ -87,7 +88,9 @@ def analyse(
         only=only,
         command=tuple(sys.argv),
     )
-    return analyse(request, lambda line: tell(console, line))
+    document = analyse(request, lambda line: tell(console, line))
+    html.write(out, document)
+    return document
 
 
 def _compact_what_was_cut(runs: list[Path], console: Console) -> None:

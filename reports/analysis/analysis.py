@@ -28,6 +28,9 @@ from reports.analysis.session import (
     register,
     unregister,
 )
+from reports.analysis.stories import stories
+from reports.analysis.timeline import moments_for, span, timeline
+from reports.analysis.timeline import write as write_timelines
 from reports.results import Document, Run, Subject, Timing
 from reports.verdicts import FAULT, OK, exit_code, settle
 from spec.profile import Profile, defined_in, load_profile
@@ -73,6 +76,7 @@ class _Judged:
     found: dict[str, Found]
     distributions: list[dict[str, Any]]
     reached: list[dict[str, Any]]
+    drawn: dict[str, Any]
 
 
 def analyse(request: Request, tell: Tell) -> Document:
@@ -89,8 +93,9 @@ def analyse(request: Request, tell: Tell) -> Document:
     invariants = [rule for rule in load_invariants() if _wanted(rule, request.only)]
     with _session(request, histories) as spark:
         ready = time.monotonic()
-        judged = [_judge(spark, history, invariants, tell) for history in histories]
-        control = _judge(spark, quiet, invariants, tell) if quiet else _undisturbed(judged)
+        moments = moments_for(len(histories))
+        judged = [_judge(spark, history, invariants, moments, tell) for history in histories]
+        control = _judge(spark, quiet, invariants, 0, tell) if quiet else _undisturbed(judged)
     faults += [sentence for one in histories for sentence in (*one.spoiled, *one.cut_short)]
     document = _settled(
         request,
@@ -102,6 +107,7 @@ def analyse(request: Request, tell: Tell) -> Document:
         times=(began, ready, time.monotonic()),
     )
     results.write(request.out, document)
+    write_timelines(request.out, {str(one.history.folder): one.drawn for one in judged})
     return document
 
 
@@ -132,7 +138,11 @@ def _session(request: Request, histories: Sequence[History]) -> Iterator[SparkSe
 
 
 def _judge(
-    spark: SparkSession, history: History, invariants: Sequence[Invariant], tell: Tell
+    spark: SparkSession,
+    history: History,
+    invariants: Sequence[Invariant],
+    moments: int,
+    tell: Tell,
 ) -> _Judged:
     database = f"history_{os.getpid()}_{next(_NUMBERS)}"
     register(spark, history, database)
@@ -142,9 +152,25 @@ def _judge(
             tell(f"{history.folder}: distributions")
             measured = distributions(spark, history.rows("deliveries"))
             states = reached(spark) if history.rows("faults") else []
-            return _Judged(history, found, measured, states)
+            drawn = _draw(spark, history, found, moments, tell) if moments else {}
+            return _Judged(history, found, measured, states, drawn)
     finally:
         unregister(spark, database)
+
+
+def _draw(
+    spark: SparkSession, history: History, found: Mapping[str, Found], moments: int, tell: Tell
+) -> dict[str, Any]:
+    """Return a history's timeline and the stories of its most interesting records."""
+    tell(f"{history.folder}: timeline and stories")
+    hits = [hit for one in found.values() for hit in one.hits]
+    began, ended = span(spark)
+    return {
+        "timeline": timeline(
+            spark, hits, since=began, until=ended, moments=moments, rows=history.rows("deliveries")
+        ),
+        "stories": stories(spark, hits, began),
+    }
 
 
 def _undisturbed(judged: Sequence[_Judged]) -> _Judged | None:

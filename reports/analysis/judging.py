@@ -26,14 +26,31 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A case that breaks a rule. Numbers are -1, and times 0, where it has none."""
+
+    rule: str
+    log: int
+    offset: int
+    queue: int
+    since: int
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """What a history says about one rule."""
 
     exercised: int
     broken: int
     seconds: float
-    witness: tuple[str, ...] = ()
+    hits: tuple[Hit, ...] = ()
     fault: str = ""
+
+    @property
+    def witness(self) -> tuple[str, ...]:
+        """The first cases that break the rule, in sentences."""
+        return tuple(hit.sentence for hit in self.hits)
 
 
 def judge(
@@ -152,14 +169,16 @@ def _with_witnesses(
     spark: SparkSession, broken: Sequence[Invariant], found: Mapping[str, Found]
 ) -> dict[str, Found]:
     windows = _fault_windows(spark)
-    witnesses: dict[str, tuple[str, ...]] = {}
+    witnesses: dict[str, tuple[Hit, ...]] = {}
     for view, rules in _by_view(broken).items():
         with _kept_hits(spark, view, rules) as hits:
-            witnesses |= {rule.id: _witnesses(spark, rule.over(hits), windows) for rule in rules}
+            witnesses |= {
+                rule.id: _witnesses(spark, rule.id, rule.over(hits), windows) for rule in rules
+            }
     for rule in broken:
         if not witnesses.get(rule.id):
-            witnesses[rule.id] = _witnesses(spark, rule.sql, windows)
-    return {rule: replace(found[rule], witness=said) for rule, said in witnesses.items()}
+            witnesses[rule.id] = _witnesses(spark, rule.id, rule.sql, windows)
+    return {rule: replace(found[rule], hits=said) for rule, said in witnesses.items()}
 
 
 @contextlib.contextmanager
@@ -187,8 +206,8 @@ def hits(view: str, rules: Sequence[Invariant]) -> str:
 
 
 def _witnesses(
-    spark: SparkSession, sql: str, windows: Sequence[Mapping[str, Any]]
-) -> tuple[str, ...]:
+    spark: SparkSession, rule: str, sql: str, windows: Sequence[Mapping[str, Any]]
+) -> tuple[Hit, ...]:
     query = f"""
         SELECT w.*, s.`group`, s.topic, s.partition
         FROM (
@@ -197,7 +216,21 @@ def _witnesses(
         LEFT JOIN shares AS s ON s.queue = w.queue
         ORDER BY w.since, w.offset
     """  # noqa: S608
-    return tuple(_sentence(row.asDict(), windows) for row in spark.sql(query).collect())
+    return tuple(_hit(rule, row.asDict(), windows) for row in spark.sql(query).collect())
+
+
+def _hit(rule: str, row: Mapping[str, Any], windows: Sequence[Mapping[str, Any]]) -> Hit:
+    log, offset, queue = (
+        -1 if row[name] is None else int(row[name]) for name in ("log", "offset", "queue")
+    )
+    return Hit(
+        rule=rule,
+        log=log,
+        offset=offset,
+        queue=queue,
+        since=row["since"] or 0,
+        sentence=_sentence(row, windows),
+    )
 
 
 def _sentence(row: Mapping[str, Any], windows: Sequence[Mapping[str, Any]]) -> str:

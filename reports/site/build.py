@@ -17,7 +17,7 @@ from reports.site.comparing import KINDS, Comparison, compare
 from reports.telling import SIGNS, WORDS
 from spec.requirement import AREAS
 
-KEPT = ("results.json", "run.json", "junit.xml", "chaos.json", "transcripts")
+KEPT = ("results.json", "run.json", "junit.xml", "chaos.json", "timelines.json", "transcripts")
 """What of a run goes into the site beside its page."""
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from reports import html
 from reports.results import write
@@ -169,3 +170,128 @@ def test_site_tells_the_history_of_a_rule(browser: Browser, tmp_path: Path) -> N
         seen.page.locator("#SES-00[open]").wait_for()
         assert archive.runs[0].slug in seen.page.url
         assert seen.complaints == []
+
+
+def recorded(text: str, *, moments: int = 600, partitions: int = 18) -> dict[str, Any]:
+    """Return a timeline of the usual load, with three groups, as long as a timeline may be."""
+    column = list(range(moments))
+    return {
+        "began": 0,
+        "step": 6.0,
+        "moments": moments,
+        "produced": column,
+        "groups": [
+            {
+                "group": f"sp-{name}-{text}",
+                **dict.fromkeys(("acquired", "again", "finished", "in_flight"), column),
+            }
+            for name in ("calm", "odd", "rough")
+        ],
+        "answers": {"median": [None, *column[1:]], "p99": [None, *column[1:]]},
+        "partitions": [
+            {
+                "group": f"sp-{('calm', 'odd', 'rough')[number % 3]}-{text}",
+                "partition": f"{text}-{number // 3}",
+                "seen": [[6.0 * at, 10 * at, None if at % 7 else 3] for at in column],
+            }
+            for number in range(partitions)
+        ],
+        "faults": [{"kind": text, "subject": text, "since": 600.0, "until": 900.0}],
+        "phases": [{"phase": text, "since": 0.0, "until": 3600.0}],
+        "marks": [{"rule": "ACK-01", "at": 700.0, "text": text}],
+    }
+
+
+@pytest.fixture(scope="module")
+def chaos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of an hour of chaos, all of whose words are hostile."""
+    folder = tmp_path_factory.mktemp("chaos")
+    found = results(HOSTILE)
+    fault = {"fault": HOSTILE, "subject": HOSTILE, "at": 600.0, "lasts": 300.0, "trouble": HOSTILE}
+    fault |= {"since": 600 * 10**9, "until": 900 * 10**9, "hit": "", "healed": HOSTILE}
+    row = {"during": HOSTILE, "measure": HOSTILE, "count": 7}
+    found["distributions"] = {"/run/history": [row | {"median": 0, "p90": 1, "p99": 2, "max": 9}]}
+    found["reached"] = {"/run/history": [{"state": HOSTILE, "count": 0}]}
+    found["chaos"] = [
+        {
+            "run": "/run",
+            "scenario": HOSTILE,
+            "seed": 1,
+            "produced": 1,
+            "delivered": 1,
+            "dry": False,
+            "verdict": "vacuous",
+            "faults": [fault],
+        }
+    ]
+    story = {"record": HOSTILE, "group": HOSTILE, "rules": ["ACK-01"], "steps": [[1.0, HOSTILE]]}
+    drawn = {"timeline": recorded(HOSTILE), "stories": [story]}
+    text = json.dumps({"schema": 1, "runs": {"/run/history": drawn}})
+    (folder / "timelines.json").write_text(text, encoding="utf-8")
+    return html.write(folder, found)
+
+
+def test_an_hour_of_chaos_is_drawn(browser: Browser, chaos: Path) -> None:
+    """All five plots of an hour's run appear, in a page of less than 5 MB, without a complaint."""
+    assert chaos.stat().st_size < 5_000_000
+    with look(browser, chaos, "#chaos") as seen:
+        seen.page.locator(".uplot canvas").nth(4).wait_for()
+        captions = seen.page.locator("figcaption").all_inner_texts()
+        assert captions == [
+            "Records per second",
+            "Answer to an acknowledgement, ms",
+            "In flight",
+            "Start offset (SPSO)",
+            "Lag",
+        ]
+        assert seen.complaints == []
+
+
+def test_plots_zoom_together(browser: Browser, chaos: Path) -> None:
+    """Dragging over a plot, and a fault's button, narrow all plots down; one press widens them."""
+    with look(browser, chaos, "#chaos") as seen:
+        box = seen.page.locator(".plots")
+        seen.page.locator(".uplot canvas").nth(4).wait_for()
+        whole = box.get_attribute("data-shown")
+        seen.page.get_by_role("button", name="600.0 s").click()
+        assert box.get_attribute("data-shown") == "599.0 to 901.0"
+        seen.page.get_by_role("button", name="Whole run").click()
+        assert box.get_attribute("data-shown") == whole == "0.0 to 3600.0"
+        over = seen.page.locator(".u-over").nth(2)
+        over.scroll_into_view_if_needed()
+        plot = over.bounding_box()
+        assert plot is not None
+        middle = plot["y"] + plot["height"] / 2
+        seen.page.mouse.move(plot["x"] + plot["width"] / 4, middle)
+        seen.page.mouse.down()
+        seen.page.mouse.move(plot["x"] + plot["width"] / 2, middle, steps=5)
+        seen.page.mouse.up()
+        expect(box).not_to_have_attribute("data-shown", "0.0 to 3600.0")
+        shown = [float(end) for end in str(box.get_attribute("data-shown")).split(" to ")]
+        assert shown == pytest.approx([900, 1800], rel=0.05)
+
+
+def test_another_group_is_drawn(browser: Browser, chaos: Path) -> None:
+    """The choice of a group draws its partitions; names are cut to what tells them apart."""
+    with look(browser, chaos, "#chaos") as seen:
+        seen.page.locator(".uplot canvas").nth(4).wait_for()
+        seen.page.get_by_label("Group").select_option(label="odd")
+        seen.page.locator(".uplot canvas").nth(4).wait_for()
+        assert seen.page.locator("figure").count() == 5
+        assert seen.complaints == []
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_timeline_is_accessible(browser: Browser, chaos: Path, *, dark: bool) -> None:
+    """Axe finds nothing on plots, tables, stories and what is folded away."""
+    with look(browser, chaos, "#chaos", dark=dark) as seen:
+        seen.page.locator(".uplot canvas").nth(4).wait_for()
+        seen.page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+        assert seen.axe() == []
+
+
+def test_timeline_fits_a_phone(browser: Browser, chaos: Path) -> None:
+    """On a phone plots are as wide as the screen, and tables scroll by themselves."""
+    with look(browser, chaos, "#chaos", width=360) as seen:
+        seen.page.locator(".uplot canvas").nth(4).wait_for()
+        assert seen.overflow() <= 0

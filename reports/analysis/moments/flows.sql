@@ -1,0 +1,41 @@
+-- What each group did in each moment: records acquired, acquired not for the first time, finished, and
+-- how many more were held at its end than at its beginning. A delivery ends with its holder's answered
+-- word, with its session, or with its lock at the latest.
+SELECT
+  q.`group`,
+  e.moment,
+  sum(e.acquired) AS acquired,
+  sum(e.again) AS again,
+  sum(e.finished) AS finished,
+  sum(e.more) AS more
+FROM (
+  SELECT
+    queue,
+    (at - :since) DIV :step AS moment,
+    sum(acquired) AS acquired,
+    sum(again) AS again,
+    sum(finished) AS finished,
+    sum(more) AS more
+  FROM (
+    SELECT queue, inline(array(
+      struct(began AS at, 1 AS acquired, again, 0 AS finished, 1 AS more),
+      struct(ended AS at, 0 AS acquired, 0 AS again, finished, -1 AS more)
+    ))
+    FROM (
+      SELECT
+        queue,
+        acquired AS began,
+        CASE WHEN count > 1 THEN 1 ELSE 0 END AS again,
+        CASE WHEN kind IN (1, 3) AND outcome = 1 THEN 1 ELSE 0 END AS finished,
+        CASE
+          WHEN kind IN (1, 2, 3) AND outcome = 1 THEN settle_answered
+          WHEN kind = 5 AND outcome = 1 THEN settle_sent
+          ELSE ends_by
+        END AS ended
+      FROM deliveries
+    )
+  )
+  GROUP BY queue, (at - :since) DIV :step
+) AS e
+JOIN queues AS q ON q.queue = e.queue
+GROUP BY q.`group`, e.moment

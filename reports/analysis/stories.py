@@ -1,0 +1,167 @@
+"""Single records and all that happened to them: those that break a rule, and those that came most.
+
+A story is told of one record in one group, as those saw it who asked: what was sent, and what was
+answered. Times are seconds since the run began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from reports.analysis.judging import Hit
+from spec.history import NEVER, Outcome, Settle
+
+MOST_OF_HITS = 12
+MOST_OFTEN = 3
+MOST_DELIVERIES = 60
+_SECOND, _MS = 1e9, 1e6
+
+DONE = {
+    Settle.ACCEPT: "accepted",
+    Settle.RELEASE: "released",
+    Settle.REJECT: "rejected",
+    Settle.RENEW: "renewed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record as one group sees it, and the rules that it breaks."""
+
+    log: int
+    offset: int
+    queue: int
+    rules: tuple[str, ...] = ()
+
+
+def stories(spark: SparkSession, hits: Sequence[Hit], began: int) -> list[dict[str, Any]]:
+    """Return the stories of records that break a rule, and of a few that were delivered most.
+
+    Args:
+        spark: the session in which the history is registered.
+        hits: cases that break a rule.
+        began: when the run began, in nanoseconds of its clock.
+    """
+    chosen = _chosen(hits)
+    known = {(one.log, one.offset, one.queue) for one in chosen}
+    chosen += [one for one in _often(spark) if (one.log, one.offset, one.queue) not in known]
+    return list(_told(spark, chosen, began)) if chosen else []
+
+
+def _often(spark: SparkSession) -> list[Record]:
+    """Return the records that were delivered most often, one of a share-partition."""
+    rows = spark.sql(f"""
+        SELECT queue, max_by(struct(log, offset), times) AS record, max(times) AS times
+        FROM (
+          SELECT queue, log, offset, count(*) AS times FROM deliveries GROUP BY queue, log, offset
+        )
+        WHERE times > 1 GROUP BY queue ORDER BY times DESC, queue LIMIT {MOST_OFTEN}
+    """).collect()  # noqa: S608
+    return [Record(row["record"]["log"], row["record"]["offset"], row["queue"]) for row in rows]
+
+
+def _chosen(hits: Sequence[Hit]) -> list[Record]:
+    rules: dict[tuple[int, int, int], list[str]] = {}
+    for hit in hits:
+        if hit.log >= 0 and hit.offset >= 0 and hit.queue >= 0:
+            rules.setdefault((hit.log, hit.offset, hit.queue), []).append(hit.rule)
+    found = [Record(*place, tuple(dict.fromkeys(broken))) for place, broken in rules.items()]
+    return found[:MOST_OF_HITS]
+
+
+def _told(spark: SparkSession, chosen: Sequence[Record], began: int) -> Iterator[dict[str, Any]]:
+    logs = ", ".join(str(log) for log in sorted({one.log for one in chosen}))
+    offsets = ", ".join(str(offset) for offset in sorted({one.offset for one in chosen}))
+    where = f"log IN ({logs}) AND offset IN ({offsets})"
+    produced = spark.sql(f"SELECT * FROM produced WHERE {where}").collect()  # noqa: S608
+    delivered = spark.sql(f"""
+        SELECT d.*, m.behaviour FROM deliveries AS d
+        LEFT JOIN (
+          SELECT member, any_value(behaviour) AS behaviour FROM members GROUP BY member
+        ) AS m ON m.member = d.member
+        WHERE {where} ORDER BY acquired LIMIT {MOST_DELIVERIES * len(chosen)}
+    """).collect()  # noqa: S608
+    names = {row["queue"]: row for row in spark.sql("SELECT * FROM queues").collect()}
+    loads = spark.sql("SELECT * FROM reloads ORDER BY since LIMIT 10000").collect()
+    faults = spark.sql("SELECT * FROM faults ORDER BY since LIMIT 1000").collect()
+    for one in chosen:
+        steps = [
+            *_births([row for row in produced if _is(row, one)]),
+            *_lives([row for row in delivered if _is(row, one) and row["queue"] == one.queue]),
+        ]
+        if not steps:
+            continue
+        first, last = min(at for at, _ in steps), max(at for at, _ in steps)
+        steps += _loads([row for row in loads if row["queue"] == one.queue], first, last)
+        steps += _faults(faults, first, last)
+        name = names[one.queue]
+        yield {
+            "record": f"{name['topic']}-{name['partition']} offset {one.offset}",
+            "group": name["group"],
+            "rules": list(one.rules),
+            "steps": [[round((at - began) / _SECOND, 3), text] for at, text in sorted(steps)],
+        }
+
+
+def _is(row: Any, one: Record) -> bool:
+    return bool(row["log"] == one.log and row["offset"] == one.offset)
+
+
+def _births(rows: Sequence[Any]) -> Iterator[tuple[int, str]]:
+    for row in rows:
+        answer = _answer(row["outcome"], row["error"], row["sent"], row["answered"])
+        yield row["sent"], f"produced by producer {row['producer']}, {answer}"
+
+
+def _lives(rows: Sequence[Any]) -> Iterator[tuple[int, str]]:
+    for row in rows:
+        kind = f" ({row['behaviour']})" if row["behaviour"] else ""
+        member = f"m{row['member']}{kind}"
+        lock = f", locked for {row['lock_ms']} ms" if row["lock_ms"] > 0 else ""
+        yield row["acquired"], f"acquired by {member}, delivery {row['count']}{lock}"
+        if row["renewals"]:
+            yield row["acquired"] + 1, f"its lock was renewed {_times(row['renewals'])} by {member}"
+        if row["kind"] in DONE:
+            done = DONE[Settle(row["kind"])]
+            sent, answered = row["settle_sent"], row["settle_answered"]
+            said = _answer(row["outcome"], row["error"], sent, answered)
+            again = f", tried {_times(row['attempts'])}" if row["attempts"] > 1 else ""
+            yield sent, f"{done} by {member}{again}, {said}"
+            if sent > row["ends_by"]:
+                yield row["ends_by"], f"the lock of {member} has run out by now"
+        elif row["kind"] == Settle.CLOSED:
+            yield row["settle_sent"], f"given back with the session of {member}"
+        elif row["freed"] < NEVER and row["freed"] <= row["ends_by"]:
+            yield row["freed"], f"the session of {member} begins to end"
+        elif row["ends_by"] < NEVER:
+            yield row["ends_by"], f"the lock of {member} has run out by now, unsettled"
+
+
+def _loads(rows: Sequence[Any], first: int, last: int) -> Iterator[tuple[int, str]]:
+    for row in rows:
+        if row["since"] <= last and row["until"] >= first:
+            spent = f"within {(row['until'] - row['since']) / _SECOND:.1f} s from here"
+            yield row["since"], f"the share-partition is loaded anew {spent} ({row['why']})"
+
+
+def _faults(rows: Sequence[Any], first: int, last: int) -> Iterator[tuple[int, str]]:
+    for row in rows:
+        if row["since"] <= last and row["until"] >= first:
+            yield row["since"], f"fault: {row['kind']} of {row['subject']} begins"
+            yield row["until"], f"fault: {row['kind']} is healed"
+
+
+def _answer(outcome: int, error: int, sent: int, answered: int) -> str:
+    if outcome == Outcome.OK:
+        return f"answered OK after {(answered - sent) / _MS:.0f} ms"
+    if outcome == Outcome.FAILED:
+        return f"refused with error {error}"
+    return "never answered"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"

@@ -1,0 +1,164 @@
+"""How a run went, moment by moment: what a page draws, and no more of it than a page can draw.
+
+Spark does all counting; back come a few hundred moments, however long the run was. Times are
+seconds since the run began, counts are per second, and None stands where nothing was seen.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from reports.analysis.distributions import MOST_ROWS
+from reports.analysis.judging import Hit
+from reports.drawing import FILE, SCHEMA
+
+MOMENTS = 600
+MOMENTS_OF_ALL = 6000
+"""How many moments all runs of a page have together."""
+FEWEST_MOMENTS = 120
+SHORTEST = 200_000_000
+_SECOND = 1e9
+MOST_FAULTS = 500
+
+Timeline = dict[str, Any]
+
+
+def moments_for(runs: int) -> int:
+    """Return how many moments each of several runs is drawn with."""
+    return max(FEWEST_MOMENTS, min(MOMENTS, MOMENTS_OF_ALL // max(1, runs)))
+
+
+def timeline(
+    spark: SparkSession,
+    hits: Sequence[Hit],
+    *,
+    since: int,
+    until: int,
+    moments: int = MOMENTS,
+    rows: int = 0,
+) -> Timeline:
+    """Return the timeline of the registered history; an empty one if it has no length.
+
+    Args:
+        spark: the session in which the history is registered.
+        hits: cases that break a rule, to be marked.
+        since: when the run began, in nanoseconds of its clock.
+        until: when it ended.
+        moments: how many moments there are to be at most.
+        rows: how many deliveries there are. Of very many only some answers are measured.
+    """
+    if until <= since:
+        return {}
+    step = max(SHORTEST, -(-(until - since) // moments))
+    count = (until - since) // step + 1
+    asked = {"since": since, "step": step}
+    seconds = step / _SECOND
+    answers = _rows(spark, "answers", asked | {"one_in": max(1, rows // MOST_ROWS)})
+    return {
+        "began": since,
+        "step": seconds,
+        "moments": count,
+        "produced": _rates(_rows(spark, "produced", asked), "records", count, seconds),
+        "groups": _groups(_rows(spark, "flows", asked), count, seconds),
+        "answers": {
+            name: _column(
+                ((row["moment"], round(row["quantiles"][at], 2)) for row in answers), count
+            )
+            for at, name in enumerate(("median", "p99"))
+        },
+        "partitions": _partitions(spark, _rows(spark, "places", asked), seconds),
+        "faults": _windows(spark, "faults", "kind, subject", since),
+        "phases": _windows(spark, "phases", "phase", since),
+        "marks": [_mark(hit, since) for hit in hits],
+    }
+
+
+def write(out: Path, runs: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write the timelines of some runs, each with its stories, beside their results."""
+    text = json.dumps({"schema": SCHEMA, "runs": runs}, separators=(",", ":"), ensure_ascii=False)
+    (out / FILE).write_text(text + "\n", encoding="utf-8")
+
+
+def span(spark: SparkSession) -> tuple[int, int]:
+    """Return when the run began and when the last that was done in it was over."""
+    row = spark.sql("""
+        SELECT min(since) AS since, max(until) AS until
+        FROM (
+          SELECT min(since) AS since, max(until) AS until FROM phases
+          UNION ALL
+          SELECT min(acquired), max(acquired) FROM deliveries
+        )
+    """).collect()[0]
+    return row["since"] or 0, row["until"] or 0
+
+
+def _rows(spark: SparkSession, name: str, asked: Mapping[str, int]) -> list[Any]:
+    file = resources.files("reports") / "analysis" / "moments" / f"{name}.sql"
+    return spark.sql(file.read_text(encoding="utf-8"), args=dict(asked)).collect()
+
+
+def _column(pairs: Any, count: int) -> list[Any]:
+    column: list[Any] = [None] * count
+    for moment, value in pairs:
+        if 0 <= moment < count:
+            column[moment] = value
+    return column
+
+
+def _rates(rows: Sequence[Any], name: str, count: int, seconds: float) -> list[float]:
+    found = _column(((row["moment"], row[name]) for row in rows), count)
+    return [round((value or 0) / seconds, 1) for value in found]
+
+
+def _groups(rows: Sequence[Any], count: int, seconds: float) -> list[dict[str, Any]]:
+    found = []
+    for group in sorted({row["group"] for row in rows}):
+        own = [row for row in rows if row["group"] == group]
+        held, in_flight = 0, []
+        for more in _column(((row["moment"], row["more"]) for row in own), count):
+            held += more or 0
+            in_flight.append(held)
+        rates = {
+            name: _rates(own, name, count, seconds) for name in ("acquired", "again", "finished")
+        }
+        found.append({"group": group, **rates, "in_flight": in_flight})
+    return found
+
+
+def _partitions(spark: SparkSession, rows: Sequence[Any], seconds: float) -> list[dict[str, Any]]:
+    names = spark.sql(
+        "SELECT queue, `group`, topic, partition FROM queues ORDER BY queue"
+    ).collect()
+    return [
+        {
+            "group": name["group"],
+            "partition": f"{name['topic']}-{name['partition']}",
+            # Seldom seen compared with what is counted: moments only where something was.
+            "seen": sorted(
+                (round(row["moment"] * seconds, 2), row["spso"], row["lag"])
+                for row in rows
+                if row["queue"] == name["queue"]
+            ),
+        }
+        for name in names
+        if any(row["queue"] == name["queue"] for row in rows)
+    ]
+
+
+def _windows(spark: SparkSession, table: str, names: str, began: int) -> list[dict[str, Any]]:
+    query = f"SELECT {names}, since, until FROM {table} ORDER BY since LIMIT {MOST_FAULTS}"  # noqa: S608
+    return [
+        row.asDict() | {end: round((row[end] - began) / _SECOND, 3) for end in ("since", "until")}
+        for row in spark.sql(query).collect()
+    ]
+
+
+def _mark(hit: Hit, began: int) -> dict[str, Any]:
+    at = round((hit.since - began) / _SECOND, 3) if hit.since else None
+    return {"rule": hit.rule, "at": at, "text": hit.sentence}
