@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from reports.oracle.tables import Row, Share
 from spec.history import Outcome, Settle
@@ -26,6 +27,7 @@ class Moment:
     before: Row | None
     now: Row
     after: Row | None
+    lowest_count: int
 
     @property
     def proven(self) -> bool:
@@ -126,10 +128,11 @@ def counted(at: Moment) -> bool | None:
 
 
 def _wrong_start(at: Moment) -> bool:
-    now, after = at.now, at.after
+    now = at.now
     if at.before is not None or now.reign_acquired or now.blind_acquired or now.count == 1:
         return False
-    return after is None or after.count >= now.count
+    # Who was seen first was not the first, if a lower count was seen later.
+    return bool(at.lowest_count >= now.count)
 
 
 def _wrong_step(at: Moment) -> bool:
@@ -222,6 +225,12 @@ def moments(share: Share, life: Sequence[Row], *, close_uncounted: bool) -> list
     """Return the moments of a record's life; its deliveries are in the order they were seen."""
     around = [None, *life, None]
     return [
-        Moment(share, close_uncounted, around[at], now, around[at + 2])
-        for at, now in enumerate(life)
+        Moment(share, close_uncounted, around[at], now, around[at + 2], lowest)
+        for (at, now), lowest in zip(enumerate(life), _lowest_to_come(life), strict=True)
     ]
+
+
+def _lowest_to_come(life: Sequence[Row]) -> list[int]:
+    """Return the lowest count of each delivery and all that were seen after it."""
+    counts = [row.count for row in reversed(life)]
+    return list(accumulate(counts, min))[::-1]

@@ -3,7 +3,8 @@
 ``python -m suites.chaos --hours 8`` draws one schedule after the other from rising seeds, each
 with a handful of kinds of fault of its own, and judges each run. Runs that fail are kept, the
 others are not. ``python -m suites.chaos --shrink RUN`` plays smaller and smaller schedules until
-nothing can be left out, and says how reliably what is left fails.
+nothing can be left out, and says how reliably what is left fails. The many plays that this takes
+share a cluster for as long as it stays whole, and are judged by the oracle, which needs no Spark.
 """
 
 from __future__ import annotations
@@ -13,14 +14,18 @@ import random
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
-from chaos.run import Chaos, fitting, stage, usual_load
+from chaos.run import Chaos, Stage, fitting, stage, usual_load
 from chaos.schedule import Schedule, draw
 from chaos.shrink import described, shrink
 from fixtures.targets import DEFAULT_TARGET, UsageFault
+from reports.analysis.files import open_history
+from reports.oracle import judging as oracle
 from reports.results import Document
 from reports.results import read as read_results
 from reports.verdicts import BROKEN, FAULT, OK, USAGE
@@ -50,18 +55,48 @@ class Swarm:
         some = rng.sample(kinds, min(len(kinds), rng.randint(*_SOME)))
         return draw(seed, self.seconds, sorted(some, key=lambda kind: kind.name))
 
-    def play(self, schedule: Schedule, out: Path, only: tuple[str, ...] = ()) -> Document:
+    def play(self, schedule: Schedule, out: Path) -> Document:
         """Play a schedule on a cluster of its own, and judge it."""
-        chaos = Chaos(
-            target=self.target,
-            brokers=self.brokers,
-            schedule=schedule,
-            load=usual_load(schedule, self.rate),
-        )
+        chaos = self.chaos(schedule)
         with stage(chaos, _tell) as ready:
             ready.play(chaos, out)
-        asked = Judging(runs=(out,), out=out, only=only, command=tuple(sys.argv))
-        return judge(asked, _quiet)
+        return judge(Judging(runs=(out,), out=out, command=tuple(sys.argv)), _quiet)
+
+    def chaos(self, schedule: Schedule) -> Chaos:
+        """Return a schedule as a run of the target."""
+        load = usual_load(schedule, self.rate)
+        return Chaos(target=self.target, brokers=self.brokers, schedule=schedule, load=load)
+
+
+class Replays:
+    """Plays schedules on a cluster that they share until one of them leaves it unwell."""
+
+    def __init__(self, swarm: Swarm, whole: Schedule, folder: Path) -> None:
+        self._swarm, self._folder = swarm, folder
+        self._whole = swarm.chaos(whole)
+        self._stack = ExitStack()
+        self._ready: Stage | None = None
+        self._number = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def broken(self, schedule: Schedule) -> set[str]:
+        """Play a schedule and return the rules that it broke."""
+        if self._ready is None:
+            self._ready = self._stack.enter_context(stage(self._whole, _quiet))
+        self._number += 1
+        out = self._folder / str(self._number)
+        broke = self._ready.play(self._swarm.chaos(schedule), out)
+        found = oracle.judge(open_history(out))
+        shutil.rmtree(out)
+        if broke.trouble:
+            self._stack.close()
+            self._ready = None
+        return {rule for rule, places in found.items() if any(bad for _, bad in places.values())}
 
 
 def broken(document: Document) -> list[str]:
@@ -95,7 +130,7 @@ def night(swarm: Swarm, hours: float, seed: int) -> int:
     return worst if runs else FAULT
 
 
-def shrink_run(swarm: Swarm, run: Path, *, tries: int, replays: int) -> int:
+def shrink_run(swarm: Swarm, run: Path, *, tries: int, replays: int, most: int) -> int:
     """Shrink the schedule of a run that failed, and write ``shrunk.json`` beside it.
 
     Raises:
@@ -105,27 +140,17 @@ def shrink_run(swarm: Swarm, run: Path, *, tries: int, replays: int) -> int:
     if not rules:
         raise UsageFault(f"{run}: that run broke no rule.")
     schedule = Schedule.from_json((run / "schedule.json").read_text(encoding="utf-8"))
-    folders = _fresh(run / "shrinking")
+    with Replays(swarm, schedule, run / "shrinking") as plays:
 
-    def fails(candidate: Schedule) -> bool:
-        out = next(folders)
-        found = broken(swarm.play(candidate, out, tuple(rules)))
-        shutil.rmtree(out)
-        return bool(found)
+        def fails(candidate: Schedule) -> bool:
+            return not plays.broken(candidate).isdisjoint(rules)
 
-    found = shrink(schedule, fails, tries=tries, replays=replays, tell=_tell)
+        found = shrink(schedule, fails, tries=tries, replays=replays, tell=_tell, most=most)
     (run / "shrunk.json").write_text(found.schedule.to_json(), encoding="utf-8")
     print(f"{', '.join(rules)}: {described(found.schedule)}")
     print(f"{found.reliability}, after {found.tried} plays")
     print(f"shareproof chaos --target {swarm.target} --schedule {run / 'shrunk.json'}")
     return BROKEN if found.failed else OK
-
-
-def _fresh(folder: Path) -> Iterator[Path]:
-    number = 0
-    while True:
-        number += 1
-        yield folder / str(number)
 
 
 def _tell(line: str) -> None:
@@ -149,6 +174,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--shrink", type=Path, metavar="RUN", help="a run that failed")
     parser.add_argument("--tries", type=int, default=3, help="plays of a smaller schedule")
     parser.add_argument("--replays", type=int, default=20, help="plays of the smallest")
+    parser.add_argument("--most", type=int, default=60, help="plays of smaller schedules in all")
     parser.add_argument("--write-docs", action="store_true", help="renew the tables, and end")
     asked = parser.parse_args(arguments)
     if asked.write_docs:
@@ -165,7 +191,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if asked.shrink:
             run = asked.shrink.absolute()
-            return shrink_run(swarm, run, tries=asked.tries, replays=asked.replays)
+            return shrink_run(swarm, run, tries=asked.tries, replays=asked.replays, most=asked.most)
         return night(swarm, asked.hours, new_seed() if asked.seed is None else asked.seed)
     except (UsageFault, ValueError, OSError) as fault:
         print(f"suites.chaos: {fault}", file=sys.stderr)

@@ -3,7 +3,9 @@
 -- source: KIP-932 §In-flight records
 -- Between two loads of a share-partition the delivery count is one at the first delivery and rises by
 -- exactly one with each further one. Where an answer got lost, more than one is possible, and a release
--- that takes the count of a delivery back whose session ended does not raise it.
+-- that takes the count of a delivery back whose session ended does not raise it. The first delivery that
+-- was seen is not the first that took place if one with a lower count was seen after it: answers that
+-- wait for a state write take longer than locks last.
 SELECT
   queue,
   log,
@@ -19,7 +21,7 @@ SELECT
     AND reign_acquired = 0
     AND blind_acquired = 0
     AND count <> 1
-    AND NOT coalesce(next_count < count, false)
+    AND lowest_to_come >= count
   )
     OR (
       coalesce(same_reign, false)

@@ -44,9 +44,15 @@ FROM (
     lead(sent) OVER record AS next_sent,
     lead(acquired) OVER record AS next_acquired,
     lead(count) OVER record AS next_count,
+    min(count) OVER rest AS lowest_to_come,
     lead(reign_acquired) OVER record AS next_reign_acquired,
     lead(blind_acquired) OVER record AS next_blind_acquired
   FROM deliveries
-  WINDOW record AS (PARTITION BY log, offset, queue ORDER BY acquired)
+  WINDOW
+    record AS (PARTITION BY log, offset, queue ORDER BY acquired),
+    rest AS (
+      PARTITION BY log, offset, queue ORDER BY acquired
+      ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
+    )
 ) AS d
 JOIN shares AS s ON s.queue = d.queue
