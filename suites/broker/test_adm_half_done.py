@@ -56,7 +56,6 @@ async def _used(share: Share) -> Queue:
     return queue
 
 
-@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("ADM-30", "ADM-35")
 @pytest.mark.solo
 async def test_repeating_finishes(solo_share: Share, judge: Judge) -> None:
@@ -90,7 +89,6 @@ async def test_repeating_finishes(solo_share: Share, judge: Judge) -> None:
     judge.equal("ADM-30", [UNSET, UNSET], starts, "start offsets shown afterwards")
 
 
-@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("ADM-37")
 @pytest.mark.solo
 async def test_failure_has_a_message(solo_share: Share, judge: Judge) -> None:

@@ -72,7 +72,8 @@ async def _settled_before(queue: Queue) -> Member:
         session = await member.session(queue.topic.leaders[partition])
         consumer = Consumer(member, session, (queue.topic, partition))
         await consumer.acquire(RECORDS)
-        await consumer.acked(*map(accept, DONE), release(RELEASED))
+        acks = [*map(accept, DONE), release(RELEASED)]
+        await consumer.acked(*sorted(acks, key=lambda ack: ack.first))
     return member
 
 

@@ -14,7 +14,7 @@ from fixtures.plugins import plugin_options
 from fixtures.wire.frame import Transcript
 from spec.verdict import EnvironmentFault, OutOfReach
 from suites import lifecycle
-from suites.broker.membership import beating
+from suites.broker.membership import beating, crowd
 from suites.broker.share import Share, world
 from suites.judge import Judge
 from suites.options import RunOptions
@@ -45,7 +45,6 @@ def _indexes(member: Member) -> list[int]:
     return sorted(index for _, index in member.assigned)
 
 
-@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("MEM-22")
 @pytest.mark.solo
 async def test_named_assignor_assigns(share: Share, judge: Judge) -> None:
@@ -55,7 +54,7 @@ async def test_named_assignor_assigns(share: Share, judge: Judge) -> None:
     """
     for _ in range(2):
         queue = await share.queue(partitions=3)
-        members = [await share.member(queue.group, queue.topic) for _ in range(3)]
+        members = await crowd(share, queue, 3)
         first, second, *_ = sorted(members, key=lambda member: member.member_id)
         everything = {first.member_id: [0, 1, 2]}
         await _judge_assigned(judge, members, everything, "three members")

@@ -119,6 +119,7 @@ def test_page_and_badge_are_up_to_date(record: Record, tmp_path: Path) -> None:
 OUTSIDE = (
     "suites/broker/test_adm_tools.py",
     "suites/broker/test_adm_console.py",
+    "suites/broker/test_adm_other_tools.py",
     "suites/broker/test_dlv_throttled.py",
 )
 """Checks that run Kafka's own tools or set quotas, which no reference broker has."""
