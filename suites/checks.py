@@ -19,7 +19,7 @@ from fixtures.wire.frame import Transcript
 from spec.profile import defined_in
 from spec.requirement import Requirement
 from spec.verdict import Observation, Undecided, Verdict
-from suites import canary
+from suites import allured, canary
 from suites.canary import CANARY, is_canary
 from suites.judge import Judge
 from suites.options import RunOptions, load_ledger
@@ -118,6 +118,7 @@ def conclude(
         if not canary.fault(observations):
             report.outcome, report.wasxfail = "skipped", canary.EXCUSE
         return
+    allured.label(one.verdict for one in observations)
     troubled = [o for o in observations if o.verdict not in {Verdict.PASS, Verdict.UNSUPPORTED}]
     if not troubled:
         return

@@ -27,6 +27,7 @@ OWN = (
     "pytest.log",
     "badge.json",
     "badge.svg",
+    "allurerc.json",
 )
 """Files that a run writes into its directory, and may therefore overwrite there."""
 

@@ -25,6 +25,7 @@ from reports.results import Document, Subject, build, write
 from reports.verdicts import FAULT, USAGE
 from spec.requirement import SpecError
 from spec.verdict import EnvironmentFault
+from suites import allured
 from suites.adapters import chosen, faced, facing
 from suites.checks import rules_of, transcript_name
 from suites.lifecycle import Host
@@ -34,15 +35,6 @@ from suites.scheduling import scope, stage_scheduler
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C or SIGTERM, as shells have it."""
-
-CATEGORIES = (
-    ("The implementation broke a rule", ("failed",), ".*Violation.*|.*AssertionError.*"),
-    ("Undecided", ("failed", "broken"), ".*(Undecided|OutOfReach|CallTimeout|ConnectionLost).*"),
-    ("Vacuous: the rule was never put to the test", ("failed", "broken"), ".*Vacuous.*"),
-    ("Foreseen by the ledger, or unsupported", ("skipped",), ".*"),
-    ("Harness or environment", ("broken",), ".*"),
-)
-"""Allure's name for what we call a verdict: title, statuses, pattern of the message."""
 
 
 class Controller:
@@ -221,7 +213,7 @@ class Controller:
             write(out, self.document)
             html.write(out, self.document)
             of_results(self.document).write(out)
-            _write_categories(out)
+            allured.write(out, self.document)
         return code
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -242,14 +234,3 @@ def _restore(handler: Any) -> None:
 
 def _existing(out: Path | None, name: str) -> str:
     return name if out and (out / name).is_file() else ""
-
-
-def _write_categories(out: Path) -> None:
-    folder = out / "allure-results"
-    folder.mkdir(parents=True, exist_ok=True)
-    categories = [
-        {"name": name, "matchedStatuses": list(statuses), "messageRegex": pattern}
-        for name, statuses, pattern in CATEGORIES
-    ]
-    text = json.dumps(categories, indent=1)
-    (folder / "categories.json").write_text(text + "\n", encoding="utf-8")

@@ -248,6 +248,20 @@ def test_run_directory_is_complete(every: Ran) -> None:
     assert json.loads((out / "run.json").read_text(encoding="utf-8"))["seed"] == 7
 
 
+def test_allure_is_told_verdicts(every: Ran) -> None:
+    """Each check has its verdict as a label, for which the categories ask, and the run its seed."""
+    out = every.house.out
+    config = json.loads((out / "allurerc.json").read_text(encoding="utf-8"))
+    asked = {each["matchers"]["labels"]["verdict"].strip("^$") for each in config["categories"]}
+    checks = map(json.loads, map(Path.read_text, (out / "allure-results").glob("*-result.json")))
+    labels = [each for check in checks for each in check["labels"] if each["name"] == "verdict"]
+
+    assert {each["value"] for each in labels} == asked | {"pass"}
+    assert config["variables"]["seed"] == "7"
+    environment = (out / "allure-results" / "environment.properties").read_text(encoding="utf-8")
+    assert "seed=7" in environment.splitlines()
+
+
 def test_good_run_ends_with_zero(house: FakeHouse) -> None:
     """A run in which all rules hold, or fail as the ledger says, exits with 0 and is brief."""
     house.checks(

@@ -1,0 +1,116 @@
+"""What a run leaves for Allure beside its results: verdicts as categories, and whom it tested.
+
+Allure 2 takes categories and environment from files among the results. Allure 3 takes them from the
+``allurerc.json`` that lies above them, so that ``npx allure generate`` in the run's directory makes
+a report by area and rule. Its history grows there too, one line for each report that was made.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import allure
+
+from reports.results import Document
+from spec.verdict import SEVERITY, Verdict
+
+RESULTS, CONFIG, REPORT, HISTORY = (
+    "allure-results",
+    "allurerc.json",
+    "allure-report",
+    "allure-history.jsonl",
+)
+
+LABEL = "verdict"
+"""The label of a check that carries its verdict, the worst of its rules."""
+
+SAID: Mapping[Verdict, str] = {
+    Verdict.FAIL: "fail: the implementation broke a rule",
+    Verdict.ERROR: "error: the suite or its machine failed",
+    Verdict.UNKNOWN: "unknown: could not be decided",
+    Verdict.VACUOUS: "vacuous: the rule was never put to the test",
+}
+"""Categories of what nobody foresaw, in the order a reader wants them."""
+
+UNSUPPORTED = "unsupported: declared absent, and seen refused"
+
+_MESSAGES: Mapping[Verdict, str] = {
+    Verdict.FAIL: ".*Violation.*|.*AssertionError.*",
+    Verdict.UNKNOWN: ".*(Undecided|OutOfReach|CallTimeout|ConnectionLost).*",
+    Verdict.VACUOUS: ".*Vacuous.*",
+}
+"""How Allure 2, which cannot ask for labels, tells verdicts apart."""
+
+
+def label(verdicts: Iterable[Verdict]) -> None:
+    """Give the check that is running a label with the worst of some verdicts."""
+    allure.dynamic.label(LABEL, max(verdicts, key=SEVERITY.index).value)
+
+
+def write(out: Path, document: Document) -> None:
+    """Write all that Allure wants of a run into its directory."""
+    folder = out / RESULTS
+    folder.mkdir(parents=True, exist_ok=True)
+    _dump(folder / "categories.json", _categories_of_2())
+    lines = [f"{name}={value}" for name, value in _environment(document).items()]
+    text = "\n".join(line.replace("\n", " ") for line in lines)
+    (folder / "environment.properties").write_text(text + "\n", encoding="utf-8")
+    _dump(out / CONFIG, _config(document))
+
+
+def _environment(document: Document) -> dict[str, str]:
+    run, target, client = document["run"], document["target"], document.get("client")
+    found = {
+        "target": target["name"],
+        "version": target["version"] or "unknown",
+        "brokers": target["brokers"],
+        "ledger": target["profile"],
+        "seed": run["seed"],
+        "exit code": run["exit_code"],
+        **run["versions"],
+    }
+    if client:
+        found |= {"client": f"{client['name']} {client['version']}", "language": client["language"]}
+    return {name.replace(" ", "_"): str(value) for name, value in found.items()}
+
+
+def _categories_of_2() -> list[dict[str, Any]]:
+    told = [
+        {"name": SAID[verdict], "matchedStatuses": ["failed", "broken"], "messageRegex": pattern}
+        for verdict, pattern in _MESSAGES.items()
+    ]
+    foreseen = {"name": "foreseen by the ledger, or unsupported", "matchedStatuses": ["skipped"]}
+    return [*told, foreseen, {"name": SAID[Verdict.ERROR], "matchedStatuses": ["broken"]}]
+
+
+def _config(document: Document) -> dict[str, Any]:
+    told = [_category(verdict, name, "failed", "broken") for verdict, name in SAID.items()]
+    foreseen = [
+        _category(verdict, f"{verdict.value}, as the ledger foresees", "skipped")
+        for verdict in (Verdict.FAIL, Verdict.UNKNOWN, Verdict.VACUOUS)
+    ]
+    unsupported = _category(Verdict.UNSUPPORTED, UNSUPPORTED, "skipped")
+    title = f"shareproof: {document['target']['name']}"
+    options = {"reportName": title, "groupBy": ["feature", "story"]}
+    return {
+        "name": title,
+        "output": REPORT,
+        "historyPath": HISTORY,
+        "appendHistory": True,
+        "variables": _environment(document),
+        "categories": [*told, *foreseen, unsupported],
+        "plugins": {"awesome": {"options": options}},
+    }
+
+
+def _category(verdict: Verdict, name: str, *statuses: str) -> dict[str, Any]:
+    matchers = {"labels": {LABEL: f"^{verdict.value}$"}, "statuses": list(statuses)}
+    return {"name": name, "matchers": matchers, "groupBy": [{"label": "story"}]}
+
+
+def _dump(file: Path, content: Any) -> None:
+    text = json.dumps(content, indent=1, ensure_ascii=False)
+    file.write_text(text + "\n", encoding="utf-8")
