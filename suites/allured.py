@@ -47,7 +47,8 @@ _MESSAGES: Mapping[Verdict, str] = {
 
 def label(verdicts: Iterable[Verdict]) -> None:
     """Give the check that is running a label with the worst of some verdicts."""
-    allure.dynamic.label(LABEL, max(verdicts, key=SEVERITY.index).value)
+    worst = max(verdicts, key=SEVERITY.index)
+    allure.dynamic.label(LABEL, worst.value)  # type: ignore[no-untyped-call]
 
 
 def write(out: Path, document: Document) -> None:
