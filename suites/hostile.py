@@ -44,7 +44,7 @@ async def play(options: argparse.Namespace, program: list[str]) -> int:
         async with world(target.info, Random(options.seed), [], schemas) as share:
             queue = await _laid(share, script)
             tap = Tap(schemas=schemas, brokers=dict(share.cluster.brokers), script=script)
-            tap.stage = Stage(admin=share.admin, topic=queue.topic, cut=tap.cut)
+            tap.stage = Stage(admin=share.admin, topic=queue.topic, cut=tap.cut, away=tap.vanish)
             await tap.start()
             code = await _run(program, tap, queue, options.seconds)
             _report(tap, options.frames)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import Coroutine
+from uuid import UUID
 
 import pytest
 
-from fixtures.clients.adapter import Refused
+from fixtures.clients.adapter import AdapterDied, Refused
+from fixtures.proxies.deeds import INSTANCE
 from suites.client.scene import ARRIVES, Scene
 from suites.client.wire import acked, acquired
 from suites.judge import Judge
+
+TELEMETRY = [71, 72]
+"""The keys of GetTelemetrySubscriptions and PushTelemetry."""
 
 
 async def _refused(call: Coroutine[object, object, object]) -> str:
@@ -123,17 +129,20 @@ async def test_foreign_settings(scene: Scene, judge: Judge, name: str, value: st
 @pytest.mark.requirement("CLI-36")
 @pytest.mark.needs("callback", "explicit|mixed")
 @pytest.mark.parametrize("callback", ["throw", "reenter"])
-async def test_bad_callback(scene: Scene, judge: Judge, callback: str) -> None:
+async def test_bad_callback(doomed: Scene, judge: Judge, callback: str) -> None:
     """CLI-36: A callback that throws or calls its consumer breaks nothing, and none is lost."""
-    queue = await scene.queue(2, batches=2)
-    consumer = await scene.consumer(queue, callback=callback, max_poll_records=1)
+    queue = await doomed.queue(2, batches=2)
+    consumer = await doomed.consumer(queue, callback=callback, max_poll_records=1)
     errors = []
-    for _ in range(2):
-        errors.append(await _refused(scene.take(consumer, 1, kind="accept")))
-        errors.append(await _refused(scene.settle(consumer)))
-        # One more record, so that there is something to be told a second time.
-        await queue.produce(1)
-    errors += (await scene.polled_for(consumer, 1.2))[1]
+    try:
+        for _ in range(2):
+            errors.append(await _refused(doomed.take(consumer, 1, kind="accept")))
+            errors.append(await _refused(doomed.settle(consumer)))
+            # One more record, so that there is something to be told a second time.
+            await queue.produce(1)
+        errors += (await doomed.polled_for(consumer, 1.2))[1]
+    except AdapterDied as death:
+        judge.holds("CLI-36", False, f"the client's process died: {death}")
     judge.equal("CLI-36", [], [e for e in errors if e], "errors of commit and poll")
     judge.holds("CLI-36", len(consumer.callbacks) >= 2, f"{len(consumer.callbacks)} callbacks")
 
@@ -189,3 +198,33 @@ async def test_two_consumers(scene: Scene, judge: Judge) -> None:
         judge.equal("CLI-96", brought, sorted(mine), "acquired by one of them, and given to it")
         strays = {a.offset for a in acked(scene.seen(consumer))} - set(mine)
         judge.equal("CLI-96", set(), strays, "acknowledged by one of them, given to the other")
+
+
+@pytest.mark.requirement("CLI-44")
+@pytest.mark.needs("instance-id")
+async def test_instance_id(hostile: Scene, judge: Judge) -> None:
+    """CLI-44: With telemetry the instance id is the cluster's, without it the call fails."""
+    queue = await hostile.queue(2)
+    consumer = await hostile.consumer(queue)
+    await hostile.take(consumer, 1, kind="accept")
+    refused = ""
+
+    async def ask() -> None:
+        nonlocal refused
+        refused = await _refused(consumer.instance_id(2.0))
+
+    took = await hostile.timed(ask())
+    judge.holds("CLI-44", refused, "an instance id was told where no broker takes telemetry")
+    judge.holds("CLI-44", took <= 6, f"asking for 2 s took {took:.1f} s")
+    hostile.play({"on": "ApiVersions", "do": "with-apis", "keys": TELEMETRY, "times": 0})
+    offered = {"do": "telemetry", "times": 0, "applied": False}
+    hostile.play({"on": "GetTelemetrySubscriptions", **offered})
+    other = await hostile.consumer(queue)
+    await hostile.polled_for(other, 1.0)
+    told = await other.instance_id(10.0)
+    judge.one_of("CLI-44", _spellings(INSTANCE), told, "instance id; the cluster gave another")
+
+
+def _spellings(one: UUID) -> tuple[str, ...]:
+    """Return an id as clients write it: in hexadecimal, or as Kafka does, in base64."""
+    return str(one), one.hex, base64.urlsafe_b64encode(one.bytes).decode().rstrip("=")

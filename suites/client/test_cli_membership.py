@@ -218,6 +218,21 @@ async def test_no_entry(hostile: Scene, judge: Judge, code: str) -> None:
     judge.holds("CLI-07", most <= FLOOD, f"{most} heartbeats within a second")
 
 
+@pytest.mark.requirement("CLI-07")
+async def test_no_share_groups(hostile: Scene, judge: Judge) -> None:
+    """CLI-07: A client says so from poll where the broker does not offer share groups."""
+    queue = await hostile.queue(1)
+    hostile.play({"on": "ApiVersions", "do": "without-api", "key": 76, "times": 0})
+    consumer = await hostile.consumer(queue.group)
+    said = await hostile.subscribing(consumer, queue.topic.name)
+    errors = [said] if said else []
+    for _ in range(4):
+        errors += [] if errors else (await hostile.polled_for(consumer, 1.5))[1]
+    judge.holds("CLI-07", errors, "6 s of polling without share groups, and no poll failed")
+    most = busiest(hostile.heartbeats(consumer))
+    judge.holds("CLI-07", most <= FLOOD, f"{most} heartbeats within a second")
+
+
 @pytest.mark.requirement("CLI-47")
 @pytest.mark.parametrize("code", ["COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR"])
 async def test_pauses_between_failures(hostile: Scene, judge: Judge, code: str) -> None:

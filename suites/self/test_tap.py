@@ -167,7 +167,7 @@ async def test_acts_change_the_cluster(info: ClusterInfo, tap: Tap) -> None:
     async with Cluster(info) as cluster, await dialled(tap) as connection:
         admin = Admin(cluster)
         topic = await admin.create_topic(assignments=[[1, 2]])
-        tap.stage = Stage(admin=admin, topic=topic, cut=tap.cut)
+        tap.stage = Stage(admin=admin, topic=topic, cut=tap.cut, away=tap.vanish)
         seen = []
         for do in ({"do": "move-leader", "to": 2}, {"do": "make-anew", "records": 1}):
             tap.script.add({"on": "Metadata", **do})

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 
 from confluent_kafka import ShareConsumer
 
@@ -17,6 +18,17 @@ def settled(*arguments):
     print("poll inside the callback:", consumer.poll(0))
 
 
+def attempt(name, call, *arguments):
+    """Print what comes of a call, and return it."""
+    try:
+        found = call(*arguments)
+    except Exception as error:
+        print(f"{name}: {error!r}", flush=True)
+        return []
+    print(f"{name}: {len(found or ())}", flush=True)
+    return found
+
+
 consumer = ShareConsumer(
     {
         "bootstrap.servers": os.environ["SHAREPROOF_BOOTSTRAP"],
@@ -28,16 +40,13 @@ consumer.set_acknowledgement_commit_callback(settled)
 consumer.subscribe([os.environ["SHAREPROOF_TOPIC"]])
 records = []
 while not records:
-    records = consumer.poll(0.5)
-for record in records:
+    records = attempt("poll", consumer.poll, 0.5)
+consumer.acknowledge(records[0])
+attempt("commit_sync", consumer.commit_sync, 5)
+for record in records[1:]:
     consumer.acknowledge(record)
-for name, call in (
-    ("commit_sync", lambda: consumer.commit_sync(5)),
-    ("poll", lambda: consumer.poll(1)),
-):
-    try:
-        print(f"{name}: {call()}")
-    except Exception as error:
-        print(f"{name}: {error!r}")
+    attempt("commit_async", consumer.commit_async)
+time.sleep(0.5)
+attempt("poll, which has two to tell", consumer.poll, 1)
 print(f"the callback ran {len(told)} times")
 consumer.close()
