@@ -85,6 +85,27 @@ class Grow(Fault):
         return f"replicas {part.isr_nodes} in sync" if whole else ""
 
 
+class GrowAtLatest(Grow):
+    """The same while the groups would begin at the end of what they have never read.
+
+    They subscribed before the partition was there, so they are owed all of it (KAFKA-20742).
+    """
+
+    async def inject(self) -> str:
+        """Have the groups begin at the end, and add the partition."""
+        await self._begin_at("latest")
+        return await super().inject()
+
+    async def heal(self) -> None:
+        """Have them begin at the beginning again."""
+        await super().heal()
+        await self._begin_at("earliest")
+
+    async def _begin_at(self, end: str) -> None:
+        for group in self.world.course.groups:
+            await self.world.admin.group_config(group, {"share.auto.offset.reset": end})
+
+
 class Recreate(Fault):
     """A group of the load reads another topic, too, which is deleted and made anew by that name.
 
@@ -174,6 +195,13 @@ KINDS = (
         name="add-partition",
         sentence="Add a partition to the load's topic, and write to it at once.",
         make=Grow,
+        lasts=(3.0, 6.0),
+        grows=True,
+    ),
+    Kind(
+        name="add-partition-at-latest",
+        sentence="Add a partition while groups begin at the end, and write to it at once.",
+        make=GrowAtLatest,
         lasts=(3.0, 6.0),
         grows=True,
     ),

@@ -100,6 +100,12 @@ AROUND = (
         strikes=(strike(4, "add-partition", 8), strike(14, "add-partition", 6)),
     ),
     Scenario(
+        name="partitions-added-at-latest",
+        sentence="The topic grows under groups that begin at the end of what they have never read.",
+        rules=(*SAFE, *LIVE),
+        strikes=(strike(4, "add-partition-at-latest", 8),),
+    ),
+    Scenario(
         name="topic-made-anew",
         sentence="A topic that a group reads beside the others is deleted and made anew.",
         rules=(*SAFE, *LIVE),
