@@ -23,7 +23,8 @@ class Stop(Going):
         code = self.broker.exit_code
         if code not in _BY_SIGTERM or await self.world.answers(self.node):
             return ""
-        return f"broker {self.node} shut down with exit code {code}, nobody listens at its port"
+        how = "by its hook" if code is None else f"with exit code {code}"
+        return f"broker {self.node} was shut down {how}, nobody listens at its port"
 
 
 KINDS = kinds("stop", "Shut {} down in order, and start it again.", Stop, (3.0, 6.0))

@@ -91,12 +91,12 @@ class Replays:
         self._number += 1
         out = self._folder / str(self._number)
         broke = self._ready.play(self._swarm.chaos(schedule), out)
-        found = oracle.judge(open_history(out))
+        found = broken_by_oracle(out)
         shutil.rmtree(out)
         if broke.trouble:
             self._stack.close()
             self._ready = None
-        return {rule for rule, places in found.items() if any(bad for _, bad in places.values())}
+        return found
 
 
 def broken(document: Document) -> list[str]:
@@ -104,6 +104,12 @@ def broken(document: Document) -> list[str]:
     return [
         r["id"] for r in document["requirements"] if r["verdict"] == "fail" and not r["expected"]
     ]
+
+
+def broken_by_oracle(run: Path) -> set[str]:
+    """Return the rules that the oracle sees broken in a run."""
+    found = oracle.judge(open_history(run))
+    return {rule for rule, places in found.items() if any(bad for _, bad in places.values())}
 
 
 def night(swarm: Swarm, hours: float, seed: int) -> int:
@@ -136,7 +142,8 @@ def shrink_run(swarm: Swarm, run: Path, *, tries: int, replays: int, most: int) 
     Raises:
         UsageFault: the run broke no rule.
     """
-    rules = broken(read_results(run))
+    judged = (run / "results.json").is_file()
+    rules = broken(read_results(run)) if judged else sorted(broken_by_oracle(run))
     if not rules:
         raise UsageFault(f"{run}: that run broke no rule.")
     schedule = Schedule.from_json((run / "schedule.json").read_text(encoding="utf-8"))
