@@ -15,7 +15,6 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from fixtures.targets import UsageFault
 from spec.verdict import EnvironmentFault
@@ -24,41 +23,6 @@ VERBS = ("kill", "stop", "start", "pause", "resume")
 UNDONE_BY: Mapping[str, str] = {"kill": "start", "stop": "start", "pause": "resume"}
 """What it takes to heal what a verb broke."""
 _WITHIN = 120.0
-
-
-class Victim(Protocol):
-    """A broker that can be broken, ours or not; calls block."""
-
-    @property
-    def node_id(self) -> int:
-        """Its id."""
-
-    @property
-    def pid(self) -> int | None:
-        """Its process, where that is on this machine."""
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether it runs, as far as is known."""
-
-    @property
-    def exit_code(self) -> int | None:
-        """How it ended, where that can be known."""
-
-    def kill(self) -> None:
-        """End it without a goodbye."""
-
-    def stop(self) -> None:
-        """Shut it down."""
-
-    def start(self) -> None:
-        """Start it."""
-
-    def pause(self) -> None:
-        """Freeze it."""
-
-    def resume(self) -> None:
-        """Wake it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +61,7 @@ class HookedBroker:
     host: str
     port: int
     hooks: Hooks
-    pid: int | None = None
+    is_frozen: bool | None = None
     exit_code: int | None = None
     is_alive: bool = True
     done: list[str] = field(default_factory=list)

@@ -10,20 +10,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from chaos.faults import KINDS, Kind
+from chaos.faults import KINDS
+from chaos.fitting import OURS, TOXIPROXY, fitting, is_contained, lacking
 from chaos.hooks import Hooks
 from chaos.play import Player, Struck, Tell
 from chaos.schedule import Schedule
 from chaos.world import World, broker_clock, client_clock
 from fixtures.clocks import Clocks
-from fixtures.clocks.clocks import lacking as lacking_for_clocks
+from fixtures.proxies.contained import ContainedToxiproxies
 from fixtures.proxies.doors import Doors
 from fixtures.proxies.fronts import Fronts
 from fixtures.proxies.toxiproxy import Toxiproxies
 from fixtures.targets import Target, UsageFault, open_target
 from fixtures.targets.cluster import Surroundings
-from fixtures.targets.maven import kafka_release
-from fixtures.targets.names import ExternalName, KafkaName, innermost
+from fixtures.targets.container.target import ContainerTarget
+from fixtures.targets.maven import clients_jar
+from fixtures.targets.names import (
+    AlteredName,
+    ContainerName,
+    ExternalName,
+    KafkaName,
+    innermost,
+    parse_target,
+)
 from fixtures.wire.schema import Schemas
 from fixtures.wire.security import PLAINTEXT
 from fixtures.workload.load import Course, run_load
@@ -33,9 +42,6 @@ from fixtures.workload.terms import Group, Load, Loaded
 
 OWED = ("INV-01", "INV-02", "INV-04", "INV-05")
 """What every run has to put to the test; what else it exercised is judged as well."""
-
-OURS, TOXIPROXY = "ours", "toxiproxy"
-"""What may stand in front of brokers."""
 
 RECORD = "chaos.json"
 """What a run broke, beside its history."""
@@ -167,31 +173,6 @@ def usual_load(schedule: Schedule, rate: float) -> Load:
     )
 
 
-def fitting(names: tuple[str, ...], *, brokers: int, proxies: str = OURS) -> list[Kind]:
-    """Return the kinds of fault of these names, all that fit the cluster if there are none.
-
-    Raises:
-        UsageFault: a name is unknown, or the cluster or its proxies are not up to it.
-    """
-    if proxies not in {OURS, TOXIPROXY}:
-        raise UsageFault(f"--proxies {proxies}: give {OURS} or {TOXIPROXY}.")
-    frames = proxies == OURS
-    if not names:
-        able = (kind for kind in KINDS.values() if frames or not kind.frames)
-        fit = (kind for kind in able if kind.brokers <= brokers and not kind.keyed)
-        return [kind for kind in fit if not (kind.clocks and lacking_for_clocks())]
-    for name in names:
-        if name not in KINDS:
-            raise UsageFault(f"{name!r} is no fault; there are {', '.join(KINDS)}.")
-        if KINDS[name].brokers > brokers:
-            raise UsageFault(f"{name} takes {KINDS[name].brokers} brokers, not {brokers}.")
-        if KINDS[name].frames and not frames:
-            raise UsageFault(f"{name} is about single frames, of which {proxies} knows nothing.")
-        if KINDS[name].clocks and (lacks := lacking_for_clocks()):
-            raise UsageFault(f"{name} needs {lacks}.")
-    return [KINDS[name] for name in names]
-
-
 def check(chaos: Chaos) -> None:
     """Look whether a run makes sense, before anything is started.
 
@@ -199,24 +180,20 @@ def check(chaos: Chaos) -> None:
         UsageFault: it does not.
     """
     faults = tuple(strike.fault for strike in chaos.schedule.strikes)
-    fitting(faults, brokers=chaos.brokers, proxies=chaos.proxies)
-    if not faults or not isinstance(innermost(chaos.target), ExternalName):
-        return
-    if not chaos.allowed or chaos.hooks is None:
+    others = bool(faults) and isinstance(innermost(chaos.target), ExternalName)
+    if others and (not chaos.allowed or chaos.hooks is None):
         raise UsageFault(
             f"{chaos.target} is not ours to break: give --no-faults, or --allow-faults and --hooks."
         )
-    for name in faults:
+    contained = is_contained(chaos.target)
+    fitting(faults, brokers=chaos.brokers, proxies=chaos.proxies, contained=contained)
+    altered = isinstance(parse_target(chaos.target), AlteredName)
+    if contained and altered and chaos.proxies == TOXIPROXY:
+        raise UsageFault(f"{chaos.target} stands behind proxies of ours: give --proxies {OURS}.")
+    for name in faults if others else ():
+        assert chaos.hooks is not None
         if lacks := lacking(KINDS[name], chaos.hooks):
             raise UsageFault(f"{name} needs {lacks}.")
-
-
-def lacking(kind: Kind, hooks: Hooks) -> str:
-    """Return what a kind of fault lacks on brokers that are not ours, or nothing."""
-    if kind.doors or kind.frames or kind.ours or kind.clocks:
-        return "brokers that we start"
-    missing = [verb for verb in kind.hooks if verb not in hooks.commands]
-    return f"a hook to {missing[0]}" if missing else ""
 
 
 @contextlib.contextmanager
@@ -270,23 +247,27 @@ def _opened(chaos: Chaos) -> Iterator[House]:
     """Give the target, not started yet, and what surrounds it if its brokers are ours."""
     with contextlib.ExitStack() as stack:
         name = innermost(chaos.target)
+        ours = isinstance(name, KafkaName | ContainerName)
+        contained = isinstance(name, ContainerName) and chaos.proxies == TOXIPROXY
         doors: Doors | None = None
         clocks: Clocks | None = None
         if isinstance(name, KafkaName) and needs_clocks(chaos):
             clocks = stack.enter_context(Clocks())
         if isinstance(name, KafkaName) and chaos.proxies == TOXIPROXY:
             doors = stack.enter_context(Toxiproxies())
-        elif isinstance(name, KafkaName):
-            schemas = Schemas.from_jar(kafka_release(name.version).clients_jar)
-            doors = stack.enter_context(Fronts(schemas))
+        elif isinstance(name, KafkaName | ContainerName) and not contained:
+            doors = stack.enter_context(Fronts(Schemas.from_jar(clients_jar(name.version))))
         target = open_target(
             chaos.target,
             brokers=chaos.brokers,
-            properties={**PROPERTIES, **chaos.properties} if doors else None,
-            listeners={DIRECT: "PLAINTEXT"} if doors else None,
+            properties={**PROPERTIES, **chaos.properties} if ours else None,
+            listeners={DIRECT: "PLAINTEXT"} if ours else None,
             fronts=doors.stand_before if doors else None,
             environment=_clocked(clocks, broker_clock),
+            toxiproxy=contained,
         )
+        if isinstance(target, ContainerTarget) and contained:
+            doors = ContainedToxiproxies(target)
         stack.callback(target.stop)
         yield House(target=target, doors=doors, clocks=clocks)
 

@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from chaos.hooks import HookedBroker, Hooks, Victim
+from chaos.hooks import HookedBroker, Hooks
 from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import SHARE, Cluster, eventually, share_key
 from fixtures.clocks import Clocks
 from fixtures.proxies.doors import Doors
 from fixtures.proxies.fronts import Fronts
-from fixtures.targets import Target
+from fixtures.targets import Handle, Target
+from fixtures.targets.handle import Plugged
 from fixtures.targets.names import Address
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed, Connection
@@ -63,7 +64,7 @@ class World:
         groups = self.course.groups
         return groups[subject % len(groups)]
 
-    def broker(self, node: int) -> Victim:
+    def broker(self, node: int) -> Handle:
         """Return the handle on a broker, ours or by hooks.
 
         Raises:
@@ -75,7 +76,7 @@ class World:
         raise Undecided(f"broker {node} is not ours to break")
 
     @property
-    def victims(self) -> Sequence[Victim]:
+    def victims(self) -> Sequence[Handle]:
         """All brokers that can be broken."""
         if self.target.brokers or self.hooks is None:
             return self.target.brokers
@@ -198,6 +199,8 @@ class World:
         """
         for broker in self.victims:
             await asyncio.to_thread(broker.resume)
+            if isinstance(broker, Plugged):
+                await asyncio.to_thread(broker.connect)
             if not broker.is_alive:
                 await asyncio.to_thread(broker.start)
         self.cluster.away.clear()

@@ -6,6 +6,7 @@ It needs the extra ``judge``, and is imported only where that is there.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,8 +14,9 @@ from rich.console import Console
 from rich.table import Table
 
 from chaos.faults import KINDS
+from chaos.fitting import fitting, is_contained, usual_proxies
 from chaos.hooks import Hooks
-from chaos.run import RECORD, Chaos, fitting, stage, usual_load
+from chaos.run import RECORD, Chaos, stage, usual_load
 from chaos.schedule import Schedule, draw
 from fixtures.targets import UsageFault
 from reports.results import Document
@@ -89,7 +91,7 @@ def _play_schedule(asked: Asked, console: Console) -> tuple[Path, ...]:
         brokers=asked.brokers,
         schedule=schedule,
         load=usual_load(schedule, asked.rate),
-        proxies=asked.proxies,
+        proxies=_proxies(asked, [strike.fault for strike in schedule.strikes]),
         allowed=asked.allowed,
         hooks=Hooks.read(asked.hooks) if asked.hooks else None,
     )
@@ -102,8 +104,9 @@ def _play_scenarios(asked: Asked, console: Console) -> tuple[Path, ...]:
     if asked.faults or asked.no_faults or asked.schedule:
         raise UsageFault("A scenario says itself what breaks: leave out the other choices.")
     return play_all(
-        chosen(asked.scenarios),
+        chosen(asked.scenarios, contained=is_contained(asked.target)),
         target=asked.target,
+        proxies=asked.proxies,
         seed=asked.seed,
         out=asked.out,
         tell=lambda line: tell(console, line),
@@ -117,9 +120,13 @@ def _schedule(asked: Asked) -> Schedule:
             raise UsageFault("--no-faults leaves nothing to --faults or --schedule: give one.")
         return Schedule(seed=asked.seed, seconds=seconds)
     if asked.schedule is None:
-        drawn = draw(
-            asked.seed, seconds, fitting(asked.faults, brokers=asked.brokers, proxies=asked.proxies)
+        kinds = fitting(
+            asked.faults,
+            brokers=asked.brokers,
+            proxies=_proxies(asked, asked.faults),
+            contained=is_contained(asked.target),
         )
+        drawn = draw(asked.seed, seconds, kinds)
         if not drawn.strikes:
             raise UsageFault(f"{asked.minutes:g} minutes are too short for any of these faults.")
         return drawn
@@ -129,6 +136,10 @@ def _schedule(asked: Asked) -> Schedule:
         raise UsageFault(f"--schedule {asked.schedule}: {error.strerror}.") from None
     except ValueError as error:
         raise UsageFault(f"--schedule {asked.schedule}: {error}.") from None
+
+
+def _proxies(asked: Asked, faults: Sequence[str]) -> str:
+    return asked.proxies or usual_proxies(asked.target, faults)
 
 
 def list_faults() -> list[dict[str, object]]:

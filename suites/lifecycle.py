@@ -133,6 +133,7 @@ def own_cluster(
     properties: Mapping[str, str] | None = None,
     listeners: Mapping[str, str] | None = None,
     jvm: Sequence[str] = (),
+    files: bool = False,
 ) -> Iterator[Target]:
     """Run a cluster of the same release that its user may configure, break and mend.
 
@@ -142,15 +143,19 @@ def own_cluster(
         properties: broker properties that win over ours.
         listeners: name and security protocol of each further listener.
         jvm: JVM options, such as an agent's.
+        files: whether brokers and checks have to see the same files.
 
     Raises:
-        OutOfReach: the target under test is somebody else's cluster.
+        OutOfReach: the target under test is somebody else's cluster, or in containers with files
+            of their own.
         EnvironmentFault: it did not start.
     """
     if options.external:
         raise OutOfReach(
             "needs a cluster of its own, and an external target cannot be reconfigured"
         )
+    if options.contained and (files or jvm):
+        raise OutOfReach("needs a broker with files of this machine, and it runs in a container")
     target = open_target(
         options.target,
         brokers=brokers,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fixtures.targets import DEFAULT_TARGET
-from fixtures.targets.names import ExternalName, UsageFault, innermost, parse_target
+from fixtures.targets.names import ContainerName, ExternalName, UsageFault, innermost, parse_target
 from spec import profile as profiles
 from spec import requirement as requirements
 from spec.profile import Profile
@@ -96,6 +96,11 @@ class RunOptions:
     def external(self) -> bool:
         """Whether the target is somebody else's, so that it cannot be started or reconfigured."""
         return isinstance(innermost(self.target), ExternalName)
+
+    @property
+    def contained(self) -> bool:
+        """Whether brokers run in containers, which know no files of this machine."""
+        return isinstance(innermost(self.target), ContainerName)
 
     @property
     def version(self) -> str:
@@ -201,7 +206,7 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption(
         "--target",
         default=DEFAULT_TARGET,
-        help="kafka:VERSION, external:HOST:PORT,... or reference",
+        help="kafka:VERSION, container:IMAGE, external:HOST:PORT,... or reference",
     )
     group.addoption("--brokers", type=int, default=DEFAULT_BROKERS, help="1 or 3 (default 3)")
     group.addoption(

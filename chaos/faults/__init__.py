@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from chaos.faults import (
     clock,
     compact,
+    disconnect,
     fill,
     frame,
     in_sync,
@@ -31,6 +32,7 @@ KINDS: Mapping[str, Kind] = by_name(
         *stop.KINDS,
         *pause.KINDS,
         *fill.KINDS,
+        *disconnect.KINDS,
         *lead.KINDS,
         *in_sync.KINDS,
         *nap.KINDS,

@@ -56,6 +56,7 @@ class Kind:
         hooks: What must be possible with a broker that is not ours.
         doors: Whether something must stand in front of the brokers.
         frames: Whether the brokers must stand behind our own fronts, which know frames.
+        contained: Whether the brokers must run in containers.
         keyed: Whether the load's topic must be compacted, and its records have keys.
         ours: Whether the brokers must be processes that we start on this machine.
         grows: Whether it adds a partition to the load's topic.
@@ -71,6 +72,7 @@ class Kind:
     hooks: tuple[str, ...] = ()
     doors: bool = False
     frames: bool = False
+    contained: bool = False
     keyed: bool = False
     ours: bool = False
     grows: bool = False

@@ -13,8 +13,8 @@ import psutil
 from chaos.faults.fault import Kind
 from chaos.faults.going import Going
 from chaos.faults.roles import ROLES, Role
-from chaos.hooks import Victim
 from chaos.world import World
+from fixtures.targets import Broker, Handle
 from spec.verdict import EnvironmentFault
 
 _NOTHING = 1
@@ -24,7 +24,7 @@ _NOTHING = 1
 class Fill(Going):
     """All writes of a broker fail until it is started anew."""
 
-    def go(self, broker: Victim) -> Callable[[], None]:
+    def go(self, broker: Handle) -> Callable[[], None]:
         """Let no file of the process grow."""
 
         def fill() -> None:
@@ -44,11 +44,12 @@ class Fill(Going):
         await super().heal()
 
 
-def _limit(broker: Victim, size: int | None) -> None:
+def _limit(broker: Handle, size: int | None) -> None:
     """Let the files of a broker's process grow to a size, or as far as they may."""
-    if broker.pid is None or not hasattr(psutil, "RLIMIT_FSIZE"):
+    pid = broker.pid if isinstance(broker, Broker) else None
+    if pid is None or not hasattr(psutil, "RLIMIT_FSIZE"):
         raise EnvironmentFault(f"broker {broker.node_id}: only Linux can limit a process's files")
-    process = psutil.Process(broker.pid)
+    process = psutil.Process(pid)
     _, most = process.rlimit(psutil.RLIMIT_FSIZE)
     process.rlimit(psutil.RLIMIT_FSIZE, (most if size is None else size, most))
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from chaos.faults.fault import Fault, Kind
 from chaos.faults.roles import ROLES, Role
-from chaos.hooks import UNDONE_BY, Victim
+from chaos.hooks import UNDONE_BY
 from chaos.world import World, in_thread
+from fixtures.targets import Handle
 from fixtures.wire.connection import CallFailed
 from spec.verdict import Undecided
 
@@ -21,7 +22,7 @@ class Going(Fault):
         self.node = -1
 
     @property
-    def broker(self) -> Victim:
+    def broker(self) -> Handle:
         """Whom it befalls."""
         return self.world.broker(self.node)
 
@@ -33,7 +34,7 @@ class Going(Fault):
         await in_thread(self.go(broker))
         return f"broker {self.node}, {self.role.title}"
 
-    def go(self, broker: Victim) -> Callable[[], None]:
+    def go(self, broker: Handle) -> Callable[[], None]:
         """Return how it goes."""
         raise NotImplementedError
 

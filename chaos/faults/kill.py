@@ -6,13 +6,13 @@ import signal
 from collections.abc import Callable
 
 from chaos.faults.going import Going, kinds
-from chaos.hooks import Victim
+from fixtures.targets import Handle
 
 
 class Kill(Going):
     """SIGKILL, and a start later on."""
 
-    def go(self, broker: Victim) -> Callable[[], None]:
+    def go(self, broker: Handle) -> Callable[[], None]:
         """Kill it."""
         return broker.kill
 

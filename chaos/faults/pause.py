@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
-import psutil
-
 from chaos.faults.going import Going, kinds
-from chaos.hooks import Victim
 from chaos.world import in_thread
+from fixtures.targets import Handle
 
 
 class Pause(Going):
@@ -16,14 +15,13 @@ class Pause(Going):
 
     blinds = True
 
-    def go(self, broker: Victim) -> Callable[[], None]:
+    def go(self, broker: Handle) -> Callable[[], None]:
         """Freeze it."""
         return broker.pause
 
     async def hit(self) -> str:
-        """See the process stopped, and that it does not greet a new client."""
-        pid = self.broker.pid
-        if pid is not None and psutil.Process(pid).status() != psutil.STATUS_STOPPED:
+        """See it stopped, and that it does not greet a new client."""
+        if await asyncio.to_thread(lambda: self.broker.is_frozen) is False:
             return ""
         if await self.world.answers(self.node):
             return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from chaos.faults.going import Going, kinds
-from chaos.hooks import Victim
+from fixtures.targets import Handle
 
 _BY_SIGTERM = (None, 0, 143)
 """Exit codes; of a broker that is not ours there is none to see."""
@@ -14,7 +14,7 @@ _BY_SIGTERM = (None, 0, 143)
 class Stop(Going):
     """SIGTERM, and a start later on."""
 
-    def go(self, broker: Victim) -> Callable[[], None]:
+    def go(self, broker: Handle) -> Callable[[], None]:
         """Shut it down."""
         return broker.stop
 

@@ -12,7 +12,7 @@ import pytest
 
 from fixtures.clients.cluster import RETRIABLE, WITHIN, Cluster, attempts
 from fixtures.clients.member import Member, accept, release
-from fixtures.targets import Target
+from fixtures.targets import Broker, Target
 from fixtures.targets.upgrading import release_before, upgrade
 from fixtures.wire.errors import error_name
 from fixtures.wire.frame import Transcript
@@ -56,7 +56,7 @@ async def old(
     transcripts.append(transcript)
     with contextlib.ExitStack() as stack:
         try:
-            target = stack.enter_context(lifecycle.own_cluster(options, brokers=3))
+            target = stack.enter_context(lifecycle.own_cluster(options, brokers=3, files=True))
         except EnvironmentFault as fault:
             raise OutOfReach(f"{before} cannot be started here: {fault}") from None
         async with Cluster(target.info, transcript=transcript, rng=rng) as cluster:
@@ -80,6 +80,7 @@ async def _settled_before(queue: Queue) -> Member:
 async def _upgraded(old: Old, queue: Queue, number: int) -> Queue:
     """Upgrade one broker; return the queue with its leaders of now."""
     broker = old.target.brokers[number]
+    assert isinstance(broker, Broker)
     cluster = queue.share.cluster
     cluster.away.add(broker.node_id)
     await asyncio.to_thread(upgrade, broker, old.version)

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from chaos.run import Chaos, Stage, fitting, stage, usual_load
+from chaos.fitting import fitting, is_contained, usual_proxies
+from chaos.run import Chaos, Stage, stage, usual_load
 from chaos.schedule import Schedule, draw
 from chaos.shrink import described, shrink
 from fixtures.targets import DEFAULT_TARGET, UsageFault
@@ -51,7 +52,12 @@ class Swarm:
     def draw(self, seed: int) -> Schedule:
         """Return a seed's schedule: some kinds of fault often find what all together hide."""
         rng = random.Random(f"swarm {seed}")
-        kinds = fitting((), brokers=self.brokers)
+        kinds = fitting(
+            (),
+            brokers=self.brokers,
+            proxies=usual_proxies(self.target, ()),
+            contained=is_contained(self.target),
+        )
         some = rng.sample(kinds, min(len(kinds), rng.randint(*_SOME)))
         return draw(seed, self.seconds, sorted(some, key=lambda kind: kind.name))
 
@@ -64,8 +70,13 @@ class Swarm:
 
     def chaos(self, schedule: Schedule) -> Chaos:
         """Return a schedule as a run of the target."""
-        load = usual_load(schedule, self.rate)
-        return Chaos(target=self.target, brokers=self.brokers, schedule=schedule, load=load)
+        return Chaos(
+            target=self.target,
+            brokers=self.brokers,
+            schedule=schedule,
+            load=usual_load(schedule, self.rate),
+            proxies=usual_proxies(self.target, [strike.fault for strike in schedule.strikes]),
+        )
 
 
 class Replays:

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
+from chaos.fitting import usual_proxies
 from chaos.run import (
     COMPACTED,
     DELIVERY_LIMIT,
@@ -33,7 +34,13 @@ _GROUPS = (
 
 
 def play_all(
-    scenarios: Sequence[Scenario], *, target: str, seed: int, out: Path, tell: Tell
+    scenarios: Sequence[Scenario],
+    *,
+    target: str,
+    seed: int,
+    out: Path,
+    tell: Tell,
+    proxies: str = "",
 ) -> tuple[Path, ...]:
     """Play scenarios, and return the directory of each inside ``out``.
 
@@ -42,13 +49,14 @@ def play_all(
         EnvironmentFault: it did not start, or a load could not be carried out.
     """
     runs: list[Path] = []
-    left = [as_chaos(scenario, target, seed) for scenario in scenarios]
+    left = [as_chaos(scenario, target, seed, proxies) for scenario in scenarios]
     clocks = any(needs_clocks(chaos) for chaos in left)
     left = [replace(chaos, clocks=clocks) for chaos in left]
     while left:
         with ExitStack() as stack:
             ready = stack.enter_context(stage(left[0], tell))
-            while left:
+            stands = left[0].proxies
+            while left and left[0].proxies == stands:
                 chaos = left.pop(0)
                 runs.append(out / chaos.scenario)
                 if _play(ready, chaos, runs[-1], tell).trouble:
@@ -61,8 +69,9 @@ def _play(ready: Stage, chaos: Chaos, out: Path, tell: Tell) -> Broke:
     return ready.play(chaos, out)
 
 
-def as_chaos(scenario: Scenario, target: str, seed: int) -> Chaos:
-    """Return a scenario as a run of a target."""
+def as_chaos(scenario: Scenario, target: str, seed: int, proxies: str = "") -> Chaos:
+    """Return a scenario as a run of a target, behind the usual proxies if none are named."""
+    faults = [strike.fault for strike in scenario.strikes]
     schedule = Schedule(seed=seed, seconds=scenario.seconds, strikes=scenario.strikes)
     load = Load(
         seconds=scenario.seconds,
@@ -86,4 +95,5 @@ def as_chaos(scenario: Scenario, target: str, seed: int) -> Chaos:
         load=load,
         scenario=scenario.name,
         owed=scenario.rules,
+        proxies=proxies or usual_proxies(target, faults),
     )

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from chaos.faults import KINDS
+from chaos.fitting import suits
 from fixtures.targets import UsageFault
 from suites.chaos.around import AROUND
 from suites.chaos.scenario import COUNTED, LIVE, LOCKED, SAFE, STORED, Scenario, every, strike
+from suites.chaos.unplugged import UNPLUGGED
 
 ALL = "all"
 
@@ -259,19 +262,28 @@ _SCENARIOS = (
     ),
 )
 
-SCENARIOS: Mapping[str, Scenario] = {one.name: one for one in (*_SCENARIOS, *AROUND)}
-SHORT = "short"
-"""The scenario that stands for all where there is time for one only."""
+SCENARIOS: Mapping[str, Scenario] = {one.name: one for one in (*_SCENARIOS, *AROUND, *UNPLUGGED)}
+SHORT, SHORT_CONTAINED = "short", "short-unplugged"
+"""The scenarios that stand for all where there is time for one only; one is for containers."""
 
 
-def chosen(names: Sequence[str]) -> list[Scenario]:
-    """Return the scenarios of these names, or every one for ``all``.
+def fits(scenario: Scenario, *, contained: bool) -> bool:
+    """Tell whether brokers can be broken as a scenario wants, in containers or out of them."""
+    return all(suits(KINDS[one.fault], contained=contained) for one in scenario.strikes)
+
+
+def chosen(names: Sequence[str], *, contained: bool = False) -> list[Scenario]:
+    """Return the scenarios of these names, or for ``all`` every one that fits.
+
+    Args:
+        names: What was asked for.
+        contained: Whether the brokers run in containers.
 
     Raises:
         UsageFault: there is none of that name.
     """
     if ALL in names:
-        return list(SCENARIOS.values())
+        return [one for one in SCENARIOS.values() if fits(one, contained=contained)]
     for name in names:
         if name not in SCENARIOS:
             raise UsageFault(f"{name!r} is no scenario; there are {', '.join(SCENARIOS)}.")

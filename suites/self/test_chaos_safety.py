@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from chaos.faults import KINDS
+from chaos.fitting import lacking
 from chaos.hooks import HookedBroker, Hooks
-from chaos.run import Chaos, check, lacking, usual_load
+from chaos.run import Chaos, check, usual_load
 from chaos.schedule import Schedule, Strike
 from fixtures.targets import UsageFault
 from spec.verdict import EnvironmentFault

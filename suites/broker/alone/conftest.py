@@ -42,7 +42,8 @@ def lone_metrics() -> Iterator[Metrics | None]:
 def lone_target(run_options: RunOptions, lone_metrics: Metrics | None) -> Iterator[Target]:
     """One broker that only the checks of this folder use, one after the other."""
     jvm = lone_metrics.jvm if lone_metrics else ()
-    with lifecycle.own_cluster(run_options, properties=PROPERTIES, jvm=jvm) as target:
+    own = lifecycle.own_cluster(run_options, properties=PROPERTIES, jvm=jvm, files=True)
+    with own as target:
         yield target
 
 

@@ -31,7 +31,9 @@ class Lone:
     @property
     def broker(self) -> Broker:
         """The handle on the broker."""
-        return self.target.brokers[0]
+        broker = self.target.brokers[0]
+        assert isinstance(broker, Broker)
+        return broker
 
     @property
     def node(self) -> int:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from fixtures.clients.cluster import RETRIABLE, Cluster, eventually, share_key
-from fixtures.targets import Broker, Target
+from fixtures.targets import Handle, Target
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed
 from fixtures.wire.placing import partition_of
@@ -53,7 +53,7 @@ class Stage:
         """The node ids, those that are away too."""
         return sorted(self.cluster.brokers)
 
-    def broker(self, node: int) -> Broker:
+    def broker(self, node: int) -> Handle:
         """Return the handle on a broker."""
         return next(broker for broker in self.target.brokers if broker.node_id == node)
 

@@ -32,6 +32,7 @@ def stage(run_options: RunOptions, certificates: Certificates) -> Iterator[Targe
         run_options,
         properties=broker_properties(certificates.keystore),
         listeners=LISTENERS,
+        files=True,
     ) as target:
         yield target
 

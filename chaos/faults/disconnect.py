@@ -1,0 +1,70 @@
+"""A broker is taken off the network while it runs: no goodbye, and nobody hears it or reaches it.
+
+Only brokers in containers can be: their engine takes the plug out. Connections between brokers end
+in silence, not in a reset, as they do when a switch dies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from chaos.faults.fault import Kind
+from chaos.faults.going import Going
+from chaos.faults.roles import ROLES, Role
+from chaos.world import in_thread
+from fixtures.targets import Handle
+from fixtures.targets.handle import Plugged
+from spec.verdict import Undecided
+
+
+class Disconnect(Going):
+    """The plug is taken out, and put back later on."""
+
+    blinds = True
+
+    def go(self, broker: Handle) -> Callable[[], None]:
+        """Take it off the network."""
+        return _plug(broker).disconnect
+
+    async def hit(self) -> str:
+        """See it without a network, alive, and answering nobody."""
+        if await self._connected() or not self.broker.is_alive:
+            return ""
+        if await self.world.answers(self.node):
+            return ""
+        return f"broker {self.node} runs on no network and answers nobody"
+
+    async def heal(self) -> None:
+        """Put it back."""
+        if self.node >= 0:
+            await in_thread(_plug(self.broker).connect)
+            self.world.cluster.away.discard(self.node)
+
+    async def healed(self) -> str:
+        """See it on the network, and all replicas in sync again."""
+        return await super().healed() if await self._connected() else ""
+
+    async def _connected(self) -> bool:
+        return await asyncio.to_thread(lambda: _plug(self.broker).is_connected)
+
+
+def _plug(broker: Handle) -> Plugged:
+    if not isinstance(broker, Plugged):
+        raise Undecided(f"broker {broker.node_id} runs in no container")
+    return broker
+
+
+def _kind(role: Role) -> Kind:
+    return Kind(
+        name=f"disconnect-{role.name}",
+        sentence=f"Take {role.title} off the network, in a container, and put it back.",
+        make=lambda world, subject: Disconnect(world, subject, role),
+        lasts=(7.0, 11.0),
+        brokers=3,
+        lonely=True,
+        contained=True,
+    )
+
+
+KINDS = tuple(_kind(role) for role in ROLES)
