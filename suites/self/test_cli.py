@@ -175,7 +175,7 @@ def test_report_builds_a_site(shell: Shell, tmp_path: Path) -> None:
 
 
 def test_doctor_reports_in_json(shell: Shell) -> None:
-    """``doctor --json`` says of each thing whether it will do; what is needed makes its exit code."""
+    """``doctor --json`` says of each thing whether it will do; its exit code is about needs."""
     code, out, _ = shell("doctor", "--json")
     findings = json.loads(out)
 
