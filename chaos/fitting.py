@@ -47,7 +47,7 @@ def fitting(
     frames = proxies == OURS
     if not names:
         able = (kind for kind in KINDS.values() if frames or not kind.frames)
-        fit = (kind for kind in able if kind.brokers <= brokers and not kind.keyed)
+        fit = (k for k in able if k.brokers <= brokers and k.unasked and not k.keyed)
         found = [kind for kind in fit if not (kind.clocks and lacking_for_clocks())]
         return [kind for kind in found if suits(kind, contained=contained)]
     for name in names:

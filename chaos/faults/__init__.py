@@ -21,6 +21,7 @@ from chaos.faults import (
     stop,
     topics,
     trim,
+    upgrade,
 )
 from chaos.faults.fault import Fault, Kind, by_name
 
@@ -44,5 +45,6 @@ KINDS: Mapping[str, Kind] = by_name(
         *setting.KINDS,
         *clock.KINDS,
         *roll.KINDS,
+        *upgrade.KINDS,
     ]
 )

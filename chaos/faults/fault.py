@@ -60,6 +60,7 @@ class Kind:
         keyed: Whether the load's topic must be compacted, and its records have keys.
         ours: Whether the brokers must be processes that we start on this machine.
         grows: Whether it adds a partition to the load's topic.
+        unasked: Whether it may be drawn where nobody names it.
         clocks: Whether brokers and clients must be started with clocks that can be moved.
     """
 
@@ -76,6 +77,7 @@ class Kind:
     keyed: bool = False
     ours: bool = False
     grows: bool = False
+    unasked: bool = True
     clocks: bool = False
 
 

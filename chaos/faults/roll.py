@@ -28,15 +28,19 @@ class Roll(Fault):
         return f"brokers {', '.join(map(str, order))}"
 
     async def _restart(self, node: int) -> None:
-        broker = self.world.broker(node)
         self.world.cluster.away.add(node)
         try:
-            await in_thread(broker.stop)
-            self.codes[node] = broker.exit_code
+            await self._leave_and_come(node)
         finally:
-            await in_thread(broker.start)
+            await in_thread(self.world.broker(node).start)
             self.world.cluster.away.discard(node)
         await eventually("replicas in sync", self._whole, _WHOLE_WITHIN)
+
+    async def _leave_and_come(self, node: int) -> None:
+        """Shut a broker down; who calls starts it."""
+        broker = self.world.broker(node)
+        await in_thread(broker.stop)
+        self.codes[node] = broker.exit_code
 
     async def _whole(self) -> bool | None:
         try:

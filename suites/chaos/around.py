@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from chaos.faults.upgrade import FROM
 from suites.chaos.scenario import LIVE, LOCKED, SAFE, STORED, Scenario, strike
 
 AROUND = (
@@ -104,6 +105,13 @@ AROUND = (
         sentence="The topic grows under groups that begin at the end of what they have never read.",
         rules=(*SAFE, *LIVE),
         strikes=(strike(4, "add-partition-at-latest", 8),),
+    ),
+    Scenario(
+        name="rolling-upgrade",
+        sentence="Every broker is upgraded in turn, from whatever release one upgrades from.",
+        rules=(*SAFE, *LIVE),
+        strikes=(strike(4, "rolling-upgrade", 18),),
+        release=FROM,
     ),
     Scenario(
         name="topic-made-anew",

@@ -20,6 +20,7 @@ from chaos.run import (
     stage,
 )
 from chaos.schedule import Schedule
+from fixtures.targets.names import KafkaName, innermost
 from fixtures.workload.plan import KINDS, PLAIN
 from fixtures.workload.terms import Group, Load
 from suites.chaos.scenario import CALM, Scenario
@@ -55,8 +56,8 @@ def play_all(
     while left:
         with ExitStack() as stack:
             ready = stack.enter_context(stage(left[0], tell))
-            stands = left[0].proxies
-            while left and left[0].proxies == stands:
+            stands = (left[0].target, left[0].proxies)
+            while left and (left[0].target, left[0].proxies) == stands:
                 chaos = left.pop(0)
                 runs.append(out / chaos.scenario)
                 if _play(ready, chaos, runs[-1], tell).trouble:
@@ -73,6 +74,7 @@ def as_chaos(scenario: Scenario, target: str, seed: int, proxies: str = "") -> C
     """Return a scenario as a run of a target, behind the usual proxies if none are named."""
     faults = [strike.fault for strike in scenario.strikes]
     schedule = Schedule(seed=seed, seconds=scenario.seconds, strikes=scenario.strikes)
+    ours = isinstance(innermost(target), KafkaName)
     load = Load(
         seconds=scenario.seconds,
         partitions=_PARTITIONS,
@@ -90,7 +92,7 @@ def as_chaos(scenario: Scenario, target: str, seed: int, proxies: str = "") -> C
         topic_configs=COMPACTED if is_keyed(schedule) else {},
     )
     return Chaos(
-        target=target,
+        target=f"kafka:{scenario.release}" if scenario.release and ours else target,
         schedule=schedule,
         load=load,
         scenario=scenario.name,

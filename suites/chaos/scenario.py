@@ -29,6 +29,7 @@ class Scenario:
         rate: Records a second.
         lock_ms: How long locks last.
         members: Which members there are.
+        release: The Kafka that it begins with, if that is not the one that is asked for.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Scenario:
     rate: float = 600.0
     lock_ms: int = 5000
     members: str = MIXED
+    release: str = ""
 
 
 def strike(at: float, fault: str, lasts: float, subject: int = 0) -> Strike:

@@ -273,7 +273,7 @@ def fits(scenario: Scenario, *, contained: bool) -> bool:
 
 
 def chosen(names: Sequence[str], *, contained: bool = False) -> list[Scenario]:
-    """Return the scenarios of these names, or for ``all`` every one that fits.
+    """Return the scenarios of these names, or for ``all`` every one that fits any release.
 
     Args:
         names: What was asked for.
@@ -283,7 +283,8 @@ def chosen(names: Sequence[str], *, contained: bool = False) -> list[Scenario]:
         UsageFault: there is none of that name.
     """
     if ALL in names:
-        return [one for one in SCENARIOS.values() if fits(one, contained=contained)]
+        fit = [one for one in SCENARIOS.values() if fits(one, contained=contained)]
+        return [one for one in fit if not one.release]
     for name in names:
         if name not in SCENARIOS:
             raise UsageFault(f"{name!r} is no scenario; there are {', '.join(SCENARIOS)}.")

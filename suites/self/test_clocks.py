@@ -1,0 +1,68 @@
+"""Clocks that can be moved: the wall clock goes where it is put, and the monotonic one goes on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from chaos.fitting import fitting
+from fixtures.clocks import Clocks, clocks
+from fixtures.targets import UsageFault
+
+LOOK = "import time; print(time.time() - float(input()), time.monotonic() - float(input()))"
+needs_compiler = pytest.mark.skipif(bool(clocks.lacking()), reason="takes Linux and a C compiler")
+
+
+def _off(clock: Clocks) -> tuple[float, float]:
+    """Return how far a new process's wall clock and monotonic clock are ahead of ours."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOOK],
+        input=f"{time.time()}\n{time.monotonic()}\n",
+        env={**os.environ, **clock.environment("x")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    wall, monotonic = map(float, done.stdout.split())
+    return wall, monotonic
+
+
+@needs_compiler
+def test_a_right_clock() -> None:
+    """A clock that was not moved agrees with the machine's."""
+    with Clocks() as clock:
+        assert all(0 <= ahead < 30 for ahead in _off(clock))
+
+
+@needs_compiler
+@pytest.mark.parametrize("seconds", [3600.0, -3000.0, 100.25])
+def test_a_moved_clock(seconds: float) -> None:
+    """A running process's wall clock jumps when it is moved, and its monotonic clock does not."""
+    with Clocks() as clock:
+        look = f"import time; print('ready', flush=True); input(); {LOOK}"
+        process = subprocess.Popen(
+            [sys.executable, "-c", look],
+            env={**os.environ, **clock.environment("x")},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        clock.move("x", seconds)
+        said, _ = process.communicate(f"\n{time.time()}\n{time.monotonic()}\n", timeout=60)
+    wall, monotonic = map(float, said.split())
+    assert seconds <= wall < seconds + 30
+    assert 0 <= monotonic < 30
+
+
+def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a compiler such a fault is refused with a sentence, and none is drawn."""
+    monkeypatch.setattr(clocks, "_compiler", lambda: None)
+    with pytest.raises(UsageFault, match=r"shift-leader needs .*C compiler"):
+        fitting(("shift-leader",), brokers=3)
+    assert not any(kind.clocks for kind in fitting((), brokers=3))
