@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 import sys
 import tarfile
@@ -20,10 +21,16 @@ from chaos.schedule import Schedule
 from fixtures.targets import UsageFault, open_target
 from fixtures.targets.config import cluster_properties
 from fixtures.targets.container import keeper, naming
+from fixtures.targets.container.broker import ContainerBroker
 from fixtures.targets.container.engine import NONE, answers, why_not
 from fixtures.targets.container.rootfs import RootFileSystem
+from fixtures.targets.container.site import Site
+from fixtures.targets.handle import Plugged
 from fixtures.targets.names import Address, ContainerName, parse_target
+from fixtures.targets.ports import free_ports
+from fixtures.wire.schema import Schemas
 from fixtures.workload.terms import Load
+from spec.verdict import EnvironmentFault
 from suites.chaos import contained
 from suites.chaos.scenarios import SCENARIOS, chosen
 
@@ -263,3 +270,81 @@ def test_the_next_start_clears_what_a_killed_keeper_left(running: Running) -> No
     keeper.sweep_machine()
 
     assert running.gone()
+
+
+# --- what an engine does to a broker -----------------------------------------------------------
+
+
+@pytest.fixture
+def somebody(tmp_path: Path) -> Iterator[ContainerBroker]:
+    """A handle on a container that greets whoever comes, as a broker's would be."""
+    if answers() or why_not():
+        pytest.skip("this machine cannot start an engine for one run alone")
+    site = Site()
+    site.open()
+    try:
+        with RootFileSystem(tmp_path / "root.tar") as root:
+            root.shell()
+        greet = "while true; do echo hello | nc -l -p 9092; done"
+        site.engine.client.api.import_image_from_file(
+            str(tmp_path / "root.tar"),
+            repository="greeter",
+            tag="1",
+            changes=[f'CMD ["sh", "-c", "{greet}"]'],
+        )
+        site.lay()
+        at = site.at(free_ports(1)[0])
+        container = site.run("greeter:1", naming.alias(1), ports={9092: at})
+        yield ContainerBroker(
+            node_id=1,
+            container=container,
+            network=site.network,
+            listeners={naming.CLIENT: at},
+            ready_at=at,
+            schemas=Schemas(texts={}),
+        )
+    finally:
+        site.close()
+
+
+def _greets(broker: ContainerBroker) -> bool:
+    """Tell whether somebody says something at the client listener within a second."""
+    at = broker.listener(naming.CLIENT)
+    try:
+        with socket.create_connection((at.host, at.port), timeout=1) as connection:
+            return connection.recv(5) == b"hello"
+    except OSError:
+        return False
+
+
+def _comes_back(broker: ContainerBroker) -> bool:
+    """Wait for a while until it greets."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        if _greets(broker):
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def test_engines_freeze_unplug_and_kill(somebody: ContainerBroker) -> None:
+    """A broker in a container is frozen, taken off the network and killed, each for all to see."""
+    assert isinstance(somebody, Plugged)
+    assert _comes_back(somebody)
+
+    somebody.pause()
+    assert (somebody.is_frozen, somebody.is_alive, _greets(somebody)) == (True, True, False)
+    somebody.resume()
+    assert _comes_back(somebody)
+
+    somebody.disconnect()
+    assert (somebody.is_connected, somebody.is_alive, _greets(somebody)) == (False, True, False)
+    somebody.connect()
+    assert somebody.is_connected
+    assert _comes_back(somebody)
+
+    somebody.pause()
+    somebody.kill()
+    assert (somebody.is_alive, somebody.exit_code) == (False, -signal.SIGKILL)
+    with pytest.raises(EnvironmentFault, match="Broker 1 ended with exit code -9"):
+        somebody.check_alive()
