@@ -1,8 +1,8 @@
 """How long judging takes, beside DuckDB and Polars: ``python -m benchmarks.analysis``.
 
 For each size one history is made, and judged from its files to its counts by a process of its own,
-engine after engine, round by round: the whole of ``shareproof analyse`` with the start of its JVM,
-its checksums and its distributions; and the same invariants by DuckDB and by Polars
+engine after engine, round by round: the whole of ``shareproof analyse --brief`` with the start of
+its JVM, its checksums and its witnesses; and the same invariants by DuckDB and by Polars
 (``benchmarks.rivals``). All have the same number of threads. Every engine must find the same cases
 and the same broken ones, and those that were planted. Memory is the highest sum of what a process
 and its children had in use.
@@ -73,7 +73,7 @@ def watched(command: Sequence[str], threads: int) -> tuple[str, float, float, fl
 def run(engine: str, folder: Path, threads: int, memory: str) -> Run:
     """Judge a history with one engine."""
     if engine == OURS:
-        command = ["-m", "shareproof", "analyse", str(folder), "--json", "--master"]
+        command = ["-m", "shareproof", "analyse", str(folder), "--brief", "--json", "--master"]
         command += [f"local[{threads}]", "--memory", memory, "--out", str(folder / "out")]
     else:
         command = ["-m", "benchmarks.rivals", engine, str(folder), "--threads", str(threads)]

@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from fixtures.history.compaction import MANIFEST, checksum
+from fixtures.history.expansion import neighbours
 from spec.history import BUCKETED, NEVER, TABLES, File, Manifest, Settle, bucket_of, log_numbers
 
 LOGS, GROUPS, BATCH = 16, 2, 500
@@ -172,8 +173,12 @@ def _deliveries(
     # A count that nobody saw grow is possible where one was blind, but not above the limit.
     columns["blind_acquired"] = (turn == TURNS["INV-14"]).astype(np.int64)
     columns["sequence"] = offset + (turn == TURNS["INV-04"])
+    # That one comes alone, as a last delivery should.
+    lonely = turn == TURNS["INV-14"]
+    columns["op"] = np.where(lonely, -columns["op"], columns["op"])
+    columns["fellows"] = np.where(lonely, 0, BATCH - 1)
     made.events += len(offset) + int((columns["kind"] != Settle.NONE).sum())
-    return "deliveries", columns
+    return "deliveries", {**columns, **neighbours(columns)}
 
 
 def _told(

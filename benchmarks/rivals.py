@@ -19,21 +19,12 @@ import sqlglot
 from sqlglot import exp
 
 from reports.analysis.judging import fused
-from reports.analysis.rules import Invariant, load_invariants
+from reports.analysis.rules import Invariant, by_view, load_invariants
 from reports.analysis.session import VIEWS, release_text, view_text
 from spec.history import TABLES
 
 MS100 = 100_000_000
 Counts = dict[str, tuple[int, int]]
-
-
-def by_view(rules: Sequence[Invariant]) -> dict[str, list[Invariant]]:
-    """Return the rules that are questions to each row of a view, by view."""
-    views: dict[str, list[Invariant]] = {}
-    for rule in rules:
-        if rule.simple is not None:
-            views.setdefault(rule.simple.view, []).append(rule)
-    return views
 
 
 def duckdb(history: Path, threads: int, memory: str) -> Counts:
@@ -148,20 +139,15 @@ def _shares(pl: Any, tables: dict[str, Any]) -> Any:
             lowest_limit=pl.min_horizontal("delivery_limit", "lowest"),
             highest_limit=pl.max_horizontal("delivery_limit", "highest"),
             close_uncounted=pl.lit(value=False),
+            throttling=pl.lit(value=True),
         )
     )
 
 
 def _handovers(pl: Any, tables: dict[str, Any], shares: Any) -> Any:
-    record = ["log", "offset", "queue"]
-    following = ("op", "sent", "acquired", "count", "reign_acquired", "blind_acquired")
-    rows = tables["deliveries"].with_columns(
-        pl.col("op").shift(1).over(record).is_null().alias("is_first"),
-        pl.col("count").shift(1).over(record).alias("previous_count"),
-        *(pl.col(name).shift(-1).over(record).alias(f"next_{name}") for name in following),
-    )
+    rows = tables["deliveries"].with_columns(is_first=pl.col("highest_before").is_null())
     named = ("queue", "lowest_limit", "highest_limit", "log_start", "dry", "blinds")
-    named += ("committed_only", "slot", "reloads", "close_uncounted", "failing")
+    named += ("committed_only", "slot", "reloads", "close_uncounted", "throttling", "failing")
     again = pl.col("next_op").is_not_null()
     same = pl.col("next_reign_acquired") == pl.col("reign")
     return rows.join(shares.select(named), on="queue").with_columns(

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -295,7 +295,7 @@ async def _under_load(chaos: Chaos, house: House, out: Path, tell: Tell) -> Brok
         await player.play(chaos.schedule)
 
     loaded = await run_load(
-        chaos.load,
+        replace(chaos.load, owed=chaos.owed),
         direct,
         out,
         tell,

@@ -208,6 +208,10 @@ def analyse(
     level: LowestLevel = Level.SHOULD,
     only: Only = None,
     out: Annotated[Path | None, typer.Option(help="Directory for results.json.")] = None,
+    brief: Annotated[
+        bool,
+        typer.Option("--brief", help="Verdicts and witnesses only: no timeline, no statistics."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Judge recorded histories by the invariants and write the verdicts."""
@@ -221,6 +225,7 @@ def analyse(
         level=level,
         only=words(only or []),
         out=where,
+        brief=brief,
         console=console,
     )
     if as_json:

@@ -71,13 +71,14 @@ def analyse(
     level: Level,
     only: tuple[str, ...],
     out: Path,
+    brief: bool,
     console: Console,
 ) -> Document:
     """Judge histories, write the results to ``out`` and return them."""
     require("pyarrow", "pyspark")
     from reports.analysis.analysis import Request, analyse  # noqa: PLC0415
 
-    _compact_what_was_cut([*runs, *([control] if control else [])], console)
+    _prepare([*runs, *([control] if control else [])], console)
     request = Request(
         runs=tuple(run.absolute() for run in runs),
         out=out,
@@ -86,6 +87,7 @@ def analyse(
         memory=memory,
         level=level,
         only=only,
+        brief=brief,
         command=tuple(sys.argv),
     )
     document = analyse(request, lambda line: tell(console, line))
@@ -93,10 +95,14 @@ def analyse(
     return document
 
 
-def _compact_what_was_cut(runs: list[Path], console: Console) -> None:
-    """Finish what a killed run could not: its journals hold all but its last second."""
+def _prepare(runs: list[Path], console: Console) -> None:
+    """Finish what a killed run could not, and bring old histories up to date.
+
+    The journals of a killed run hold all but its last second.
+    """
     require("numpy")
     from fixtures.history.compaction import compact, is_compacted  # noqa: PLC0415
+    from fixtures.history.upgrading import is_old, upgrade  # noqa: PLC0415
 
     for run in runs:
         folder = run / "history" if (run / "history").is_dir() else run
@@ -108,6 +114,9 @@ def _compact_what_was_cut(runs: list[Path], console: Console) -> None:
                 compact(folder, keep=True)
             except OSError as error:
                 raise EnvironmentFault(f"{folder}: {error}") from None
+        if is_old(folder):
+            tell(console, f"{folder}: adding what an earlier release did not write")
+            upgrade(folder)
 
 
 def tell(console: Console, line: str) -> None:

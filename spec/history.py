@@ -28,7 +28,7 @@ from enum import IntEnum
 
 import pyarrow as pa
 
-SCHEMA = 1
+SCHEMA = 2
 BUCKETS = 8
 NEVER = 2**62
 """A time that does not come: no answer, or no end known."""
@@ -91,7 +91,11 @@ TABLES: Mapping[str, pa.Schema] = {
     # "reign" counts the loads of the share-partition that were certainly over before the fetch was
     # sent, "reign_acquired" and "reign_settled" those that may have begun before the answers; where
     # they agree, no load came between. "blind" and "blind_acquired" count likewise the fetches
-    # whose answers nobody saw, so that what they acquired is not here.
+    # whose answers nobody saw, so that what they acquired is not here. "fellows" is how many other
+    # records of the share-partition came in the same answer. A row also says what it would take a
+    # look at its neighbours to know: the "next" columns are those of the delivery of the record to
+    # the same group that was seen next, null if there is none, "lowest_after" is the lowest count
+    # of all that were seen later, and "highest_before" the highest of all that were seen before.
     "deliveries": _table(
         log=_I32,
         offset=_I64,
@@ -122,6 +126,15 @@ TABLES: Mapping[str, pa.Schema] = {
         reign_settled=_I32,
         blind=_I32,
         blind_acquired=_I32,
+        fellows=_I32,
+        highest_before=_I16,
+        lowest_after=_I16,
+        next_op=_I64,
+        next_sent=_I64,
+        next_acquired=_I64,
+        next_count=_I16,
+        next_reign_acquired=_I32,
+        next_blind_acquired=_I32,
     ),
     # A request and its end; "waits_ms" is how long the broker was allowed to think.
     "operations": _table(

@@ -50,8 +50,9 @@ class Request:
         control: A run without faults that broken rules are compared with; its own verdicts do not
             count. Without it, one of the runs serves if nothing was done to it.
         profile, version: What the runs say unless given.
-        owed: The rules that each run had to put to the test, all of them if it is empty. That a run
-            never exercised another one is not held against it.
+        brief: Verdicts and witnesses only: no distributions, states, timeline or stories.
+        owed: The rules that each run had to put to the test, where that is not what it says itself.
+            That it never exercised another one is not held against it.
     """
 
     runs: tuple[Path, ...]
@@ -64,6 +65,7 @@ class Request:
     owed: Mapping[Path, tuple[str, ...]] = field(default_factory=dict)
     profile: str = ""
     version: str = ""
+    brief: bool = False
     command: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
 
@@ -93,14 +95,14 @@ def analyse(request: Request, tell: Tell) -> Document:
     invariants = [rule for rule in load_invariants() if _wanted(rule, request.only)]
     with _session(request, histories) as spark:
         ready = time.monotonic()
-        moments = moments_for(len(histories))
+        moments = 0 if request.brief else moments_for(len(histories))
         judged = [_judge(spark, history, invariants, moments, tell) for history in histories]
         control = _judge(spark, quiet, invariants, 0, tell) if quiet else _undisturbed(judged)
     faults += [sentence for one in histories for sentence in (*one.spoiled, *one.cut_short)]
     document = _settled(
         request,
         judged,
-        _observations(judged, invariants, request.owed, control),
+        _observations(judged, invariants, _owed(request, judged), control),
         invariants,
         faults=faults,
         started=started,
@@ -144,15 +146,18 @@ def _judge(
     moments: int,
     tell: Tell,
 ) -> _Judged:
+    """Judge a history; with no moments to draw, verdicts and witnesses are all there is."""
     database = f"history_{os.getpid()}_{next(_NUMBERS)}"
     register(spark, history, database)
     try:
         with progress(spark, tell):
             found = judge(spark, history, invariants, tell)
+            if not moments:
+                return _Judged(history, found, [], [], {})
             tell(f"{history.folder}: distributions")
             measured = distributions(spark, history.rows("deliveries"))
             states = reached(spark) if history.rows("faults") else []
-            drawn = _draw(spark, history, found, moments, tell) if moments else {}
+            drawn = _draw(spark, history, found, moments, tell)
             return _Judged(history, found, measured, states, drawn)
     finally:
         unregister(spark, database)
@@ -236,6 +241,16 @@ def _settled(
     return {**document, "distributions": measured, "reached": states}
 
 
+def _owed(request: Request, judged: Sequence[_Judged]) -> dict[Path, tuple[str, ...]]:
+    """Return what each run had to put to the test; one that says nothing is not in it."""
+    owed: dict[Path, tuple[str, ...]] = {}
+    for one in judged:
+        run, said = one.history.folder.parent, one.history.run.get("load", {}).get("owed")
+        if run in request.owed or said is not None:
+            owed[run] = request.owed.get(run) or tuple(said)
+    return owed
+
+
 def _excused(seen: Observation, rules: Sequence[str] | None) -> Observation:
     """Excuse what was not exercised and did not have to be."""
     idle = seen.verdict is Verdict.VACUOUS and rules is not None and seen.requirement not in rules
@@ -269,25 +284,17 @@ def _observations(
     """
     seen: list[Observation] = []
     for rule in invariants:
-        found = [
-            _excused(
-                observation(
-                    rule,
-                    one.found[rule.id],
-                    one.history,
-                    control.found if control is not None and one is not control else None,
-                ),
-                owed.get(one.history.folder.parent, () if owed else None),
-            )
-            for one in judged
-        ]
-        telling = [one for one in found if one.evidence or _tells(one, owed)]
+        found: list[Observation] = []
+        telling: list[Observation] = []
+        for one in judged:
+            owes = owed.get(one.history.folder.parent)
+            compared = control.found if control is not None and one is not control else None
+            said = observation(rule, one.found[rule.id], one.history, compared)
+            found.append(_excused(said, owes))
+            if said.verdict is not Verdict.VACUOUS or rule.id in (owes or ()):
+                telling.append(said)
         seen += telling or found[:1]
     return seen
-
-
-def _tells(seen: Observation, owed: Mapping[Path, tuple[str, ...]]) -> bool:
-    return seen.verdict is not Verdict.VACUOUS or (bool(owed) and not seen.excused)
 
 
 def _timing(times: tuple[float, float, float], seen: Sequence[Observation]) -> Timing:

@@ -10,14 +10,16 @@ exercised cases are what its WHERE lets through.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import resources
 
 from spec.requirement import Level, SpecError
 
-_HEAD = re.compile(r"^-- (id|level|source|needs): (.+)$")
+_HEAD = re.compile(r"^-- (id|level|source|needs|about): (.+)$")
 _PLAIN = re.compile(
-    r"AS detail,\n(?P<broken>.*) AS broken\nFROM (?P<view>\w+)\nWHERE (?P<exercised>.*)\Z",
+    r"SELECT\n(?P<told>.* AS detail),\n(?P<broken>.*) AS broken\n"
+    r"FROM (?P<view>\w+)\nWHERE\s(?P<exercised>.*)\Z",
     re.DOTALL,
 )
 
@@ -27,16 +29,23 @@ WHOLE = "whole"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simple:
-    """A rule that is a question to each row of a view."""
+    """A rule that is a question to each row of a view.
+
+    ``told`` is what a witness says of such a row: the columns before ``broken``.
+    """
 
     view: str
     exercised: str
     broken: str
+    told: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invariant:
-    """One rule over a whole history; ``simple`` is None for a query that stands alone."""
+    """One rule over a whole history; ``simple`` is None for a query that stands alone.
+
+    ``about`` names the table whose rows put the rule to the test: where it is empty, nothing does.
+    """
 
     id: str
     level: Level
@@ -45,13 +54,8 @@ class Invariant:
     sql: str
     file: str
     needs_whole: bool = False
+    about: str = ""
     simple: Simple | None = None
-
-    def over(self, view: str) -> str:
-        """Return the query of a simple rule over other rows than its own view's."""
-        assert self.simple is not None
-        head, tail = self.sql.split(f"\nFROM {self.simple.view}\n")
-        return f"{head}\nFROM {view}\n{tail}"
 
 
 def load_invariants() -> list[Invariant]:
@@ -92,9 +96,19 @@ def parse(text: str, where: str) -> Invariant:
         sql=sql,
         file=where,
         needs_whole=heads.get("needs") == WHOLE,
+        about=heads.get("about", ""),
         simple=Simple(**plain.groupdict()) if plain and _is_flat(sql) else None,
     )
 
 
 def _is_flat(sql: str) -> bool:
     return len(re.findall(r"^(SELECT|FROM|WHERE)\b", sql, re.MULTILINE)) == 3
+
+
+def by_view(rules: Iterable[Invariant]) -> dict[str, list[Invariant]]:
+    """Return the rules that are questions to each row of a view, by view."""
+    views: dict[str, list[Invariant]] = {}
+    for rule in rules:
+        if rule.simple is not None:
+            views.setdefault(rule.simple.view, []).append(rule)
+    return views

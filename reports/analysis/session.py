@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Collection, Iterable
 from importlib import resources
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from reports.analysis.files import History
 from spec.history import BUCKETED, TABLES, bucket_of
@@ -33,15 +34,16 @@ VIEWS = (
     "epochs",
 )
 """Views in the order in which they build on each other."""
-KEPT = frozenset({"shares"})
-"""Small views that the others join to every row: worked out once."""
+KEPT = frozenset({"shares", "tides"})
+"""Small views that are asked for more than once: worked out once."""
+BY_RECORD = frozenset({"handovers", "ledger"})
+"""Views of records, over tables that are laid out by record."""
 MOST_LOGS = 100_000
 
 SMALL = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "1",
-    "spark.sql.adaptive.enabled": "false",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 """Settings for histories that are read faster than a compiler can be started."""
@@ -63,7 +65,12 @@ def open_session(
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": memory,
         "spark.executor.memory": memory,
-        "spark.sql.shuffle.partitions": "8",
+        "spark.sql.shuffle.partitions": "4",
+        # What is shuffled is small, so planning it anew while it runs costs more than it gains.
+        "spark.sql.adaptive.enabled": "false",
+        # Where rows come by record, records need no hash table and no memory.
+        "spark.sql.execution.replaceHashWithSortAgg": "true",
+        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
         "spark.sql.session.timeZone": "UTC",
         # The files of a bucket are sorted, and each bucket has one: that is what the recorder's
         # layout is for, and only these two settings let Spark believe it.
@@ -92,58 +99,71 @@ def register(spark: SparkSession, history: History, database: str) -> None:
     spark.sql(f"CREATE DATABASE {database}")
     spark.sql(f"USE {database}")
     for name in TABLES:
-        if name in history.lost_tables:
-            columns = ", ".join(f"CAST(NULL AS {kind}) AS {col}" for col, kind in _columns(name))
-            spark.sql(f"CREATE TEMPORARY VIEW {name} AS SELECT {columns} LIMIT 0")
-        elif name in BUCKETED:
-            _create(spark, history, name, f"all_{name}")
-        else:
-            _create(spark, history, name, name)
-    _leave_out_lost_buckets(spark, history)
-    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW release AS {release_text(history.version)}")
+        _table(spark, history, name).createOrReplaceTempView(name)
+    spark.sql(release_text(history.version)).createOrReplaceTempView("release")
     for view in VIEWS:
-        spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {view} AS {view_text(view)}")
+        # Views are kept as plans: those made by CREATE VIEW are read anew whenever they are used.
+        spark.sql(view_text(view)).createOrReplaceTempView(view)
         if view in KEPT:
             spark.sql(f"CACHE LAZY TABLE {view}")
 
 
+def narrowed(spark: SparkSession, view: str, offsets: Collection[int]) -> DataFrame:
+    """Return what one of ``BY_RECORD`` says of records at some offsets, and read few others."""
+    listed = ", ".join(map(str, sorted(offsets))) or "NULL"
+    for name in BUCKETED:
+        few = spark.table(name).where(f"offset IN ({listed})")
+        few.createOrReplaceTempView(f"few_{name}")
+    tables = "|".join(BUCKETED)
+    return spark.sql(re.sub(rf"\bFROM ({tables})\b", r"FROM few_\1", view_text(view)))
+
+
 def unregister(spark: SparkSession, database: str) -> None:
     """Forget a history's tables and views; its files stay."""
-    for view in (*VIEWS, "release", *BUCKETED):
+    for view in KEPT:
+        spark.catalog.uncacheTable(view)
+    for view in (*VIEWS, "release", *TABLES, *(f"few_{name}" for name in BUCKETED)):
         spark.catalog.dropTempView(view)
     spark.sql("USE default")
     spark.sql(f"DROP DATABASE {database} CASCADE")
 
 
-def _create(spark: SparkSession, history: History, name: str, called: str) -> None:
+def _table(spark: SparkSession, history: History, name: str) -> DataFrame:
+    """Return a table; one without rows as a constant, so that Spark drops what asks for them."""
+    if name in history.lost_tables or not history.rows(name):
+        columns = ", ".join(f"CAST(NULL AS {kind}) AS {col}" for col, kind in _columns(name))
+        return spark.sql(f"SELECT {columns} LIMIT 0")
+    if name not in BUCKETED:
+        schema = ", ".join(f"`{column}` {kind}" for column, kind in _columns(name))
+        return spark.read.schema(schema).parquet(_location(history, name))
     columns = ", ".join(f"`{column}` {kind}" for column, kind in _columns(name))
-    layout = ""
-    if name in BUCKETED:
-        order = ", ".join(BUCKETED[name])
-        buckets = history.manifest.buckets
-        layout = f"CLUSTERED BY (log) SORTED BY ({order}) INTO {buckets} BUCKETS"
-    location = (history.folder / name).absolute().as_uri()
-    spark.sql(f"CREATE TABLE {called} ({columns}) USING parquet {layout} LOCATION '{location}'")
+    order = ", ".join(BUCKETED[name])
+    spark.sql(
+        f"CREATE TABLE all_{name} ({columns}) USING parquet CLUSTERED BY (log) SORTED BY ({order}) "
+        f"INTO {history.manifest.buckets} BUCKETS LOCATION '{_location(history, name)}'"
+    )
+    table = spark.table(f"all_{name}")
+    return table.where(_good_logs(spark, history)) if history.lost_buckets else table
+
+
+def _location(history: History, name: str) -> str:
+    return (history.folder / name).absolute().as_uri()
 
 
 def _columns(name: str) -> Iterable[tuple[str, str]]:
     return [(field.name, _TYPES[field.type]) for field in TABLES[name]]
 
 
-def _leave_out_lost_buckets(spark: SparkSession, history: History) -> None:
-    good = ""
-    if history.lost_buckets:
-        rows = spark.table("queues").select("log").distinct().limit(MOST_LOGS).collect()
-        logs = [
-            str(row.log)
-            for row in rows
-            if bucket_of(row.log, history.manifest.buckets) not in history.lost_buckets
-        ]
-        # A list of logs, because that is what Spark can tell buckets, and so files, by.
-        good = f"log IN ({', '.join(logs) or 'NULL'})"
-    for name in BUCKETED:
-        table = spark.table(f"all_{name}")
-        (table.where(good) if good else table).createOrReplaceTempView(name)
+def _good_logs(spark: SparkSession, history: History) -> str:
+    """Return the condition that leaves out the logs of buckets that cannot be read."""
+    rows = _table(spark, history, "queues").select("log").distinct().limit(MOST_LOGS).collect()
+    logs = [
+        str(row.log)
+        for row in rows
+        if bucket_of(row.log, history.manifest.buckets) not in history.lost_buckets
+    ]
+    # A list of logs, because that is what Spark can tell buckets, and so files, by.
+    return f"log IN ({', '.join(logs) or 'NULL'})"
 
 
 def release_text(version: str = "") -> str:

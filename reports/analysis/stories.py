@@ -12,7 +12,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from reports.analysis.judging import Hit
+from reports.analysis.witnesses import Hit
 from spec.history import NEVER, Outcome, Settle
 
 MOST_OF_HITS = 12
@@ -57,9 +57,10 @@ def _often(spark: SparkSession) -> list[Record]:
     rows = spark.sql(f"""
         SELECT queue, max_by(struct(log, offset), times) AS record, max(times) AS times
         FROM (
-          SELECT queue, log, offset, count(*) AS times FROM deliveries GROUP BY queue, log, offset
+          SELECT queue, log, offset, count(*) AS times FROM deliveries
+          WHERE highest_before IS NOT NULL GROUP BY queue, log, offset
         )
-        WHERE times > 1 GROUP BY queue ORDER BY times DESC, queue LIMIT {MOST_OFTEN}
+        GROUP BY queue ORDER BY times DESC, queue LIMIT {MOST_OFTEN}
     """).collect()  # noqa: S608
     return [Record(row["record"]["log"], row["record"]["offset"], row["queue"]) for row in rows]
 

@@ -15,7 +15,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from reports.analysis.distributions import MOST_ROWS
-from reports.analysis.judging import Hit
+from reports.analysis.witnesses import Hit
 from reports.drawing import FILE, SCHEMA
 
 MOMENTS = 600
@@ -51,7 +51,7 @@ def timeline(
         since: when the run began, in nanoseconds of its clock.
         until: when it ended.
         moments: how many moments there are to be at most.
-        rows: how many deliveries there are. Of very many only some answers are measured.
+        rows: how many deliveries there are. Of very many only some are looked at.
     """
     if until <= since:
         return {}
@@ -59,13 +59,14 @@ def timeline(
     count = (until - since) // step + 1
     asked = {"since": since, "step": step}
     seconds = step / _SECOND
-    answers = _rows(spark, "answers", asked | {"one_in": max(1, rows // MOST_ROWS)})
+    some = asked | {"one_in": max(1, rows // MOST_ROWS)}
+    answers = _rows(spark, "answers", some)
     return {
         "began": since,
         "step": seconds,
         "moments": count,
         "produced": _rates(_rows(spark, "produced", asked), "records", count, seconds),
-        "groups": _groups(_rows(spark, "flows", asked), count, seconds),
+        "groups": _groups(_rows(spark, "flows", some), count, seconds),
         "answers": {
             name: _column(
                 ((row["moment"], round(row["quantiles"][at], 2)) for row in answers), count

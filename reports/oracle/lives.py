@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 from reports.oracle.tables import Row, Share
 from spec.history import Outcome, Settle
@@ -20,14 +19,18 @@ _FINAL = (Settle.ACCEPT, Settle.REJECT)
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A delivery, the one before and the one after it, if there are any."""
+    """A delivery, those of the same record that were seen before it, and those seen after it."""
 
     share: Share
     close_uncounted: bool
-    before: Row | None
+    earlier: Sequence[Row]
     now: Row
-    after: Row | None
-    lowest_count: int
+    later: Sequence[Row]
+
+    @property
+    def after(self) -> Row | None:
+        """The next delivery, if there is one."""
+        return self.later[0] if self.later else None
 
     @property
     def proven(self) -> bool:
@@ -94,7 +97,7 @@ def came_again(at: Moment) -> bool | None:
         return None
     if now.kind not in (Settle.NONE, Settle.RELEASE, Settle.CLOSED):
         return None
-    if at.after is not None or (at.before is not None and at.before.count > now.count):
+    if at.after is not None or any(one.count > now.count for one in at.earlier):
         return False
     released = now.kind == Settle.RELEASE
     let_go = now.outcome == Outcome.OK if released else True
@@ -122,17 +125,16 @@ def rising(at: Moment) -> bool | None:
 
 def counted(at: Moment) -> bool | None:
     """INV-12: counts begin with one and rise by one."""
-    if at.before is not None and not at.same_reign:
+    if at.earlier and not at.same_reign:
         return None
     return _wrong_start(at) or _wrong_step(at)
 
 
 def _wrong_start(at: Moment) -> bool:
     now = at.now
-    if at.before is not None or now.reign_acquired or now.blind_acquired or now.count == 1:
+    if at.earlier or now.reign_acquired or now.blind_acquired or now.count == 1:
         return False
-    # Who was seen first was not the first, if a lower count was seen later.
-    return bool(at.lowest_count >= now.count)
+    return all(one.count >= now.count for one in at.later)
 
 
 def _wrong_step(at: Moment) -> bool:
@@ -223,14 +225,7 @@ RULES: dict[str, Rule] = {
 
 def moments(share: Share, life: Sequence[Row], *, close_uncounted: bool) -> list[Moment]:
     """Return the moments of a record's life; its deliveries are in the order they were seen."""
-    around = [None, *life, None]
     return [
-        Moment(share, close_uncounted, around[at], now, around[at + 2], lowest)
-        for (at, now), lowest in zip(enumerate(life), _lowest_to_come(life), strict=True)
+        Moment(share, close_uncounted, life[:at], now, life[at + 1 :])
+        for at, now in enumerate(life)
     ]
-
-
-def _lowest_to_come(life: Sequence[Row]) -> list[int]:
-    """Return the lowest count of each delivery and all that were seen after it."""
-    counts = [row.count for row in reversed(life)]
-    return list(accumulate(counts, min))[::-1]

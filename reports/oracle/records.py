@@ -177,5 +177,6 @@ def alone_at_last(books: Books) -> Iterator[Case]:
         share = books.shares[queue]
         limit = share.highest_limit
         throttled = books.release.throttling and limit > 2 and share.lowest_limit == limit
-        if throttled and any(row.count >= limit for row in rows):
-            yield "INV-39", queue, len(rows) > 1
+        for row in rows:
+            if throttled and row.count >= limit:
+                yield "INV-39", queue, len(rows) > 1

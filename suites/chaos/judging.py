@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.run import RECORD
+from fixtures.history.upgrading import is_old, upgrade
 from reports import html, results
 from reports.analysis.analysis import Request, analyse
 from reports.results import Document
@@ -39,6 +40,10 @@ def judge(asked: Judging, tell: Tell) -> Document:
         EnvironmentFault: a directory holds no chaos run, or nothing of it can be judged.
     """
     records = {run: read(run) for run in asked.runs}
+    for run in asked.runs:
+        if is_old(run / "history"):
+            tell(f"{run}: adding what an earlier release did not write")
+            upgrade(run / "history")
     request = Request(
         runs=asked.runs,
         out=asked.out,

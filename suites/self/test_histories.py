@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,14 +19,16 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from fixtures.history import expansion
-from fixtures.history.compaction import compact
+from fixtures.history.compaction import checksum, compact
 from fixtures.history.journal import Journal
 from fixtures.history.reading import read_journals
+from fixtures.history.upgrading import is_old, upgrade
 from fixtures.wire.records import Record, encode_batch
 from fixtures.workload.payload import pieces, runs_of, shape
 from reports.analysis.files import open_history
 from spec.history import NEVER, Manifest, Outcome, Settle
 from spec.verdict import EnvironmentFault
+from suites.self.small_histories import read_cases, write_history
 
 HOUSE = Path(__file__).parents[2]
 SECOND = 1_000_000_000
@@ -159,10 +164,53 @@ def test_ranges_mean_records(tmp_path: Path) -> None:
     compact(tmp_path)
     rows = pq.read_table(tmp_path / "deliveries").to_pylist()
 
+    assert [{name: row[name] for name in _BESIDE} for row in rows] == list(_looked_around(rows))
     found = {(row["op"], row["offset"]): (row["kind"], row["settle_sent"]) for row in rows}
     assert found == expected
     order = [(row["offset"], row["acquired"]) for row in rows]
     assert order == sorted(order)
+
+
+_BESIDE = ("fellows", "highest_before", "lowest_after", "next_op", "next_acquired")
+
+
+def _looked_around(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield what a plain loop finds out about the neighbours of each delivery."""
+    for at, row in enumerate(rows):
+        same = [other["offset"] == row["offset"] for other in rows]
+        earlier = [other for other, is_same in zip(rows[:at], same, strict=False) if is_same]
+        later = [o for o, is_same in zip(rows[at + 1 :], same[at + 1 :], strict=True) if is_same]
+        yield {
+            "fellows": sum(other["op"] == row["op"] for other in rows) - 1,
+            "highest_before": max((one["count"] for one in earlier), default=None),
+            "lowest_after": min((one["count"] for one in later), default=None),
+            "next_op": later[0]["op"] if later else None,
+            "next_acquired": later[0]["acquired"] if later else None,
+        }
+
+
+def test_an_old_history_is_brought_up_to_date(tmp_path: Path) -> None:
+    """A history of schema 1 gets the columns that it lacks, also when a kill came between."""
+    write_history(tmp_path, read_cases())
+    manifest = compact(tmp_path)
+    whole = pq.read_table(tmp_path / "deliveries")
+    fresh = [name for name in whole.schema.names if name in _BESIDE or name.startswith("next_")]
+    files = [file for file in manifest.files if file.table == "deliveries"]
+    document = json.loads(manifest.to_json()) | {"schema": 1}
+    for file in files[1:]:  # The first one had been written before the kill.
+        pq.write_table(pq.read_table(tmp_path / file.path).drop(fresh), tmp_path / file.path)
+    for entry in document["files"]:
+        if entry["path"] in {file.path for file in files}:
+            entry["crc"] = checksum(tmp_path / entry["path"])
+    document["files"][manifest.files.index(files[0])]["crc"] = 0
+    (tmp_path / "manifest.json").write_text(json.dumps(document), encoding="utf-8")
+
+    assert is_old(tmp_path)
+    upgrade(tmp_path)
+
+    assert not is_old(tmp_path)
+    assert open_history(tmp_path).spoiled == ()
+    assert pq.read_table(tmp_path / "deliveries").equals(whole)
 
 
 def test_spoiled_files_are_named(tmp_path: Path) -> None:

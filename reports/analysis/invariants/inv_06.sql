@@ -13,7 +13,7 @@ SELECT
   ends_by AS until,
   concat('count ', count, ' was last, and ended without being finished') AS detail,
   next_op IS NULL
-    AND NOT coalesce(previous_count > count, false)
+    AND NOT coalesce(highest_before > count, false)
     AND (kind IN (0, 5) OR (kind = 2 AND outcome = 1))
     AND attempts <= CASE WHEN kind = 2 THEN 1 ELSE 0 END
     AND count + blinds - blind < lowest_limit AS broken

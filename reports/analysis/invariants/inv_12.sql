@@ -3,9 +3,8 @@
 -- source: KIP-932 §In-flight records
 -- Between two loads of a share-partition the delivery count is one at the first delivery and rises by
 -- exactly one with each further one. Where an answer got lost, more than one is possible, and a release
--- that takes the count of a delivery back whose session ended does not raise it. The first delivery that
--- was seen is not the first that took place if one with a lower count was seen after it: answers that
--- wait for a state write take longer than locks last.
+-- that takes the count of a delivery back whose session ended does not raise it. Answers overtake each
+-- other, so the first that was seen need not be the first there was.
 SELECT
   queue,
   log,
@@ -21,7 +20,7 @@ SELECT
     AND reign_acquired = 0
     AND blind_acquired = 0
     AND count <> 1
-    AND lowest_to_come >= count
+    AND NOT coalesce(lowest_after < count, false)
   )
     OR (
       coalesce(same_reign, false)

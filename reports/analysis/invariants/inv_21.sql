@@ -1,6 +1,7 @@
 -- id: INV-21
 -- level: MUST
 -- source: KIP-932 §Managing durable share-partition state
+-- about: persisted
 -- What was accepted or rejected with an answer of OK is never stored as available with that count or a
 -- higher one.
 SELECT

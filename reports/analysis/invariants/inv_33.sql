@@ -2,6 +2,7 @@
 -- level: MUST
 -- source: KIP-1191 §Proposed Changes
 -- needs: whole
+-- about: phases
 -- Every rejected or exhausted record of a group with a dead-letter topic has a dead letter, and no
 -- accepted one has. Copies of one letter say the same.
 SELECT

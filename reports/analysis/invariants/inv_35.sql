@@ -1,6 +1,7 @@
 -- id: INV-35
 -- level: MUST
 -- source: KIP-1240 §Proposed Changes
+-- about: limits
 -- When a group's delivery limit was changed, a record that was delivered since is only delivered again
 -- if it is still within the new limit.
 SELECT

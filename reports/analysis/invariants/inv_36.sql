@@ -1,6 +1,7 @@
 -- id: INV-36
 -- level: MUST
 -- source: KIP-932 §Managing the SPSO and SPEO
+-- about: deletions
 -- Once records were deleted, no fetch that is sent later brings one of them.
 SELECT
   queue,

@@ -2,6 +2,7 @@
 -- level: MUST
 -- source: KIP-932 §Managing durable share-partition state
 -- needs: whole
+-- about: persisted
 -- Nothing is stored as acknowledged that nobody accepted, nor as archived that nobody rejected or
 -- exhausted.
 SELECT

@@ -1,5 +1,5 @@
--- Each delivery of a record with the one that followed it in the same group. The history is laid out
--- by record, so this is one pass without a shuffle and without a sort.
+-- Each delivery of a record with the one that followed it in the same group. The compaction has left
+-- that in the row, so this is one pass without a shuffle, a sort or a window.
 --
 -- "proven": the holder's acknowledgement was answered OK certainly inside its lock, with no load of
 -- the share-partition possible in between. Brokers answer OK to anything below the start offset, so
@@ -21,6 +21,8 @@ SELECT
   s.reloads,
   s.failing,
   s.close_uncounted,
+  s.throttling,
+  d.highest_before IS NULL AS is_first,
   d.outcome = 1
     AND d.settle_answered <= least(d.holds_until, d.freed)
     AND d.reign = d.reign_settled
@@ -35,24 +37,5 @@ SELECT
     WHEN d.kind = 5 AND d.outcome = 1 THEN d.settle_sent
     ELSE d.ends_by
   END AS free_by
-FROM (
-  SELECT
-    *,
-    lag(op) OVER record IS NULL AS is_first,
-    lag(count) OVER record AS previous_count,
-    lead(op) OVER record AS next_op,
-    lead(sent) OVER record AS next_sent,
-    lead(acquired) OVER record AS next_acquired,
-    lead(count) OVER record AS next_count,
-    min(count) OVER rest AS lowest_to_come,
-    lead(reign_acquired) OVER record AS next_reign_acquired,
-    lead(blind_acquired) OVER record AS next_blind_acquired
-  FROM deliveries
-  WINDOW
-    record AS (PARTITION BY log, offset, queue ORDER BY acquired),
-    rest AS (
-      PARTITION BY log, offset, queue ORDER BY acquired
-      ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
-    )
-) AS d
+FROM deliveries AS d
 JOIN shares AS s ON s.queue = d.queue

@@ -1,0 +1,126 @@
+"""The first witnesses of broken rules, each as one sentence with the faults that it overlaps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from reports.analysis.rules import Invariant, by_view
+from reports.analysis.session import BY_RECORD, narrowed
+
+WITNESSES = 3
+
+Window = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A case that breaks a rule. Numbers are -1, and times 0, where it has none."""
+
+    rule: str
+    log: int
+    offset: int
+    queue: int
+    since: int
+    sentence: str
+
+
+def witnesses(
+    spark: SparkSession, broken: Sequence[Invariant], offsets: Mapping[str, Sequence[int]]
+) -> dict[str, tuple[Hit, ...]]:
+    """Return up to ``WITNESSES`` cases for each broken rule over the registered history.
+
+    Args:
+        spark: the session.
+        broken: the rules.
+        offsets: at which offsets to look, of rules over views by record; only the records there are
+            read again, whatever the size of the history.
+    """
+    windows = _fault_windows(spark)
+    found: dict[str, tuple[Hit, ...]] = {}
+    for name, rules in by_view(broken).items():
+        view = name
+        if name in BY_RECORD:
+            at = {offset for rule in rules for offset in offsets[rule.id]}
+            narrowed(spark, name, at).createOrReplaceTempView(view := f"few_{name}")
+        found |= _sentences(spark, hits(view, rules), windows)
+    for rule in broken:
+        if rule.simple is None:
+            query = f"SELECT '{rule.id}' AS rule, * FROM ({rule.sql}) WHERE broken"  # noqa: S608
+            found |= _sentences(spark, query, windows)
+    return found
+
+
+def hits(view: str, rules: Sequence[Invariant]) -> str:
+    """Return the query for what breaks rules over one view, a row for each rule and case."""
+    asked = [(rule.id, rule.simple) for rule in rules if rule.simple is not None]
+    told = ", ".join(
+        f"CASE WHEN ({one.exercised}) AND ({one.broken}) "
+        f"THEN struct('{name}' AS rule, {one.told}) END"
+        for name, one in asked
+    )
+    # One row for all rules, so that the view is worked out once.
+    each = f"SELECT explode(array({told})) AS hit FROM {view}"  # noqa: S608 - our own files
+    return f"SELECT hit.* FROM ({each}) WHERE hit IS NOT NULL"  # noqa: S608
+
+
+def _sentences(
+    spark: SparkSession, hits: str, windows: Sequence[Window]
+) -> dict[str, tuple[Hit, ...]]:
+    query = f"""
+        SELECT w.*, s.`group`, s.topic, s.partition
+        FROM (
+          SELECT *, row_number() OVER (PARTITION BY rule ORDER BY since, offset) AS place
+          FROM ({hits})
+        ) AS w
+        LEFT JOIN shares AS s ON s.queue = w.queue
+        WHERE place <= {WITNESSES}
+        ORDER BY rule, place
+    """  # noqa: S608
+    found: dict[str, tuple[Hit, ...]] = {}
+    for row in spark.sql(query).collect():
+        found[row.rule] = (*found.get(row.rule, ()), _hit(row.asDict(), windows))
+    return found
+
+
+def _hit(row: Mapping[str, Any], windows: Sequence[Window]) -> Hit:
+    log, offset, queue = (
+        -1 if row[name] is None else int(row[name]) for name in ("log", "offset", "queue")
+    )
+    return Hit(
+        rule=row["rule"],
+        log=log,
+        offset=offset,
+        queue=queue,
+        since=row["since"] or 0,
+        sentence=_sentence(row, windows),
+    )
+
+
+def _sentence(row: Mapping[str, Any], windows: Sequence[Window]) -> str:
+    where = f"{row['topic']}-{row['partition']} " if row["topic"] else ""
+    group = f" in group {row['group']}" if row["group"] else ""
+    since, until = row["since"] or 0, row["until"] or row["since"] or 0
+    head = f"{where}offset {row['offset']}{group}: {row['detail']}"
+    during = ", ".join(
+        f"{window['kind']} of {window['subject']}" for window in _overlapping(windows, since, until)
+    )
+    return f"{head} ({_span(since, until)}{f'; during {during}' if during else ''})"
+
+
+def _span(since: int, until: int) -> str:
+    return f"from {since / 1e9:.3f} s to {until / 1e9:.3f} s"
+
+
+def _overlapping(windows: Sequence[Window], since: int, until: int) -> Iterator[Window]:
+    for window in windows:
+        if window["since"] <= until and window["until"] >= since:
+            yield window
+
+
+def _fault_windows(spark: SparkSession) -> list[Window]:
+    rows = spark.sql("SELECT * FROM faults ORDER BY since LIMIT 10000").collect()
+    return [row.asDict() for row in rows]
