@@ -210,7 +210,7 @@ def analyse(
     out: Annotated[Path | None, typer.Option(help="Directory for results.json.")] = None,
     brief: Annotated[
         bool,
-        typer.Option("--brief", help="Verdicts and witnesses only: no timeline, no statistics."),
+        typer.Option("--brief", help="Verdicts and witnesses only, no statistics."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -21,13 +21,7 @@ from reports.analysis.judging import Found, Tell, judge, observation
 from reports.analysis.progress import progress
 from reports.analysis.reached import reached
 from reports.analysis.rules import Invariant, load_invariants
-from reports.analysis.session import (
-    SMALL,
-    SMALL_ROWS,
-    open_session,
-    register,
-    unregister,
-)
+from reports.analysis.session import open_session, register, settings_for, unregister
 from reports.analysis.stories import stories
 from reports.analysis.timeline import moments_for, span, timeline
 from reports.analysis.timeline import write as write_timelines
@@ -131,8 +125,8 @@ def _wanted(rule: Invariant, only: Sequence[str]) -> bool:
 @contextlib.contextmanager
 def _session(request: Request, histories: Sequence[History]) -> Iterator[SparkSession]:
     rows = sum(file.rows for history in histories for file in history.manifest.files)
-    by_size = SMALL if rows < SMALL_ROWS else {}
-    spark = open_session(request.master, request.memory, {**by_size, **request.settings})
+    settings = {**settings_for(rows), **request.settings}
+    spark = open_session(request.master, request.memory, settings)
     try:
         yield spark
     finally:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from importlib import resources
 
 import pyarrow as pa
@@ -38,16 +39,29 @@ KEPT = frozenset({"shares", "tides"})
 """Small views that are asked for more than once: worked out once."""
 BY_RECORD = frozenset({"handovers", "ledger"})
 """Views of records, over tables that are laid out by record."""
+OVER_RECORDS = BY_RECORD | {"tides", "finishes", "settlements"}
+"""Views that read the tables laid out by record; others are small."""
 MOST_LOGS = 100_000
 
-SMALL = {
+_INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+SMALL = {
+    **_INTERPRETED,
     "spark.sql.shuffle.partitions": "1",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 """Settings for histories that are read faster than a compiler can be started."""
 SMALL_ROWS = 300_000
+MEDIUM = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC"}
+"""Settings for histories over which the optimising compiler would spend more than it gains."""
+MEDIUM_ROWS = 6_000_000
+
+
+def settings_for(rows: int) -> dict[str, str]:
+    """Return the settings that suit histories of that many rows altogether."""
+    return SMALL if rows < SMALL_ROWS else MEDIUM if rows < MEDIUM_ROWS else {}
 
 
 def open_session(
@@ -76,6 +90,8 @@ def open_session(
         # layout is for, and only these two settings let Spark believe it.
         "spark.sql.legacy.bucketedTableScan.outputOrdering": "true",
         "spark.sql.sources.bucketing.autoBucketedScan.enabled": "false",
+        # Witnesses are looked for at some offsets, and the files have an index of these.
+        "spark.sql.parquet.pushdown.inFilterThreshold": "1000",
         # A join by log and offset is at home in buckets by log alone.
         "spark.sql.requireAllClusterKeysForCoPartition": "false",
         "spark.sql.catalogImplementation": "in-memory",
@@ -88,6 +104,19 @@ def open_session(
     for name, value in chosen.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+@contextlib.contextmanager
+def interpreted(spark: SparkSession, *, when: bool) -> Iterator[None]:
+    """Generate no code, for queries that read less than there would be to compile."""
+    usual = {name: spark.conf.get(name) or value for name, value in _INTERPRETED.items()}
+    for name, value in _INTERPRETED.items() if when else ():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in usual.items():
+            spark.conf.set(name, value)
 
 
 def register(spark: SparkSession, history: History, database: str) -> None:

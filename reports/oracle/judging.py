@@ -54,6 +54,9 @@ def _lives(books: Books) -> dict[int, list[list[Moment]]]:
 
 
 def _of_lives(by_queue: dict[int, list[list[Moment]]]) -> Iterator[Case]:
+    for queue, told in by_queue.items():
+        for torn in lives.all_or_none(told):
+            yield "INV-08", queue, torn
     for queue, life in ((queue, life) for queue, told in by_queue.items() for life in told):
         for moment in life:
             for name, rule in lives.RULES.items():

@@ -206,6 +206,21 @@ def within_new_limit(at: Moment) -> list[bool]:
     ]
 
 
+def all_or_none(told: Sequence[Sequence[Moment]]) -> list[bool]:
+    """INV-08: one answer for each acknowledgement without success of several records."""
+    fates: dict[tuple[int, int], list[bool]] = {}
+    for at in (moment for life in told for moment in life):
+        now, share = at.now, at.share
+        failed = now.kind in _FINAL and now.outcome in (Outcome.FAILED, Outcome.UNKNOWN)
+        kept = share.dry and now.present and now.crc >= 0 and now.offset >= share.log_start
+        unseen = share.blinds - now.blind
+        others = any(one.count >= now.count for one in at.earlier)
+        comes = now.count + unseen < share.lowest_limit and now.attempts == 1 and not others
+        if failed and kept and comes:
+            fates.setdefault((now.member, now.settle_sent), []).append(at.after is not None)
+    return [len(set(fate)) > 1 for fate in fates.values() if len(fate) > 1]
+
+
 RULES: dict[str, Rule] = {
     "INV-01": one_holder,
     "INV-02": _final(Settle.ACCEPT),

@@ -189,6 +189,12 @@ BOUNDED = {
     "_good_logs": ".limit(",
     "_window": ".limit(",
     "distributions": "GROUP BY 1",
+    "span": "min(since)",
+    "_rows": "moments",
+    "_partitions": "FROM queues",
+    "_windows": "LIMIT",
+    "_often": "LIMIT",
+    "_told": "LIMIT",
 }
 """The functions that fetch rows from Spark, and what keeps these few."""
 FETCHING = {"collect", "toLocalIterator", "take", "head", "first", "tail", "show"}
