@@ -22,8 +22,12 @@ pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
 from fixtures.history.compaction import compact
 from fixtures.history.journal import Journal
 from fixtures.targets.ports import free_ports
+from reports.analysis.analysis import Request, _Judged, _observations, _owed
+from reports.analysis.files import History
+from reports.analysis.judging import Found
+from reports.analysis.rules import load_invariants
 from reports.results import SCHEMA_FILE
-from spec.history import bucket_of
+from spec.history import Manifest, bucket_of
 from suites.self.small_histories import Case, read_cases, write_history
 
 HOUSE = Path(__file__).parents[2]
@@ -125,6 +129,22 @@ def _wait_for(file: Path, text: str, times: int) -> None:
             return
         time.sleep(0.1)
     raise AssertionError(f"{text!r} was not logged: {file.read_text(encoding='utf-8')[-2000:]}")
+
+
+@pytest.mark.parametrize(("said", "excused"), [(["INV-02"], {"INV-01"}), (None, set())])
+def test_a_run_owes_what_it_says(said: list[str] | None, excused: set[str]) -> None:
+    """What a run never exercised is held against it if it owed it, or says nothing about that."""
+    run = {"load": {} if said is None else {"owed": said}}
+    history = History(folder=Path("run/history"), manifest=Manifest(files=()), run=run)
+    rules = [rule for rule in load_invariants() if rule.id in {"INV-01", "INV-02"}]
+    idle = {rule.id: Found(exercised=0, broken=0, seconds=0) for rule in rules}
+    judged = [_Judged(history, idle, [], [], {})]
+    request = Request(runs=(Path("run"),), out=Path("out"))
+
+    seen = _observations(judged, rules, _owed(request, judged), None)
+
+    assert {one.requirement for one in seen} == {"INV-01", "INV-02"}
+    assert {one.requirement for one in seen if one.excused} == excused
 
 
 def test_a_cut_and_spoiled_history_is_judged(tmp_path: Path) -> None:
