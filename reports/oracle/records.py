@@ -138,27 +138,40 @@ def _may_have_finished(at: Moment, accepted: bool) -> bool:
 
 
 @dataclass(slots=True)
-class _Available:
-    count: int
-    spso: int
+class _Stored:
+    """What was stored of an offset: the most of it as available, and when it was what."""
+
+    count: int = 0
+    spso: int = 1 << 62
+    available_at: int = -1
+    finished_at: int = -1
+
+    def add(self, row: Row) -> None:
+        """Take a row of the state topic into account."""
+        if row.state:
+            self.finished_at = max(self.finished_at, row.position)
+            return
+        self.count = max(self.count, row.count)
+        self.spso = min(self.spso, row.spso)
+        self.available_at = max(self.available_at, row.position)
 
 
 def stays_finished(books: Books, lives: dict[int, list[list[Moment]]]) -> Iterator[Case]:
-    """INV-21: what was finished is not stored as available with its count or a higher one."""
-    free: dict[tuple[int, int], _Available] = {}
+    """INV-21: what was finished is not stored as available later, at its count or a higher one.
+
+    Earlier it may have been: counts fall back when a share-partition is loaded.
+    """
+    stored: dict[tuple[int, int], _Stored] = {}
     for row in books.of("persisted"):
-        if row.state == 0 and row.first >= 0:
-            for offset in range(row.first, row.last + 1):
-                known = free.setdefault((row.queue, offset), _Available(row.count, row.spso))
-                known.count = max(known.count, row.count)
-                known.spso = min(known.spso, row.spso)
+        for offset in range(row.first, row.last + 1) if row.first >= 0 else ():
+            stored.setdefault((row.queue, offset), _Stored()).add(row)
     for queue in {row.queue for row in books.of("persisted")} & lives.keys():
         for at in (moment for record in lives[queue] for moment in record):
             now = at.now
             if now.kind in (Settle.ACCEPT, Settle.REJECT) and at.proven:
-                found = free.get((queue, now.offset))
-                again = found is not None and found.count >= now.count
-                yield "INV-21", queue, again and found is not None and now.offset >= found.spso
+                found = stored.get((queue, now.offset), _Stored())
+                again = found.available_at > found.finished_at and found.count >= now.count
+                yield "INV-21", queue, again and now.offset >= found.spso
 
 
 def below_the_log(books: Books) -> Iterator[Case]:

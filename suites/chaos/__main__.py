@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -37,6 +37,8 @@ from suites.options import new_seed
 
 _SOME = (3, 7)
 """How many kinds of fault a schedule of the swarm has, at least and at most."""
+_DRAIN = 20.0
+"""Seconds that the groups of a smaller schedule may take to reach the end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +103,10 @@ class Replays:
             self._ready = self._stack.enter_context(stage(self._whole, _quiet))
         self._number += 1
         out = self._folder / str(self._number)
-        broke = self._ready.play(self._swarm.chaos(schedule), out)
+        chaos = self._swarm.chaos(schedule)
+        # Who does not get to the end soon never does, and many plays are to come.
+        chaos = replace(chaos, load=replace(chaos.load, drain=_DRAIN))
+        broke = self._ready.play(chaos, out)
         found = broken_by_oracle(out)
         shutil.rmtree(out)
         if broke.trouble:
@@ -161,10 +166,13 @@ def shrink_run(swarm: Swarm, run: Path, *, tries: int, replays: int, most: int) 
     with Replays(swarm, schedule, run / "shrinking") as plays:
 
         def fails(candidate: Schedule) -> bool:
-            return not plays.broken(candidate).isdisjoint(rules)
+            if plays.broken(candidate).isdisjoint(rules):
+                return False
+            # Whatever fails is the smallest so far, and worth keeping should we be interrupted.
+            (run / "shrunk.json").write_text(candidate.to_json(), encoding="utf-8")
+            return True
 
         found = shrink(schedule, fails, tries=tries, replays=replays, tell=_tell, most=most)
-    (run / "shrunk.json").write_text(found.schedule.to_json(), encoding="utf-8")
     print(f"{', '.join(rules)}: {described(found.schedule)}")
     print(f"{found.reliability}, after {found.tried} plays")
     print(f"shareproof chaos --target {swarm.target} --schedule {run / 'shrunk.json'}")
