@@ -14,13 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from suites.adapters import HOSTILE
+
 _HEAD = """\
 # Clients
 
 What `shareproof client` said of the client libraries that have a shipped adapter, each in front of
-the broker named above its column. This page is made from their results by
-`python -m suites.client_matrix`. What stands behind a `fail` is in the client's ledger,
-`spec/profiles/client-*.toml`, and in the [findings](findings/README.md).
+the broker named above its column. Rules that need answers no real broker gives on request are
+judged in front of the [hostile broker](hostile-broker.md), whatever the target is. What is behind
+a `fail` stands in the client's ledger, `spec/profiles/client-*.toml`, and in the finding that its
+row names. This page is made from results by `python -m suites.client_matrix`.
 """
 
 
@@ -34,6 +37,13 @@ class Run:
     broker: str
     summary: dict[str, int]
     rules: dict[str, dict[str, Any]]
+    brokers: dict[str, dict[str, int]]
+
+    def holding(self, *, hostile: bool) -> str:
+        """Return how many rules hold in front of the hostile broker, or of the other one."""
+        found = [n for name, n in self.brokers.items() if (name == HOSTILE) is hostile]
+        judged = [(n.get("pass", 0), sum(n.values()) - n.get("unsupported", 0)) for n in found]
+        return f"{judged[0][0]} of {judged[0][1]}" if judged else ""
 
     @property
     def title(self) -> str:
@@ -67,6 +77,7 @@ def read(directory: Path) -> Run:
         broker=facing,
         summary=document["summary"],
         rules={rule["id"]: rule for rule in document["requirements"]},
+        brokers=client.get("brokers", {}),
     )
 
 
@@ -78,12 +89,14 @@ def page(runs: Sequence[Run]) -> str:
 def _summary(runs: Sequence[Run]) -> list[str]:
     counted = ("pass", "fail", "unsupported", "unknown", "vacuous", "error", "untested")
     lines = [
-        f"| client | runtime | broker | {' | '.join(counted)} |",
-        f"|{'---|' * (3 + len(counted))}",
+        "| client | runtime | broker | holds there | holds at the hostile broker | "
+        f"{' | '.join(counted)} |",
+        f"|{'---|' * (5 + len(counted))}",
     ]
     for run in runs:
         numbers = " | ".join(str(run.summary.get(verdict, 0)) for verdict in counted)
-        lines.append(f"| {run.title} | {run.runtime} | {run.broker} | {numbers} |")
+        faced = f"{run.holding(hostile=False)} | {run.holding(hostile=True)}"
+        lines.append(f"| {run.title} | {run.runtime} | {run.broker} | {faced} | {numbers} |")
     return lines
 
 
@@ -94,12 +107,25 @@ def _matrix(runs: Sequence[Run]) -> list[str]:
     shown = [rule for rule in common if not verdicts[rule] <= {"pass", "untested"}]
     columns = " | ".join(f"{run.title}, {run.runtime} @ {run.broker}" for run in runs)
     lines = [f"{len(kept)} rules hold for all of them. The others:", ""]
-    lines += [f"| rule | level | {columns} |", f"|---|---|{'---|' * len(runs)}"]
+    lines += [f"| rule | level | {columns} | findings |", f"|---|---|{'---|' * (len(runs) + 1)}"]
     for rule in shown:
         found = runs[0].rules[rule]
         cells = " | ".join(run.verdict(rule) for run in runs)
-        lines.append(f"| {rule} {found['text']} | {found['level']} | {cells} |")
+        pages = _findings([run.rules[rule] for run in runs])
+        lines.append(f"| {rule} {found['text']} | {found['level']} | {cells} | {pages} |")
     return lines
+
+
+def _findings(rules: Sequence[dict[str, Any]]) -> str:
+    """Return links to the findings that ledgers name for a rule that does not hold."""
+    named = {
+        entry["finding"]
+        for rule in rules
+        if rule["verdict"] in {"fail", "unknown"}
+        for entry in rule["ledger"]
+        if entry["finding"]
+    }
+    return " ".join(f"[{name[:3]}](findings/{name}.md)" for name in sorted(named))
 
 
 def _number(rule: str) -> int:

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from fixtures.clients.cluster import Topic
-from fixtures.clients.handle import Handle
+from fixtures.clients.handle import Delivery, Handle
 from fixtures.clients.member import AckType
 from fixtures.clients.transactions import TransactionalProducer
 from fixtures.wire.records import Compression, Record, encode_batch
@@ -233,6 +233,22 @@ async def test_bad_crc(hostile: Scene, judge: Judge) -> None:
     await queue.produce([b"good"])
     got = await hostile.arrival(consumer, lambda r: r.offset == 1)
     judge.holds("CLI-64", 1 in [r.offset for r in got], "the next record did not come")
+
+
+@pytest.mark.requirement("CLI-42")
+async def test_unreadable_batch(hostile: Scene, judge: Judge) -> None:
+    """CLI-42: A batch that cannot be read does not stop the client from delivering others."""
+    queue = await hostile.queue(3, batches=3)
+    hostile.play({"on": "ShareFetch", "do": "garble", "offset": 1, "times": 0})
+    consumer = await hostile.consumer(queue)
+    got: list[Delivery] = []
+    await hostile.polls_until(consumer, lambda: {r.offset for r in got} >= {0, 2}, got=got)
+    sent = [a for a in acquired(hostile.seen(consumer)) if a.offset == 1]
+    judge.holds("CLI-42", sent, "an unreadable batch was sent")
+    await queue.produce([b"after"])
+    await hostile.polls_until(consumer, lambda: 3 in {r.offset for r in got}, got=got)
+    delivered = sorted({record.offset for record in got})
+    judge.equal("CLI-42", [0, 2, 3], delivered, "delivered, where the batch of 1 is unreadable")
 
 
 @pytest.mark.requirement("CLI-65")
