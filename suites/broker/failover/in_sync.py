@@ -23,12 +23,11 @@ async def demand(stage: Stage, in_sync: str) -> str:
 
 
 async def in_force(stage: Stage, in_sync: str) -> None:
-    """Wait until every broker has heard of the demand."""
+    """Wait until every broker that is there has heard of the demand."""
 
     async def ask() -> bool | None:
-        shown = [
-            await stage.share.admin.configs(TOPIC_RESOURCE, STATE, node=n) for n in stage.nodes
-        ]
+        there = [node for node in stage.nodes if node not in stage.cluster.away]
+        shown = [await stage.share.admin.configs(TOPIC_RESOURCE, STATE, node=n) for n in there]
         return True if all(configs[IN_SYNC] == in_sync for configs in shown) else None
 
     await eventually(f"{IN_SYNC} {in_sync} of {STATE} in force", ask)
