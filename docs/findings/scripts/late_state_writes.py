@@ -1,0 +1,154 @@
+"""State writes that come late, on the raw wire: findings 027, 028 and 029.
+
+PYTHONPATH=. python docs/findings/scripts/late_state_writes.py 4.4.0 dropped   # 027; released is 028, stale 029
+
+Three brokers of the release, with our fronts on the way between them. Run it from a clone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+import time
+
+from fixtures.clients.cluster import attempts
+from fixtures.clients.member import accept, release
+from fixtures.proxies.doors import INTERNAL
+from fixtures.proxies.fronts import Fronts, Weather
+from fixtures.proxies.meddling import Act, Rule, Way, state_write_refused
+from fixtures.targets import Target, open_target
+from fixtures.targets.maven import kafka_release
+from fixtures.wire.errors import ErrorCode
+from fixtures.wire.schema import Schemas
+from fixtures.wire.security import PLAINTEXT
+from suites.broker.share import Consumer, Queue, Share, world
+from suites.broker.statestore import Store, shown
+from suites.broker.stored import AVAILABLE
+
+DIRECT = "DIRECT"
+NODES = (1, 2, 3)
+WRITES = frozenset({"WriteShareGroupState"})
+ONCE = 10**9
+BEGAN = time.monotonic()
+
+
+def say(*what: object) -> None:
+    """Print a step and when it was."""
+    print(f"{time.monotonic() - BEGAN:6.2f} s ", *what, flush=True)
+
+
+def refusal() -> Rule:
+    """Return a rule by which every state write is refused, as by a coordinator that is loading."""
+    answer = state_write_refused(int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
+    return Rule(apis=WRITES, way=Way.REQUEST, act=Act.REFUSE, refusal=answer)
+
+
+def set_rules(fronts: Fronts, *rules: Rule) -> None:
+    """Let just these rules hold between brokers."""
+
+    def change(weather: Weather) -> None:
+        weather.rules = list(rules)
+
+    for node in NODES:
+        fronts.change(fronts.door(node, INTERNAL), change)
+
+
+async def dropped(share: Share, fronts: Fronts) -> Queue:
+    """027: locks end while nothing can be stored, and everybody leaves; then come and accept."""
+    queue = await share.queue(10, batches=10, replicas=3, lock_ms=2000)
+    consumers = [await queue.consumer(), *[await queue.consumer(join=False) for _ in range(2)]]
+    say("first", (await consumers[0].acquire(10)).counts)
+    set_rules(fronts, rule := refusal())
+    for one in consumers[1:]:
+        say("next", (await one.acquire(10)).counts, "state writes refused:", rule.done)
+    await consumers[0].member.leave()
+    for one in consumers:
+        await one.session.connection.close()
+    last = await queue.consumer()
+    say("after all have gone", (await last.acquire(10)).counts)
+    set_rules(fronts)
+    say("ACCEPT 0-9 answered", (await last.ack(accept(0, 9))).ack_error)
+    key, before = Store(share).of(queue), None
+    async for _ in attempts(30):
+        epoch = (await key.summary()).leader_epoch
+        if (now := shown(await key.read(leader_epoch=epoch))[2:]) != before:
+            say("stored: start offset and batches", before := now)
+        if any(batch.state == AVAILABLE for batch in now[1]):
+            break
+    return queue
+
+
+async def released(share: Share, fronts: Fronts) -> Queue:
+    """028: an acceptance is stored and answered with an error, and a release is answered NONE."""
+    queue = await share.queue(30, batches=30, replicas=3, lock_ms=60_000)
+    consumer = await queue.consumer()
+    await consumer.acquire(10, max_records=10, batch_size=1)
+    set_rules(fronts, Rule(apis=WRITES, way=Way.ANSWER, act=Act.RESET))
+    failed = await consumer.ack(accept(2, 4), timeout=60)
+    set_rules(fronts)
+    say("ACCEPT 2-4 with all answers lost:", failed.ack_error, failed.ack_message)
+    say("RELEASE 2-4 answered", (await consumer.ack(release(2, 4))).ack_error)
+    return queue
+
+
+async def stale(share: Share, fronts: Fronts) -> Queue:
+    """029: one state write is refused once, and others are stored before it is repeated."""
+    queue = await share.queue(30, batches=30, replicas=3, lock_ms=60_000)
+    one, two = await queue.consumer(), await queue.consumer(join=False)
+    await one.acquire(10, max_records=10, batch_size=1)
+    await two.acquire(10, max_records=10, batch_size=1)
+    await one.acquire(10, max_records=10, batch_size=1)
+    rule = refusal()
+    rule.nth, rule.seen = ONCE, ONCE - 1  # the first frame it sees, and no other
+    set_rules(fronts, rule)
+    late = asyncio.create_task(two.ack(accept(10, 19)))
+    async for _ in attempts():
+        if rule.done:
+            break
+    say("ACCEPT 0-9 answered", (await one.ack(accept(0, 9))).ack_error)
+    say("ACCEPT 20-29 answered", (await one.ack(accept(20, 29))).ack_error)
+    say("shown to administrators", await queue.offsets())
+    say("ACCEPT 10-19 answered", (await late).ack_error)
+    say("shown to administrators", await queue.offsets())
+    set_rules(fronts)
+    return queue
+
+
+async def play(target: Target, fronts: Fronts, scene: str) -> None:
+    """Play a scene, elect another leader, and show what that one delivers."""
+    info = target.info.at(DIRECT, PLAINTEXT)
+    async with world(info, random.Random(), []) as share:
+        scenes = {"dropped": dropped, "released": released, "stale": stale}
+        queue = await scenes[scene](share, fronts)
+        new = next(node for node in NODES if node != queue.topic.leaders[0])
+        topic = await share.admin.move_leader(queue.topic, new)
+        member = await share.member(queue.group)
+        consumer = Consumer(member, await member.session(new), (topic, 0))
+        got: dict[int, int] = {}
+        async for _ in attempts(6):
+            for part in (await consumer.fetch()).parts:
+                got |= part.counts
+        say("the next leader delivers, with these counts,", got)
+        await share.disband()
+
+
+def main() -> None:
+    """Start the brokers and play."""
+    version, scene = sys.argv[1:]
+    with Fronts(Schemas.from_jar(kafka_release(version).clients_jar)) as fronts:
+        target = open_target(
+            f"kafka:{version}",
+            brokers=3,
+            listeners={DIRECT: "PLAINTEXT"},
+            fronts=fronts.stand_before,
+        )
+        try:
+            target.start()
+            asyncio.run(play(target, fronts, scene))
+        finally:
+            target.stop()
+
+
+if __name__ == "__main__":
+    main()
