@@ -1,6 +1,8 @@
 """State writes that come late, on the raw wire: findings 027, 028 and 029.
 
-PYTHONPATH=. python docs/findings/scripts/late_state_writes.py 4.4.0 dropped   # 027; released is 028, stale 029
+PYTHONPATH=. python docs/findings/scripts/late_state_writes.py 4.4.0 dropped
+
+The scenes are dropped (027), released (028) and stale (029).
 
 Three brokers of the release, with our fronts on the way between them. Run it from a clone.
 """
