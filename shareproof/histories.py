@@ -76,6 +76,7 @@ def analyse(
 ) -> Document:
     """Judge histories, write the results to ``out`` and return them."""
     require("pyarrow", "pyspark")
+    from fixtures.history.class_data import class_data_options  # noqa: PLC0415
     from reports.analysis.analysis import Request, analyse  # noqa: PLC0415
 
     _prepare([*runs, *([control] if control else [])], console)
@@ -88,6 +89,7 @@ def analyse(
         level=level,
         only=only,
         brief=brief,
+        settings={"spark.driver.defaultJavaOptions": class_data_options()},
         command=tuple(sys.argv),
     )
     document = analyse(request, lambda line: tell(console, line))

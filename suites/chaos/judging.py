@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.run import RECORD
+from fixtures.history.class_data import class_data_options
 from fixtures.history.upgrading import is_old, upgrade
 from reports import html, results
 from reports.analysis.analysis import Request, analyse
@@ -51,6 +52,7 @@ def judge(asked: Judging, tell: Tell) -> Document:
         only=asked.only,
         owed={run: tuple(record["owed"]) for run, record in records.items()},
         command=asked.command,
+        settings={"spark.driver.defaultJavaOptions": class_data_options()},
     )
     document = analyse(request, tell)
     document["chaos"] = [{"run": str(run), **record} for run, record in records.items()]

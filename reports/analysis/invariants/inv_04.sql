@@ -15,7 +15,7 @@ SELECT
       THEN concat('record ', low_sequence, ' of producer ', low_producer, ' was stored by nobody')
     ELSE concat(
       'record ', sequence, ' of producer ', producer, ' was stored, ',
-      low_sequence, ' of ', low_producer, ' delivered'
+      low_sequence, ' of ', low_producer, ' to ', high_sequence, ' of ', high_producer, ' delivered'
     )
   END AS detail,
   CASE
