@@ -60,6 +60,14 @@ class Moment:
         return after.sent > now.acquired or (self.same_reign and after.count > now.count)
 
     @property
+    def skips(self) -> bool:
+        """Whether the next delivery's count skips one, and none seen later explains that."""
+        after = self.after
+        if after is None or not self.seen or after.count <= self.now.count + 1:
+            return False
+        return all(one.count >= after.count for one in self.later)
+
+    @property
     def locked_until(self) -> int:
         """Until when the lock lasted at least."""
         return min(int(self.now.holds_until), int(self.now.freed))
@@ -143,7 +151,7 @@ def _wrong_step(at: Moment) -> bool:
         return False
     taken_back = at.close_uncounted and now.freed <= now.ends_by
     lowest = now.count + (0 if taken_back else 1)
-    return after.count < lowest or (at.seen and after.count > now.count + 1)
+    return after.count < lowest or at.skips
 
 
 def counted_over_loads(at: Moment) -> bool | None:
@@ -151,7 +159,7 @@ def counted_over_loads(at: Moment) -> bool | None:
     if at.after is None or at.same_reign:
         return None
     later = at.after.sent > at.now.acquired
-    return at.seen and later and at.after.count > at.now.count + 1
+    return later and at.skips
 
 
 def within_limit(at: Moment) -> bool | None:

@@ -29,7 +29,7 @@ SELECT
       AND (
         next_count < count
         OR (next_count = count AND NOT (close_uncounted AND freed <= ends_by))
-        OR (seen AND next_count > count + 1)
+        OR (seen AND next_count > count + 1 AND lowest_after >= next_count)
       )
     ) AS broken
 FROM handovers

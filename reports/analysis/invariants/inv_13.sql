@@ -10,6 +10,9 @@ SELECT
   acquired AS since,
   next_acquired AS until,
   concat('count ', count, ' before the load, ', next_count, ' after it') AS detail,
-  seen AND next_sent > acquired AND next_count > count + 1 AS broken
+  seen
+    AND next_sent > acquired
+    AND next_count > count + 1
+    AND lowest_after >= next_count AS broken
 FROM handovers
 WHERE next_op IS NOT NULL AND NOT same_reign
