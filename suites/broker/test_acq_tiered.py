@@ -85,7 +85,7 @@ async def _tiered(queue: Queue) -> tuple[Compacted, int]:
     return written, local
 
 
-@pytest.mark.draft("not seen failing yet")
+@pytest.mark.draft("seen failing, not repeated twenty times yet")
 @pytest.mark.requirement("ACQ-71")
 @pytest.mark.solo
 @pytest.mark.timeout(120)
@@ -95,11 +95,12 @@ async def test_remote_records_are_acquired(share: Share, judge: Judge) -> None:
     written, local = await _tiered(queue)
 
     consumer = await queue.consumer()
-    caught = await consumer.acquire(RECORDS)
+    caught = await written.next_catch(consumer)
     what = f"offsets acquired, remote below {local}"
     judge.equal("ACQ-71", list(range(RECORDS)), caught.offsets, what)
     parts = [part for answer in caught.answers for part in answer.parts]
-    values = {r.offset: r.value for part in parts for r in part.acquired_records()}
+    came = [record for part in parts for record in part.acquired_records()]
+    values = {record.offset: record.value for record in came if record.offset < RECORDS}
     judge.equal("ACQ-71", dict(enumerate(keys(*range(RECORDS)))), values, "values that came along")
     await consumer.acked(accept(0, RECORDS - 1))
     await rewritten(consumer, await written.fresh())
@@ -107,7 +108,7 @@ async def test_remote_records_are_acquired(share: Share, judge: Judge) -> None:
     judge.saw("ACQ-71", remote=local)
 
 
-@pytest.mark.draft("not seen failing yet")
+@pytest.mark.draft("seen failing, not repeated twenty times yet")
 @pytest.mark.requirement("DLQ-12")
 @pytest.mark.feature("dead-letters")
 @pytest.mark.solo

@@ -117,7 +117,7 @@ async def _judge_part(judge: Judge, queue: Queue, number: int) -> None:
     judge.equal("CFG-20", last + 1, start, f"start offset of partition {number}")
 
 
-@pytest.mark.draft("not seen failing yet")
+@pytest.mark.draft("seen failing, not repeated twenty times yet")
 @pytest.mark.requirement("CFG-20", "CFG-21")
 @pytest.mark.solo
 @pytest.mark.timeout(180)

@@ -40,7 +40,7 @@ async def _move(stage: Stage, name: str, partition: int) -> tuple[int, int]:
     return old, new
 
 
-@pytest.mark.draft("not seen failing yet")
+@pytest.mark.draft("seen failing, not repeated twenty times yet")
 @pytest.mark.requirement("LAG-08")
 async def test_coordinators_move(stage: Stage, judge: Judge) -> None:
     """LAG-08: Start offset and lag are the same with another coordinator of either kind."""
@@ -65,7 +65,7 @@ async def test_coordinators_move(stage: Stage, judge: Judge) -> None:
     judge.equal("LAG-08", 4, await queue.lag(4), "lag after one more, by the new coordinators")
 
 
-@pytest.mark.draft("not seen failing yet")
+@pytest.mark.draft("seen failing, not repeated twenty times yet")
 @pytest.mark.requirement("LAG-13")
 async def test_end_that_nobody_knows(stage: Stage, judge: Judge) -> None:
     """LAG-13: With a leader dead its partition is an error or -1, and the other is answered."""
@@ -100,7 +100,7 @@ async def test_end_that_nobody_knows(stage: Stage, judge: Judge) -> None:
     judge.saw("LAG-13", seconds=round(time.monotonic() - began))
 
 
-@pytest.mark.draft("not seen failing yet")
+@pytest.mark.draft("seen failing, not repeated twenty times yet")
 @pytest.mark.requirement("LAG-15")
 @pytest.mark.feature("dead-letters")
 async def test_letters_under_way(stage: Stage, judge: Judge) -> None:
