@@ -44,11 +44,11 @@ async def _short_of_replicas(stage: Stage, away: int, *, wanted: bool) -> AsyncI
         await in_force(stage, before)
 
 
-async def _taken_over(queue: Queue, times: int) -> list[Consumer]:
+async def _taken_over(queue: Queue, first: Consumer, times: int) -> list[Consumer]:
     """Let records time out under one consumer after the other; their counts are 1, 2 and so on."""
-    consumers: list[Consumer] = []
-    for count in range(1, times + 1):
-        consumer = await queue.consumer(join=not consumers)
+    consumers = [first]
+    for count in range(2, times + 1):
+        consumer = await queue.consumer(join=False)
         _demand_counts(await consumer.acquire(RECORDS), count)
         consumers.append(consumer)
     return consumers
@@ -59,7 +59,9 @@ def _demand_counts(catch: Catch, count: int) -> None:
         raise Undecided(f"delivery counts are not all {count}: {catch.counts}")
 
 
-@pytest.mark.draft("seen failing on Kafka 4.4.0 with an outage, and passing without one only")
+@pytest.mark.draft(
+    "its outage has not been seen to its end yet; without one it passes on Kafka 4.4.0"
+)
 @pytest.mark.requirement("COO-36")
 @pytest.mark.timeout(150)
 @pytest.mark.parametrize("outage", [False, True], ids=["calm", "outage"])
@@ -69,10 +71,12 @@ async def test_late_write_of_an_ended_lock(stage: Stage, judge: Judge, outage: b
     leader, other = stage.share.rng.sample([n for n in stage.nodes if n != away], 2)
     queue = await stage.queue(leader, other, state=other, group=leader, lock_ms=LOCK_MS)
     await queue.produce(RECORDS)
+    first = await queue.consumer()
+    _demand_counts(await first.acquire(RECORDS), 1)
     async with _short_of_replicas(stage, away, wanted=outage):
         # Each lock that ends is a state write. With the last connection of the group the leader
         # forgets the share-partition, and the next consumer gets what is stored.
-        for consumer in await _taken_over(queue, 3):
+        for consumer in await _taken_over(queue, first, 3):
             await consumer.depart()
         # Who joins an empty group waits for state writes of its coordinator; who fetches does not.
         last = await queue.consumer(join=False)
