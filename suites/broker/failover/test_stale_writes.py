@@ -60,7 +60,7 @@ def _demand_counts(catch: Catch, count: int) -> None:
 
 
 @pytest.mark.draft(
-    "its outage has not been seen to its end yet; without one it passes on Kafka 4.4.0"
+    "its outage has not been seen to its end; without one it passes on 4.4.0"
 )
 @pytest.mark.requirement("COO-36")
 @pytest.mark.timeout(150)
