@@ -59,9 +59,7 @@ def _demand_counts(catch: Catch, count: int) -> None:
         raise Undecided(f"delivery counts are not all {count}: {catch.counts}")
 
 
-@pytest.mark.draft(
-    "its outage has not been seen to its end; without one it passes on 4.4.0"
-)
+@pytest.mark.draft("its outage has not been seen to its end; without one it passes on 4.4.0")
 @pytest.mark.requirement("COO-36")
 @pytest.mark.timeout(150)
 @pytest.mark.parametrize("outage", [False, True], ids=["calm", "outage"])
