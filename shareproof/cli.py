@@ -25,6 +25,7 @@ from rich.table import Table
 from fixtures.clients.shipped import SHIPPED
 from fixtures.targets import DEFAULT_TARGET, UsageFault, open_target
 from fixtures.targets.doctor import examine
+from fixtures.targets.names import FORMS
 from reports import html
 from reports.console import show
 from reports.results import suite_version
@@ -46,11 +47,10 @@ app = typer.Typer(
     name="shareproof",
     help="Certify implementations of Kafka share groups (KIP-932), rule by rule.",
     invoke_without_command=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
-Target = Annotated[str, typer.Option(help="kafka:VERSION or external:HOST:PORT,...")]
+Target = Annotated[str, typer.Option(help=f"{FORMS}.")]
 Brokers = Annotated[int, typer.Option(help="Brokers to start: 1 or 3.")]
 Only = Annotated[
     list[str] | None,

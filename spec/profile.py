@@ -26,12 +26,21 @@ EXPECTABLE = (Verdict.FAIL, Verdict.UNKNOWN, Verdict.VACUOUS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absent:
-    """A feature the implementation does not have. ``probe`` names what sees it being refused."""
+    """A feature the implementation does not have. ``probe`` names what sees it being refused.
+
+    ``rules`` are rules, or whole areas, whose checks all need the feature although no marker of
+    theirs says so, because every Kafka release has it: ``*`` for all rules.
+    """
 
     feature: str
     versions: str
     probe: str
     reason: str
+    rules: tuple[str, ...] = ()
+
+    def concerns(self, rule: str) -> bool:
+        """Tell whether the checks of a rule need the feature."""
+        return bool({"*", rule, rule[:3]} & set(self.rules))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,9 +168,13 @@ def check_profile(profile: Profile, requirements: Mapping[str, Requirement]) -> 
 
 def _absent(raw: Mapping[str, object], where: str) -> Absent:
     label = f"{where}: absent {raw.get('feature', '?')}"
-    text = _texts(raw, ("feature", "versions", "probe", "reason"), (), label)
+    plain = {key: value for key, value in raw.items() if key != "rules"}
+    text = _texts(plain, ("feature", "versions", "probe", "reason"), (), label)
     _check_range(text["versions"], label)
-    return Absent(**text)
+    rules = raw.get("rules", [])
+    if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
+        raise SpecError(f'{label}: rules must be a list of rules, of areas, or of "*"')
+    return Absent(rules=tuple(rules), **text)
 
 
 def _expected(raw: Mapping[str, object], where: str) -> Expected:

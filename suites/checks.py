@@ -16,7 +16,7 @@ import pytest
 
 from fixtures.targets.info import ClusterInfo
 from fixtures.wire.frame import Transcript
-from spec.profile import defined_in
+from spec.profile import Absent, defined_in
 from spec.requirement import Requirement
 from spec.verdict import Observation, Undecided, Verdict
 from suites import allured, canary
@@ -48,6 +48,16 @@ def rules_of(item: pytest.Item) -> tuple[str, ...]:
 def features_of(item: pytest.Item) -> tuple[str, ...]:
     """Return the features that a check needs."""
     return tuple(str(name) for mark in item.iter_markers("feature") for name in mark.args)
+
+
+def lacking(item: pytest.Item, absent: Mapping[str, Absent]) -> tuple[str, ...]:
+    """Return the features that a check needs and a profile declares absent."""
+    if is_canary(item):
+        return ()
+    named, rules = features_of(item), rules_of(item)
+    return tuple(
+        name for name, entry in absent.items() if name in named or any(map(entry.concerns, rules))
+    )
 
 
 def keep(item: pytest.Item, options: RunOptions, known: Mapping[str, Requirement]) -> bool:

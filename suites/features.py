@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fixtures.clients.cluster import Cluster
-from fixtures.clients.features import PROBES
+from fixtures.clients.features import ADMINISTRATION, PROBES, no_administration
 from fixtures.targets.info import ClusterInfo
 
 
@@ -13,6 +13,8 @@ async def refusal(info: ClusterInfo, probe: str) -> str | None:
     Raises:
         LookupError: nobody wrote such a probe.
     """
+    if probe == ADMINISTRATION:
+        return await no_administration(info)
     if probe not in PROBES:
         raise LookupError(f"the profile names the probe {probe!r}, which does not exist")
     async with Cluster(info) as cluster:

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from fixtures.targets.info import ClusterInfo
+from fixtures.targets.names import FakeName, innermost
 from fixtures.wire.frame import Transcript
 from spec import requirement
+from spec.profile import Absent
 from spec.requirement import AREAS
 from suites import features, lifecycle
 from suites.canary import is_canary
@@ -28,6 +30,7 @@ from suites.checks import (
     conclude,
     features_of,
     keep,
+    lacking,
     limit_time,
     rules_of,
 )
@@ -75,19 +78,31 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         gone = set(map(id, dropped))
         items[:] = [item for item in items if id(item) not in gone]
         config.hook.pytest_deselected(items=dropped)
+    broad = _named_by_rule(options)
     for item in items:
         if rules_of(item):
-            _prepare(item)
+            _prepare(item, broad)
 
 
-def _prepare(item: pytest.Item) -> None:
+def _prepare(item: pytest.Item, broad: Mapping[str, Absent]) -> None:
     limit_time(item)
-    if features_of(item) and isinstance(item, pytest.Function):
+    if (features_of(item) or lacking(item, broad)) and isinstance(item, pytest.Function):
         item.fixturenames.insert(0, "refusal_of_absent_features")
     for rule in rules_of(item):
         area = f"{rule[:3]} {AREAS.get(rule[:3], '')}"
         item.add_marker(pytest.mark.allure_label(area, label_type="feature"))
         item.add_marker(pytest.mark.allure_label(rule, label_type="story"))
+
+
+def _named_by_rule(options: RunOptions) -> dict[str, Absent]:
+    """Return what the ledger declares absent for rules; every check of a profile may need a look.
+
+    Only fakes have such a ledger unasked, and whoever brings a ledger may.
+    """
+    named = innermost(options.target)
+    name = options.profile or (named.fake if isinstance(named, FakeName) else "")
+    absences = load_ledger(name).absences(options.version) if name else {}
+    return {feature: entry for feature, entry in absences.items() if entry.rules}
 
 
 @pytest.fixture(scope="session")
@@ -149,13 +164,12 @@ async def refusal_of_absent_features(
     """Skip a check only if the profile declares its feature absent and the target refuses it."""
     ledger = load_ledger(run_options.profile or cluster_info.profile)
     absent = ledger.absences(run_options.expect_version or cluster_info.version)
-    for name in features_of(request.node):
-        if name in absent:
-            sentence = await features.refusal(cluster_info, absent[name].probe)
-            if sentence:
-                request.node.stash[REFUSED] = f"{absent[name].reason}; seen refusing: {sentence}"
-                pytest.skip(sentence)
-            request.node.user_properties.append((PRESENT, name))
+    for name in lacking(request.node, absent):
+        sentence = await features.refusal(cluster_info, absent[name].probe)
+        if sentence:
+            request.node.stash[REFUSED] = f"{absent[name].reason}; seen refusing: {sentence}"
+            pytest.skip(sentence)
+        request.node.user_properties.append((PRESENT, name))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fixtures.clients.cluster import PLAIN_METADATA
 from suites.broker.share import Share
 from suites.canary import CANARY
 from suites.judge import Judge
@@ -13,6 +14,7 @@ from suites.judge import Judge
 @pytest.mark.fast
 async def test_canary(share: Share, judge: Judge) -> None:
     """CANARY: No broker answers, which is false, and must come out as false."""
-    answer = await (await share.cluster.any()).call("Metadata", topics=[])
+    connection = await share.cluster.any()
+    answer = await connection.call("Metadata", version=PLAIN_METADATA, topics=[])
     brokers = sorted(f"broker {one.node_id} at {one.host}:{one.port}" for one in answer.brokers)
     judge.equal(CANARY, 0, len(brokers), "brokers that answered Metadata", witness=brokers)

@@ -30,7 +30,10 @@ async def _by_request(queue: Queue, before: int) -> None:
 
 async def _by_retention(queue: Queue, before: int) -> None:
     """Let the records below an offset grow too old, of a log that :func:`_dated` wrote."""
-    interval = (await queue.share.admin.broker_configs())["log.retention.check.interval.ms"]
+    configs = await queue.share.admin.broker_configs()
+    if "log.retention.check.interval.ms" not in configs:
+        raise OutOfReach("the broker does not say how often it looks for records that are too old")
+    interval = configs["log.retention.check.interval.ms"]
     if int(interval) > EXPIRED_WITHIN * 1000 / 2:
         raise OutOfReach(f"the broker looks for old segments every {interval} ms only")
     age = (10 - before) * 3600 + 1800
