@@ -22,8 +22,9 @@ from reports.analysis.progress import progress
 from reports.analysis.reached import reached
 from reports.analysis.rules import Invariant, load_invariants
 from reports.analysis.session import open_session, register, settings_for, unregister
+from reports.analysis.span import span
 from reports.analysis.stories import stories
-from reports.analysis.timeline import moments_for, span, timeline
+from reports.analysis.timeline import moments_for, timeline
 from reports.analysis.timeline import write as write_timelines
 from reports.results import Document, Run, Subject, Timing
 from reports.verdicts import FAULT, OK, exit_code, settle

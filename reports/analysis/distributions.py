@@ -20,7 +20,7 @@ MEASURES = {
         f"THEN (settle_answered - acquired) DIV {_MS} END"
     ),
     "redelivery after a release, ms": (
-        f"CASE WHEN kind = 2 AND outcome = 1 THEN (next_acquired - settle_answered) DIV {_MS} END"
+        f"CASE WHEN kind = 2 AND outcome = 1 THEN (next_acquired - settle_sent) DIV {_MS} END"
     ),
     "redelivery after a session's end, ms": (
         f"CASE WHEN kind = 5 THEN (next_acquired - settle_sent) DIV {_MS} END"

@@ -86,19 +86,6 @@ def write(out: Path, runs: Mapping[str, Mapping[str, Any]]) -> None:
     (out / FILE).write_text(text + "\n", encoding="utf-8")
 
 
-def span(spark: SparkSession) -> tuple[int, int]:
-    """Return when the run began and when the last that was done in it was over."""
-    row = spark.sql("""
-        SELECT min(since) AS since, max(until) AS until
-        FROM (
-          SELECT min(since) AS since, max(until) AS until FROM phases
-          UNION ALL
-          SELECT min(acquired), max(acquired) FROM deliveries
-        )
-    """).collect()[0]
-    return row["since"] or 0, row["until"] or 0
-
-
 def _rows(spark: SparkSession, name: str, asked: Mapping[str, int]) -> list[Any]:
     file = resources.files("reports") / "analysis" / "moments" / f"{name}.sql"
     return spark.sql(file.read_text(encoding="utf-8"), args=dict(asked)).collect()

@@ -10,10 +10,19 @@ from pyspark.sql import SparkSession
 
 from reports.analysis.rules import Invariant, by_view
 from reports.analysis.session import BY_RECORD, narrowed
+from reports.analysis.span import span
 
 WITNESSES = 3
 
 Window = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """When the run of a witness began, in nanoseconds of its clock, and what was broken when."""
+
+    began: int
+    windows: Sequence[Window]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,18 +48,18 @@ def witnesses(
         offsets: at which offsets to look, of rules over views by record; only the records there are
             read again, whatever the size of the history.
     """
-    windows = _fault_windows(spark)
+    scene = Scene(span(spark)[0], _fault_windows(spark))
     found: dict[str, tuple[Hit, ...]] = {}
     for name, rules in by_view(broken).items():
         view = name
         if name in BY_RECORD:
             at = {offset for rule in rules for offset in offsets[rule.id]}
             narrowed(spark, name, at).createOrReplaceTempView(view := f"few_{name}")
-        found |= _sentences(spark, hits(view, rules), windows)
+        found |= _sentences(spark, hits(view, rules), scene)
     for rule in broken:
         if rule.simple is None:
             query = f"SELECT '{rule.id}' AS rule, * FROM ({rule.sql}) WHERE broken"  # noqa: S608
-            found |= _sentences(spark, query, windows)
+            found |= _sentences(spark, query, scene)
     return found
 
 
@@ -67,9 +76,7 @@ def hits(view: str, rules: Sequence[Invariant]) -> str:
     return f"SELECT hit.* FROM ({each}) WHERE hit IS NOT NULL"  # noqa: S608
 
 
-def _sentences(
-    spark: SparkSession, hits: str, windows: Sequence[Window]
-) -> dict[str, tuple[Hit, ...]]:
+def _sentences(spark: SparkSession, hits: str, scene: Scene) -> dict[str, tuple[Hit, ...]]:
     query = f"""
         SELECT w.*, s.`group`, s.topic, s.partition
         FROM (
@@ -82,11 +89,11 @@ def _sentences(
     """  # noqa: S608
     found: dict[str, tuple[Hit, ...]] = {}
     for row in spark.sql(query).collect():
-        found[row.rule] = (*found.get(row.rule, ()), _hit(row.asDict(), windows))
+        found[row.rule] = (*found.get(row.rule, ()), _hit(row.asDict(), scene))
     return found
 
 
-def _hit(row: Mapping[str, Any], windows: Sequence[Window]) -> Hit:
+def _hit(row: Mapping[str, Any], scene: Scene) -> Hit:
     log, offset, queue = (
         -1 if row[name] is None else int(row[name]) for name in ("log", "offset", "queue")
     )
@@ -96,23 +103,25 @@ def _hit(row: Mapping[str, Any], windows: Sequence[Window]) -> Hit:
         offset=offset,
         queue=queue,
         since=row["since"] or 0,
-        sentence=_sentence(row, windows),
+        sentence=_sentence(row, scene),
     )
 
 
-def _sentence(row: Mapping[str, Any], windows: Sequence[Window]) -> str:
+def _sentence(row: Mapping[str, Any], scene: Scene) -> str:
     where = f"{row['topic']}-{row['partition']} " if row["topic"] else ""
     group = f" in group {row['group']}" if row["group"] else ""
     since, until = row["since"] or 0, row["until"] or row["since"] or 0
     head = f"{where}offset {row['offset']}{group}: {row['detail']}"
     during = ", ".join(
-        f"{window['kind']} of {window['subject']}" for window in _overlapping(windows, since, until)
+        f"{window['kind']} of {window['subject']}"
+        for window in _overlapping(scene.windows, since, until)
     )
-    return f"{head} ({_span(since, until)}{f'; during {during}' if during else ''})"
+    when = _when(since - scene.began, until - scene.began)
+    return f"{head} ({when}{f'; during {during}' if during else ''})"
 
 
-def _span(since: int, until: int) -> str:
-    return f"from {since / 1e9:.3f} s to {until / 1e9:.3f} s"
+def _when(since: int, until: int) -> str:
+    return f"from {max(0, since) / 1e9:.3f} s to {max(0, until) / 1e9:.3f} s of the run"
 
 
 def _overlapping(windows: Sequence[Window], since: int, until: int) -> Iterator[Window]:

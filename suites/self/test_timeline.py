@@ -16,8 +16,9 @@ from fixtures.history.compaction import compact
 from fixtures.history.journal import Journal
 from reports.analysis.files import open_history
 from reports.analysis.session import SMALL, open_session, register, unregister
+from reports.analysis.span import span
 from reports.analysis.stories import stories
-from reports.analysis.timeline import moments_for, span, timeline
+from reports.analysis.timeline import moments_for, timeline
 from reports.analysis.witnesses import Hit
 from suites.self.small_histories import Case, write_history
 
