@@ -139,7 +139,7 @@ async def test_state_formatter(share: Share, judge: Judge) -> None:
         CONSOLE_CONSUMER,
         *("--topic", trail.topic.name, "--partition", str(trail.partition)),
         *("--offset", str(trail.since), "--max-messages", str(end - trail.since)),
-        *("--timeout-ms", "15000"),
+        *("--timeout-ms", "60000"),
         *(
             "--formatter",
             "org.apache.kafka.tools.consumer.group.share.ShareGroupStateMessageFormatter",

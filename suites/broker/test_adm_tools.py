@@ -19,6 +19,9 @@ from suites.broker.membership import beating, good_beat
 from suites.broker.share import Queue, Share
 from suites.judge import Judge
 
+PATIENCE = 120.0
+"""Seconds that the tools may take together."""
+
 
 def _groups(*names: str) -> list[str]:
     return [word for name in names for word in ("--group", name)]
@@ -38,12 +41,15 @@ async def test_what_is_printed(share: Share, judge: Judge) -> None:
     await beating(members, lambda: all(member.assigned for member in members))
     named = _groups(live, queue.group)
 
-    lists, who, offsets, states = await asyncio.gather(
+    asked = asyncio.gather(
         tools.run(SHARE_GROUPS, "--list"),
         tools.run(SHARE_GROUPS, "--describe", *named, "--members"),
         tools.run(SHARE_GROUPS, "--describe", *named, "--offsets"),
         tools.run(SHARE_GROUPS, "--describe", *named, "--state"),
     )
+    # Tools may take longer than a session: the members must not fall silent meanwhile.
+    await beating(members, asked.done, within=PATIENCE)
+    lists, who, offsets, states = await asked
 
     mine = {live, queue.group}
     judge.equal(

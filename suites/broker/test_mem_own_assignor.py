@@ -23,7 +23,7 @@ ASSIGNOR = "OneTakesAll"
 
 
 @pytest.fixture
-async def share(
+async def assigning(
     run_options: RunOptions, rng: Random, transcripts: list[Transcript]
 ) -> AsyncIterator[Share]:
     """A world on a broker that was told to assign by our class."""
@@ -47,14 +47,14 @@ def _indexes(member: Member) -> list[int]:
 
 @pytest.mark.requirement("MEM-22")
 @pytest.mark.solo
-async def test_named_assignor_assigns(share: Share, judge: Judge) -> None:
+async def test_named_assignor_assigns(assigning: Share, judge: Judge) -> None:
     """MEM-22: A class that is named as the assignor decides who gets what, in every share group.
 
     Ours gives all to the member whose id comes first, whatever the order in which members joined.
     """
     for _ in range(2):
-        queue = await share.queue(partitions=3)
-        members = await crowd(share, queue, 3)
+        queue = await assigning.queue(partitions=3)
+        members = await crowd(assigning, queue, 3)
         first, second, *_ = sorted(members, key=lambda member: member.member_id)
         everything = {first.member_id: [0, 1, 2]}
         await _judge_assigned(judge, members, everything, "three members")

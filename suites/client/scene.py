@@ -27,6 +27,9 @@ T = TypeVar("T")
 ARRIVES = 15.0
 """Seconds within which what must come to a client has to come; joining takes most of it."""
 
+READY = 40.0
+"""Seconds granted to what a check begins with and judges nothing by: slow machines need them."""
+
 HASTE = 12
 """Attempts in a row, each sent as soon as the one before had failed, that show a loop."""
 
@@ -116,7 +119,7 @@ class Scene:
         number: int,
         *,
         kind: str | None = None,
-        within: float = ARRIVES,
+        within: float = READY,
         **options: Any,
     ) -> list[Delivery]:
         """Poll until at least ``number`` records came; acknowledge them if ``kind`` says how.

