@@ -22,7 +22,7 @@ from spec.verdict import Observation, Undecided, Verdict
 from suites import allured, canary
 from suites.canary import CANARY, is_canary
 from suites.judge import Judge
-from suites.options import RunOptions, load_ledger
+from suites.options import UNSEEN, RunOptions, load_ledger
 from suites.outcome import broken, observe, pack, refused
 from suites.recorder import PROPERTY
 
@@ -157,10 +157,9 @@ def _foreseen(
     troubled: Sequence[Observation], options: RunOptions, info: ClusterInfo | None
 ) -> str:
     """Return the ledger's reason if it foresaw all of it; then pytest need not cry out."""
-    if not info:
-        return ""
-    ledger = load_ledger(options.ledger(info.profile))
-    entries = ledger.expectations(options.judged(info.version))
+    # A stage has a cluster of its own: this process may never have seen the common one.
+    ledger = load_ledger(options.ledger(info.profile if info else UNSEEN))
+    entries = ledger.expectations(options.judged(info.version if info else options.version))
     reasons: list[str] = []
     for seen in troubled:
         if seen.excused:

@@ -58,6 +58,10 @@ class Client:
         return cls(asked=(flag, value), command=(), name="", version="")
 
 
+UNSEEN = "apache-kafka"
+"""The ledger of a target that was not asked yet whose broker it is."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
     """The choices of one run. ``out`` is an absolute path, or empty for a run without reports."""

@@ -21,7 +21,7 @@ from spec.verdict import Observation
 from suites import canary
 from suites.canary import CANARY
 from suites.inventory import Check, by_rule, read_checks
-from suites.options import RunOptions, load_ledger
+from suites.options import UNSEEN, RunOptions, load_ledger
 from suites.outcome import broken, unpack
 
 PROPERTY = "shareproof"
@@ -94,7 +94,7 @@ class Recorder:
     def judge(self, info: ClusterInfo | None) -> Verdicts:
         """Settle the run against the ledger; ``info`` is None if the target never came up."""
         options = self.options
-        profile = load_ledger(options.ledger(info.profile if info else "apache-kafka"))
+        profile = load_ledger(options.ledger(info.profile if info else UNSEEN))
         release = options.expect_version or (info.version if info else options.version)
         version = options.judged(release)
         rules = options.selected()
