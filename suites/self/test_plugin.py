@@ -288,6 +288,22 @@ def test_may(judge):
     assert "released twice" not in ran.output.split("verdicts")[-1]
 
 
+def test_foreseen_is_foreseen_without_the_common_cluster(house: FakeHouse) -> None:
+    """A foreseen failure is none for CI, either, where a check has a cluster of its own."""
+    house.checks(
+        """
+@requirement("ACK-02")
+def test_known(judge):
+    judge.holds("ACK-02", False, "released twice")
+"""
+    )
+    house.ledger(entry("ACK-02", "released twice"))
+
+    junit = ElementTree.parse(house.run().house.out / "junit.xml")  # noqa: S314 - our own
+
+    assert [case.tag for case in junit.iterfind(".//testcase/*")].count("failure") == 0
+
+
 def test_broken_rule_ends_with_one(house: FakeHouse) -> None:
     """An unforeseen failure exits with 1; ``--level`` says from where on failures are forgiven."""
     house.checks(
