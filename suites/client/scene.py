@@ -226,15 +226,12 @@ class Scene:
             return error.name
         return ""
 
-    async def outcome(
-        self, handle: Handle, within: float = 8.0, *, since: int | None = None
-    ) -> list[Settled]:
+    async def outcome(self, handle: Handle, since: int, within: float = 8.0) -> list[Settled]:
         """Get acknowledgements sent, and return what the client says became of them.
 
         The result of a synchronous commit counts, or else what the callback is told. ``since`` is
         how much it had been told before the acknowledging: some clients do not wait for a commit.
         """
-        before = len(handle.settled) if since is None else since
         if self.adapter.has(Capability.COMMIT_SYNC):
             told = await handle.commit_sync(within)
             if told:
@@ -242,17 +239,17 @@ class Scene:
         elif self.adapter.has(Capability.COMMIT_ASYNC):
             await handle.commit_async()
         async for _ in attempts(within):
-            told = handle.settled[before:]
+            told = handle.settled[since:]
             if told:
                 return told
             with contextlib.suppress(Refused):
                 found = await handle.poll(0.2)
                 if found:
                     # They came again: what is told from here on is about another delivery.
-                    told = handle.settled[before:]
+                    told = handle.settled[since:]
                     await handle.acknowledge(found, "release")
                     return told
-        return handle.settled[before:]
+        return handle.settled[since:]
 
     @contextlib.asynccontextmanager
     async def meanwhile(self, work: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]]:

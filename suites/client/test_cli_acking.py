@@ -245,8 +245,9 @@ async def test_told_after_a_cut(hostile: Scene, judge: Judge) -> None:
     consumer = await hostile.consumer(queue)
     got = await hostile.take(consumer, 3)
     hostile.tap.cut()
+    since = len(consumer.settled)
     await consumer.acknowledge(got)
-    told = await hostile.outcome(consumer)
+    told = await hostile.outcome(consumer, since)
     judge.holds("CLI-71", told, "nothing was reported of three acknowledgements")
     good = {a.offset for a in acked(hostile.seen(consumer)) if a.error == 0}
     for one in told:
@@ -275,8 +276,9 @@ async def test_errors_are_passed_on(hostile: Scene, judge: Judge, code: str | in
         },
     ]
     hostile.play(*steps)
+    since = len(consumer.settled)
     await consumer.acknowledge(got)
-    told = await hostile.outcome(consumer)
+    told = await hostile.outcome(consumer, since)
     judge.holds("CLI-28", any(o.scripted for o in hostile.seen(consumer)), "the error was sent")
     judge.holds("CLI-28", told, f"nothing was reported of acknowledgements that met {code}")
     judge.holds(
@@ -296,8 +298,9 @@ async def test_omitted_partition(hostile: Scene, judge: Judge) -> None:
     consumer = await hostile.consumer(queue)
     got = await hostile.take(consumer, 3)
     hostile.play({"on": list(SHARE), "when": {"has": "acks"}, "do": "omit"})
+    since = len(consumer.settled)
     await consumer.acknowledge(got)
-    told = await hostile.outcome(consumer)
+    told = await hostile.outcome(consumer, since)
     judge.holds("CLI-72", any(o.scripted for o in hostile.seen(consumer)), "an answer was emptied")
     fine = [one for one in told if one.error is None]
     judge.equal("CLI-72", [], fine, "reported as done although the answer did not say so")
@@ -430,8 +433,9 @@ async def test_too_late(scene: Scene, judge: Judge) -> None:
     other = await scene.consumer(queue)
     again = await scene.take(other, 2)
     judge.equal("CLI-79", [0, 1], sorted(r.offset for r in again), "delivered to another")
+    since = len(consumer.settled)
     await consumer.acknowledge(got)
-    told = await scene.outcome(consumer)
+    told = await scene.outcome(consumer, since)
     late = [a for a in acked(scene.seen(consumer)) if a.kind == AckType.ACCEPT]
     answered = {a.error for a in late}
     judge.holds("CLI-79", late, "the late acknowledgements were sent")

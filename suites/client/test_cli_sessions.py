@@ -93,8 +93,9 @@ async def test_session_lost_with_acks(hostile: Scene, judge: Judge, code: str) -
     hostile.play(
         {"on": list(SHARE), "when": {"has": "acks"}, "do": "error", "code": code, "applied": False}
     )
+    since = len(consumer.settled)
     await consumer.acknowledge(got)
-    told = await hostile.outcome(consumer)
+    told = await hostile.outcome(consumer, since)
     judge.holds("CLI-56", told, f"nothing was reported of acknowledgements that met {code}")
     judge.holds(
         "CLI-56",
@@ -198,7 +199,7 @@ async def test_leader_moved(hostile: Scene, judge: Judge, hint: bool) -> None:
     await consumer.acknowledge(got)
     told = []
     if hostile.adapter.has("commit-sync"):
-        told = await hostile.outcome(consumer, since=since)
+        told = await hostile.outcome(consumer, since)
     await hostile.admin.produce(moved, [b"after"])
     seen = [r.offset for r in await hostile.arrival(consumer, lambda r: r.offset == 2)]
     # What came from the new leader may be acknowledged there, and only that.
