@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from collections.abc import AsyncIterator
 from random import Random
 
@@ -12,13 +10,12 @@ import pytest
 from fixtures.clients.admin import EARLIEST
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept, reject
-from fixtures.plugins import plugin_options
 from fixtures.wire.frame import Transcript
-from spec.verdict import EnvironmentFault, OutOfReach, Undecided
-from suites import lifecycle
+from spec.verdict import Undecided
 from suites.broker.deadletters import boxed
 from suites.broker.holes import Compacted, keys, rewritten
-from suites.broker.share import Queue, Share, world
+from suites.broker.plugged import plugged
+from suites.broker.share import Queue, Share
 from suites.judge import Judge
 from suites.options import RunOptions
 
@@ -53,17 +50,8 @@ async def share(
     run_options: RunOptions, rng: Random, transcripts: list[Transcript]
 ) -> AsyncIterator[Share]:
     """A world of its own on one broker with remote storage."""
-    if run_options.external:
-        raise OutOfReach("remote storage has to be set up, and an external target cannot be")
-    try:
-        options = await asyncio.to_thread(plugin_options, PLUGIN, run_options.version)
-    except EnvironmentFault as fault:
-        raise OutOfReach(f"{PLUGIN} cannot be made here: {fault}") from None
-    with contextlib.ExitStack() as stack:
-        own = lifecycle.own_cluster(run_options, properties=PROPERTIES, jvm=options)
-        target = await asyncio.to_thread(stack.enter_context, own)
-        async with world(target.info, rng, transcripts) as share:
-            yield share
+    async with plugged(run_options, PLUGIN, PROPERTIES, rng, transcripts) as share:
+        yield share
 
 
 async def _tiered(queue: Queue) -> tuple[Compacted, int]:

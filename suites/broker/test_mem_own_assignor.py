@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from collections.abc import AsyncIterator
 from random import Random
 
 import pytest
 
 from fixtures.clients.member import Member
-from fixtures.plugins import plugin_options
 from fixtures.wire.frame import Transcript
-from spec.verdict import EnvironmentFault, OutOfReach
-from suites import lifecycle
 from suites.broker.membership import beating, crowd
-from suites.broker.share import Share, world
+from suites.broker.plugged import plugged
+from suites.broker.share import Share
 from suites.judge import Judge
 from suites.options import RunOptions
 
@@ -27,18 +23,9 @@ async def assigning(
     run_options: RunOptions, rng: Random, transcripts: list[Transcript]
 ) -> AsyncIterator[Share]:
     """A world on a broker that was told to assign by our class."""
-    if run_options.external:
-        raise OutOfReach("somebody else's brokers cannot be given a class of ours")
-    try:
-        options = await asyncio.to_thread(plugin_options, ASSIGNOR, run_options.version)
-    except EnvironmentFault as fault:
-        raise OutOfReach(f"{ASSIGNOR} cannot be made here: {fault}") from None
     properties = {"group.share.assignors": ASSIGNOR}
-    with contextlib.ExitStack() as stack:
-        own = lifecycle.own_cluster(run_options, properties=properties, jvm=options)
-        target = await asyncio.to_thread(stack.enter_context, own)
-        async with world(target.info, rng, transcripts) as share:
-            yield share
+    async with plugged(run_options, ASSIGNOR, properties, rng, transcripts) as share:
+        yield share
 
 
 def _indexes(member: Member) -> list[int]:
