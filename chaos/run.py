@@ -8,12 +8,12 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from chaos.faults import KINDS
 from chaos.fitting import OURS, TOXIPROXY, fitting, is_contained, lacking
 from chaos.hooks import Hooks
-from chaos.play import Player, Struck, Tell
+from chaos.outcome import Broke
+from chaos.play import Player, Tell
 from chaos.schedule import Schedule
 from chaos.world import World, broker_clock, client_clock
 from fixtures.clocks import Clocks
@@ -38,7 +38,7 @@ from fixtures.wire.security import PLAINTEXT
 from fixtures.workload.load import Course, run_load
 from fixtures.workload.plan import KINDS as BEHAVIOURS
 from fixtures.workload.plan import PLAIN
-from fixtures.workload.terms import Group, Load, Loaded
+from fixtures.workload.terms import Group, Load
 
 OWED = ("INV-01", "INV-02", "INV-04", "INV-05")
 """What every run has to put to the test; what else it exercised is judged as well."""
@@ -84,48 +84,6 @@ class Chaos:
     allowed: bool = False
     hooks: Hooks | None = None
     clocks: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Broke:
-    """What came of it. ``trouble`` says what went wrong that no fault explains."""
-
-    loaded: Loaded
-    struck: tuple[Struck, ...]
-    trouble: tuple[str, ...]
-
-    @property
-    def missed(self) -> tuple[Struck, ...]:
-        """Strikes that never hit."""
-        return tuple(one for one in self.struck if not one.hit)
-
-    def to_document(self, chaos: Chaos) -> dict[str, Any]:
-        """Return it as ``chaos.json`` keeps it, and as an entry of ``chaos`` in results.json."""
-        return {
-            "scenario": chaos.scenario,
-            "seed": chaos.schedule.seed,
-            "seconds": chaos.schedule.seconds,
-            "verdict": "vacuous" if self.missed else "pass",
-            "owed": list(chaos.owed),
-            "produced": self.loaded.produced,
-            "delivered": self.loaded.delivered,
-            "dry": self.loaded.dry,
-            "trouble": list(self.trouble),
-            "faults": [
-                {
-                    "fault": one.strike.fault,
-                    "subject": one.subject,
-                    "at": one.strike.at,
-                    "lasts": one.strike.lasts,
-                    "since": one.since,
-                    "until": one.until,
-                    "hit": one.hit,
-                    "healed": one.healed,
-                    "trouble": one.trouble,
-                }
-                for one in self.struck
-            ],
-        }
 
 
 COMPACTED: Mapping[str, str] = {
@@ -237,7 +195,8 @@ class Stage:
         out.mkdir(parents=True, exist_ok=True)
         (out / "schedule.json").write_text(chaos.schedule.to_json(), encoding="utf-8")
         broke = asyncio.run(_under_load(chaos, self._house, out, self._tell))
-        text = json.dumps(broke.to_document(chaos), indent=1, ensure_ascii=False)
+        document = broke.to_document(chaos.schedule, scenario=chaos.scenario, owed=chaos.owed)
+        text = json.dumps(document, indent=1, ensure_ascii=False)
         (out / RECORD).write_text(text + "\n", encoding="utf-8")
         return broke
 

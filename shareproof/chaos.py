@@ -6,7 +6,7 @@ It needs the extra ``judge``, and is imported only where that is there.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -193,13 +193,20 @@ def _rules(scenario: Scenario) -> list[str]:
 def show_struck(document: Document, console: Console) -> None:
     """Print what hit and what was reached."""
     for chaos in document["chaos"]:
-        missed = [one["fault"] for one in chaos["faults"] if not one["hit"]]
-        said = f"never hit: {', '.join(missed)}" if missed else "all hit"
         name = chaos["scenario"] or "schedule"
-        console.print(f"{name}: {len(chaos['faults'])} faults, {said}", highlight=False)
+        said = f"{name}: {len(chaos['faults'])} faults, {_missed(chaos['faults']) or 'all hit'}"
+        console.print(said, highlight=False)
     totals: dict[str, int] = {}
     for states in document["reached"].values():
         for state in states:
             totals[state["state"]] = totals.get(state["state"], 0) + state["count"]
     for name, count in totals.items():
         console.print(f"{count or 'never':>8} {name}", highlight=False)
+
+
+def _missed(faults: Sequence[Mapping[str, str]]) -> str:
+    """Return which faults never hit, and what was in their way; nothing if all hit."""
+    missed = [one for one in faults if not one["hit"]]
+    blocked = {one["fault"]: one.get("in_the_way", "") for one in missed}
+    said = (f"{name} ({by} in its way)" if by else name for name, by in blocked.items())
+    return f"never hit: {', '.join(said)}" if missed else ""

@@ -122,6 +122,22 @@ def broken(document: Document) -> list[str]:
     ]
 
 
+def _told(document: Document) -> str:
+    """Return in a few words what a night has to know of a run."""
+    faults = [fault for run in document["chaos"] for fault in run["faults"] if not fault["hit"]]
+    owed = {rule for run in document["chaos"] for rule in run["owed"]}
+    idle = [r["id"] for r in document["requirements"] if r["verdict"] == "vacuous"]
+    said = {
+        "broken": broken(document),
+        "never hit": [one["fault"] for one in faults if not one["in_the_way"]],
+        "had another fault in its way": [one["fault"] for one in faults if one["in_the_way"]],
+        "never exercised": [rule for rule in idle if rule in owed],
+        "went wrong": [trouble for run in document["chaos"] for trouble in run["trouble"]],
+    }
+    words = [f"{what}: {', '.join(dict.fromkeys(which))}" for what, which in said.items() if which]
+    return "; ".join(words) or "nothing broken"
+
+
 def broken_by_oracle(run: Path) -> set[str]:
     """Return the rules that the oracle sees broken in a run."""
     found = oracle.judge(open_history(run))
@@ -139,7 +155,7 @@ def night(swarm: Swarm, hours: float, seed: int) -> int:
         try:
             document = swarm.play(schedule, out)
             code = int(document["run"]["exit_code"])
-            said = ", ".join(broken(document)) or "nothing broken"
+            said = _told(document)
         except EnvironmentFault as fault:
             code, said = FAULT, str(fault)
         runs += 1

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from chaos.fitting import usual_proxies
+from chaos.outcome import Broke
 from chaos.run import (
     COMPACTED,
     DELIVERY_LIMIT,
-    Broke,
     Chaos,
     Stage,
     growth,

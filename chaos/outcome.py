@@ -1,0 +1,88 @@
+"""What came of a run: which strikes hit, which could not, and whether it tested what it was for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from chaos.play import Struck
+from chaos.schedule import Schedule
+from fixtures.workload.terms import Loaded
+
+_AFTERMATH = 5_000_000_000
+"""Nanoseconds for which a fault that was healed may still be in the way of the next one."""
+
+
+def in_the_way(missed: Struck, struck: Sequence[Struck]) -> str:
+    """Return the names of the faults that kept a strike from hitting, or nothing.
+
+    Strikes overlap on purpose, and now and then one takes away what another one wanted to break:
+    no topic can be made anew while the disk of its leader is full. Only a fault that did hit,
+    and that was under way or just healed, is in the way of another one.
+    """
+    others = (
+        one
+        for one in struck
+        if one is not missed
+        and one.hit
+        and one.since < missed.until
+        and missed.since < one.until + _AFTERMATH
+    )
+    return ", ".join(dict.fromkeys(one.strike.fault for one in others))
+
+
+def verdict(struck: Sequence[Struck], *, scenario: bool) -> str:
+    """Return ``pass`` if a run broke what it was to break, else ``vacuous``.
+
+    A strike that missed is forgiven if another one was in its way. A run of which no strike hit is
+    vacuous all the same, and so is a scenario that has to do without one of its kinds of fault:
+    it is about them.
+    """
+    missed = [one for one in struck if not one.hit]
+    hit = {one.strike.fault for one in struck if one.hit}
+    if any(not in_the_way(one, struck) for one in missed):
+        return "vacuous"
+    if scenario and not hit.issuperset(one.strike.fault for one in missed):
+        return "vacuous"
+    return "pass"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broke:
+    """What came of a run. ``trouble`` says what went wrong that no fault explains."""
+
+    loaded: Loaded
+    struck: tuple[Struck, ...]
+    trouble: tuple[str, ...]
+
+    def to_document(
+        self, schedule: Schedule, *, scenario: str, owed: Sequence[str]
+    ) -> dict[str, Any]:
+        """Return it as ``chaos.json`` keeps it, and as an entry of ``chaos`` in results.json."""
+        return {
+            "scenario": scenario,
+            "seed": schedule.seed,
+            "seconds": schedule.seconds,
+            "verdict": verdict(self.struck, scenario=bool(scenario)),
+            "owed": list(owed),
+            "produced": self.loaded.produced,
+            "delivered": self.loaded.delivered,
+            "dry": self.loaded.dry,
+            "trouble": list(self.trouble),
+            "faults": [self._strike(one) for one in self.struck],
+        }
+
+    def _strike(self, one: Struck) -> dict[str, Any]:
+        return {
+            "fault": one.strike.fault,
+            "subject": one.subject,
+            "at": one.strike.at,
+            "lasts": one.strike.lasts,
+            "since": one.since,
+            "until": one.until,
+            "hit": one.hit,
+            "healed": one.healed,
+            "trouble": one.trouble,
+            "in_the_way": "" if one.hit else in_the_way(one, self.struck),
+        }
