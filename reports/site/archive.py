@@ -38,16 +38,24 @@ class Run:
 
     @property
     def kind(self) -> str:
-        """What was tested: ``client``, or ``broker``."""
-        return "client" if "client" in self.document else "broker"
+        """What was judged: a ``client``, a ``history`` of a broker's work, or a ``broker``."""
+        if "client" in self.document:
+            return "client"
+        return "history" if "distributions" in self.document else "broker"
 
     @property
     def subject(self) -> str:
-        """Who was tested: a client with its version and the broker it faced, or a target."""
+        """Who was tested: a client with its version and the broker it faced, or a target.
+
+        What a target did over a whole history is a subject of its own, for it answers other rules.
+        """
         client = self.document.get("client")
-        if client is None:
-            return str(self.document["target"]["name"])
-        return f"{client['name']} {client['version']} facing {client['facing']}"
+        if client is not None:
+            return f"{client['name']} {client['version']} facing {client['facing']}"
+        target = str(self.document["target"]["name"])
+        if self.kind == "broker":
+            return target
+        return f"{target} under chaos" if "chaos" in self.document else f"{target} under load"
 
     @property
     def started(self) -> str:

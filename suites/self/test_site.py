@@ -59,6 +59,19 @@ def test_client_is_the_subject() -> None:
     assert (run.kind, run.subject) == ("client", "java 4.4.0 facing reference")
 
 
+def test_history_is_a_subject_of_its_own() -> None:
+    """What a target did under chaos is not compared with the certificate of the same target."""
+    chaos = judged("fail", day=2) | {"distributions": {}, "chaos": []}
+    load = judged("fail", day=3) | {"distributions": {}}
+    archive = _archive(judged("pass", day=1), chaos, load)
+    assert {run.subject: run.kind for run in archive.newest} == {
+        "kafka:4.4.0": "broker",
+        "kafka:4.4.0 under chaos": "history",
+        "kafka:4.4.0 under load": "history",
+    }
+    assert archive.changes == ()
+
+
 def _archive(*documents: Any) -> Archive:
     runs = (
         Run(slug=str(number), folder=Path(), document=found)
