@@ -14,6 +14,7 @@ import pytest
 
 from reports.results import write
 from shareproof import cli
+from shareproof.commands import certify, cluster
 from shareproof.run import Ended
 from spec.requirement import load_requirements
 from spec.verdict import EnvironmentFault
@@ -95,7 +96,7 @@ def test_missing_java_is_three(
         def stop(self) -> None:
             pass
 
-    monkeypatch.setattr(cli, "open_target", lambda *_args, **_options: NoJava())
+    monkeypatch.setattr(cluster, "open_target", lambda *_args, **_options: NoJava())
 
     assert shell("up", *json_flag) == (3, "", "shareproof: Java 17 or newer is needed.\n")
 
@@ -131,7 +132,7 @@ def test_json_is_all_there_is_on_standard_output(
         console.print("progress")
         return Ended(code=1, document=results, log=tmp_path / "pytest.log")
 
-    monkeypatch.setattr(cli, "run_checks", ran)
+    monkeypatch.setattr(certify, "run_checks", ran)
 
     code, out, _ = shell("broker", "--only", "ack,LCK-02", "--seed", "9", "-n", "2", "--json")
 

@@ -1,0 +1,120 @@
+"""``chaos``: break a cluster under load, heal it, judge."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from fixtures.targets import DEFAULT_TARGET
+from reports.console import show
+from shareproof import histories
+from shareproof.commands.options import AsJson, Brokers, LowestLevel, Seed, Target
+from spec.requirement import Level
+from suites.options import new_seed, words
+
+
+def break_things(
+    *,
+    target: Target = DEFAULT_TARGET,
+    brokers: Brokers = 3,
+    faults: Annotated[
+        list[str] | None, typer.Option(help="Kinds of fault; repeatable, or a,b,c. All if none.")
+    ] = None,
+    no_faults: Annotated[bool, typer.Option("--no-faults", help="A control run.")] = False,
+    list_faults: Annotated[
+        bool, typer.Option("--list-faults", help="Say what can be broken, and end.")
+    ] = False,
+    minutes: Annotated[float, typer.Option(min=0.1, help="How long to produce.")] = 2.0,
+    schedule: Annotated[
+        Path | None, typer.Option(help="Play the schedule.json of an earlier run.")
+    ] = None,
+    scenario: Annotated[
+        list[str] | None, typer.Option(help="Play a scenario by its name, or all; repeatable.")
+    ] = None,
+    list_scenarios: Annotated[
+        bool, typer.Option("--list-scenarios", help="Say which scenarios there are, and end.")
+    ] = False,
+    proxies: Annotated[
+        str,
+        typer.Option(
+            help="What stands in front of the brokers: ours or toxiproxy. In containers toxiproxy, "
+            "unless a fault is about single frames.",
+        ),
+    ] = "",
+    allow_faults: Annotated[
+        bool, typer.Option("--allow-faults", help="Break a cluster that is not ours, by --hooks.")
+    ] = False,
+    hooks: Annotated[
+        Path | None,
+        typer.Option(help="TOML file of commands that break and mend such a broker."),
+    ] = None,
+    rejudge: Annotated[
+        list[Path] | None, typer.Option(help="Judge an earlier run again; repeatable.")
+    ] = None,
+    judged: Annotated[
+        bool, typer.Option("--judge/--no-judge", help="Whether Spark judges at the end.")
+    ] = True,
+    rate: Annotated[float, typer.Option(min=1, help="Records a second.")] = 1000.0,
+    level: LowestLevel = Level.SHOULD,
+    seed: Seed = None,
+    out: Annotated[Path, typer.Option(help="Directory for history and reports.")] = Path("out"),
+    as_json: AsJson = False,
+) -> None:
+    """Break a cluster under load on purpose, heal it, and judge the whole history."""
+    histories.require("pyarrow", "numpy", "pyspark")
+    from shareproof import chaos  # noqa: PLC0415 - it is built of what the extra brings
+
+    if list_faults or list_scenarios:
+        _tell(scenarios=not list_faults, as_json=as_json)
+        raise typer.Exit
+    console = Console(stderr=True)
+    if rejudge:
+        document = chaos.rejudge(tuple(rejudge), out.absolute(), level, console)
+    else:
+        asked = chaos.Asked(
+            target=target,
+            brokers=brokers,
+            faults=tuple(word.lower() for word in words(faults or [])),
+            no_faults=no_faults,
+            minutes=minutes,
+            seed=new_seed() if seed is None else seed,
+            schedule=schedule,
+            proxies=proxies,
+            allowed=allow_faults,
+            hooks=hooks,
+            scenarios=tuple(word.lower() for word in words(scenario or [])),
+            rate=rate,
+            level=level,
+            out=out.absolute(),
+            judged=judged,
+        )
+        console.print(f"seed {asked.seed}, target {target}", highlight=False)
+        played = chaos.run(asked, console)
+        if played is None:
+            console.print(f"not judged: shareproof chaos --rejudge {out}", highlight=False)
+            raise typer.Exit
+        document = played
+    if as_json:
+        typer.echo(json.dumps(document, indent=1, ensure_ascii=False))
+    else:
+        chaos.show_struck(document, Console())
+        show(document, Console())
+        console.print(f"reports in {out}", highlight=False, soft_wrap=True)
+    raise typer.Exit(int(document["run"]["exit_code"]))
+
+
+def _tell(*, scenarios: bool, as_json: bool) -> None:
+    """Print what can be broken, or which scenarios there are."""
+    from shareproof import chaos  # noqa: PLC0415 - as above
+
+    listed = chaos.list_scenarios() if scenarios else chaos.list_faults()
+    if as_json:
+        typer.echo(json.dumps(listed, indent=1))
+    elif scenarios:
+        chaos.show_scenarios(Console())
+    else:
+        chaos.show_faults(Console())

@@ -1,0 +1,123 @@
+"""``broker`` and ``client``: run the checks, and end with the verdict's code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+
+from fixtures.clients.shipped import SHIPPED
+from fixtures.targets import DEFAULT_TARGET, UsageFault
+from shareproof.commands.options import (
+    AsJson,
+    Brokers,
+    Drafts,
+    Fast,
+    Ledger,
+    LowestLevel,
+    Only,
+    Out,
+    Seed,
+    Target,
+    Workers,
+)
+from shareproof.run import run_checks, show_end
+from spec.requirement import Level
+from suites.options import Client, RunOptions, new_seed, words
+
+
+def broker(
+    *,
+    target: Target = DEFAULT_TARGET,
+    brokers: Brokers = 3,
+    only: Only = None,
+    level: LowestLevel = Level.SHOULD,
+    seed: Seed = None,
+    out: Out = Path("out"),
+    fast: Fast = False,
+    drafts: Drafts = False,
+    workers: Workers = None,
+    expect_version: Annotated[
+        str, typer.Option(help="Judge an external target as this release.")
+    ] = "",
+    profile: Ledger = "",
+    as_json: AsJson = False,
+) -> None:
+    """Check a broker against the rules and write a report."""
+    options = RunOptions(
+        target=target,
+        brokers=brokers,
+        only=words(only or []),
+        level=level,
+        seed=new_seed() if seed is None else seed,
+        out=str(out.absolute()),
+        fast=fast,
+        drafts=drafts,
+        expect_version=expect_version,
+        profile=_ledger(profile),
+    )
+    console = Console(stderr=True)
+    console.print(f"seed {options.seed}, target {target}", highlight=False)
+    _certify(options, workers, console, as_json=as_json)
+
+
+def client(
+    *,
+    client: Annotated[
+        str,
+        typer.Option(help=f"An adapter of ours: {', '.join(SHIPPED)}; or NAME:VERSION."),
+    ] = "",
+    adapter: Annotated[
+        str, typer.Option(help="The command of your own adapter; see docs/adapter-protocol.md.")
+    ] = "",
+    target: Target = DEFAULT_TARGET,
+    brokers: Brokers = 1,
+    only: Only = None,
+    level: LowestLevel = Level.SHOULD,
+    seed: Seed = None,
+    out: Out = Path("out"),
+    fast: Fast = False,
+    drafts: Drafts = False,
+    workers: Workers = None,
+    profile: Ledger = "",
+    as_json: AsJson = False,
+) -> None:
+    """Check a client library against the rules and write its certificate."""
+    if bool(client) is bool(adapter):
+        raise UsageFault("Give --client NAME or --adapter COMMAND: one of them.")
+    asked = ("--client", client) if client else ("--adapter", adapter)
+    options = RunOptions(
+        target=target,
+        brokers=brokers,
+        only=words(only or []),
+        level=level,
+        seed=new_seed() if seed is None else seed,
+        out=str(out.absolute()),
+        fast=fast,
+        drafts=drafts,
+        profile=_ledger(profile),
+        client=Client.unmet(*asked),
+    )
+    console = Console(stderr=True)
+    console.print(f"seed {options.seed}, client {asked[1]}, facing {target}", highlight=False)
+    _certify(options, workers, console, as_json=as_json)
+
+
+def _certify(
+    options: RunOptions, workers: int | None, console: Console, *, as_json: bool
+) -> NoReturn:
+    ended = run_checks(options, workers, console)
+    if as_json and ended.document:
+        typer.echo(json.dumps(ended.document, indent=1, ensure_ascii=False))
+    else:
+        show_end(ended, Console(stderr=as_json))
+        console.print(f"reports in {options.out}", highlight=False, soft_wrap=True)
+    raise typer.Exit(ended.code)
+
+
+def _ledger(named: str) -> str:
+    """Return a ledger's name as it is, and a path to one so that it holds in any directory."""
+    return str(Path(named).absolute()) if named.endswith(".toml") else named

@@ -1,0 +1,73 @@
+"""``up`` and ``doctor``: a cluster to try things on, and what a machine lacks for one."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+from dataclasses import asdict
+from types import FrameType
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from fixtures.targets import DEFAULT_TARGET, UsageFault, open_target
+from fixtures.targets.doctor import examine
+from reports.verdicts import FAULT
+from shareproof.commands.options import AsJson, Brokers, Target
+
+
+def up(
+    *,
+    target: Target = DEFAULT_TARGET,
+    brokers: Brokers = 1,
+    prop: Annotated[
+        list[str] | None, typer.Option("--property", help="Broker property KEY=VALUE; repeat.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Start a cluster, print its bootstrap servers, and keep it until Ctrl-C."""
+    cluster = open_target(target, brokers=brokers, properties=_properties(prop or []))
+    ended = threading.Event()
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        ended.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+    try:
+        cluster.start()
+        info = cluster.info
+        typer.echo(info.to_json() if as_json else ",".join(info.bootstrap))
+        sys.stdout.flush()
+        ended.wait()
+    finally:
+        cluster.stop()
+
+
+def doctor(*, as_json: AsJson = False) -> None:
+    """Say what this machine lacks for a run, and how to get it."""
+    findings = examine()
+    if as_json:
+        typer.echo(json.dumps([asdict(finding) for finding in findings], indent=1))
+    else:
+        table = Table(box=None, show_header=False)
+        for finding in findings:
+            lacking = "[bold red]no[/]" if finding.needed else "[yellow]no[/]"
+            mark = "[green]ok[/]" if finding.ok else lacking
+            table.add_row(mark, finding.name, finding.detail)
+            if not finding.ok and finding.remedy:
+                table.add_row("", "", f"[bold]{finding.remedy}[/]")
+        Console().print(table)
+    raise typer.Exit(0 if all(each.ok or not each.needed for each in findings) else FAULT)
+
+
+def _properties(given: list[str]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in given]
+    for key, equals, _ in pairs:
+        if not key or not equals:
+            raise UsageFault(f"--property {key}: give KEY=VALUE.")
+    return {key: value for key, _, value in pairs}

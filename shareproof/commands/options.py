@@ -1,0 +1,30 @@
+"""Options that several commands share, said once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fixtures.targets.names import FORMS
+from spec.requirement import Level
+
+Target = Annotated[str, typer.Option(help=f"{FORMS}.")]
+Brokers = Annotated[int, typer.Option(help="Brokers to start: 1 or 3.")]
+Only = Annotated[
+    list[str] | None,
+    typer.Option(help="Area (ACK) or rule (ACK-07); repeatable, or a,b,c."),
+]
+Seed = Annotated[int | None, typer.Option(help="Repeat the choices of an earlier run.")]
+LowestLevel = Annotated[
+    Level, typer.Option(case_sensitive=False, help="Rules from MUST down to this must hold.")
+]
+Out = Annotated[Path, typer.Option(help="Directory for the reports.")]
+Fast = Annotated[bool, typer.Option("--fast", help="Only the fast subset.")]
+Drafts = Annotated[bool, typer.Option("--drafts", help="Also checks that are not trusted yet.")]
+Workers = Annotated[
+    int | None, typer.Option("--workers", "-n", min=0, help="Checks at the same time.")
+]
+Ledger = Annotated[str, typer.Option(help="Ledger: a shipped name, or a path to a .toml file.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]

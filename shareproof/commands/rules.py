@@ -1,0 +1,56 @@
+"""``list``: the rules, and which checks reach each."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from shareproof import HOUSE
+from shareproof.commands.options import AsJson, Only
+from spec.requirement import Honesty, Level, Requirement, load_requirements
+from suites.inventory import CLIENT, by_rule, read_checks
+from suites.options import RunOptions, checked, words
+
+
+def list_rules(
+    *,
+    only: Only = None,
+    level: Annotated[
+        Level, typer.Option(case_sensitive=False, help="From MUST down to this level.")
+    ] = Level.MAY,
+    as_json: AsJson = False,
+) -> None:
+    """List the rules, and which checks reach each."""
+    options = checked(RunOptions(only=words(only or []), level=level))
+    order = list(Level)
+    rules = [
+        rule
+        for rule in load_requirements().values()
+        if options.wants(rule.id) and order.index(rule.level) <= order.index(level)
+    ]
+    checks = by_rule([*read_checks(HOUSE / "suites" / "broker"), *read_checks(CLIENT)])
+    if as_json:
+        plain = [
+            {**asdict(rule), "area": rule.area, "checks": [c.id for c in checks.get(rule.id, [])]}
+            for rule in rules
+        ]
+        typer.echo(json.dumps(plain, indent=1, ensure_ascii=False))
+        return
+    table = Table("rule", "level", "since", "reached", "text", box=None)
+    for rule in rules:
+        reached = _reached(rule, len(checks.get(rule.id, [])))
+        table.add_row(rule.id, rule.level.value, rule.since, reached, rule.text)
+    Console().print(table)
+
+
+def _reached(rule: Requirement, checks: int) -> str:
+    if rule.honesty is Honesty.UNTESTED:
+        return "untested"
+    if not checks and rule.area == "INV":
+        return "histories"
+    return f"{checks} check{'' if checks == 1 else 's'}"
