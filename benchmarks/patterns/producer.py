@@ -1,0 +1,63 @@
+"""A producer: ``python -m benchmarks.patterns.producer PRODUCING``; tells where records went."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+import confluent_kafka as kafka
+
+from benchmarks.patterns.notes import Event, Notes
+from benchmarks.patterns.workload import Producing
+
+PADDING = b" " + b"x" * 92
+now = time.monotonic_ns
+
+
+def main() -> None:
+    """Produce."""
+    asked = Producing.from_json(sys.argv[1])
+    notes, events = Notes(asked.events), list[Event]()
+    producer = kafka.Producer(
+        {
+            "bootstrap.servers": asked.bootstrap,
+            "enable.idempotence": True,
+            "linger.ms": 20,
+            "batch.num.messages": max(1, asked.burst // asked.partitions),
+            "queue.buffering.max.messages": 10_000_000,
+        }
+    )
+
+    def told(number: int, sent: int) -> Any:
+        def deliver(error: Any, message: Any) -> None:
+            offset = -1 if error else message.offset()
+            events.append(("sent", message.partition(), offset, number, sent, now()))
+
+        return deliver
+
+    began = time.monotonic()
+    for index in range(asked.records):
+        if asked.rate and index % asked.burst == 0:
+            while (left := began + index / asked.rate - time.monotonic()) > 0:
+                producer.poll(min(left, 0.05))
+                _write(notes, events)
+        producer.produce(
+            asked.topic,
+            value=b"%d" % index + PADDING,
+            partition=index % asked.partitions,
+            on_delivery=told(index, now()),
+        )
+        producer.poll(0)
+    unsent = producer.flush(120)
+    _write(notes, events)
+    notes.write([("produced", asked.records - unsent, now())])
+
+
+def _write(notes: Notes, events: list[Event]) -> None:
+    notes.write(events)
+    events.clear()
+
+
+if __name__ == "__main__":
+    main()

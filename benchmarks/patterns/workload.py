@@ -1,0 +1,74 @@
+"""What members and producers are asked to do, as values that go through JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+SHARE, GROUP, KMQ = "share", "group", "kmq"
+SYSTEMS = (SHARE, GROUP, KMQ)
+NAMES = {SHARE: "share group", GROUP: "consumer group", KMQ: "KMQ"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Working:
+    """What a member is asked to do.
+
+    Attributes:
+        system: one of ``SYSTEMS``.
+        events: the file to write to.
+        batch: at most so many records a poll.
+        handler_ms: how long the work on a record takes.
+        slow: the record (by its number) whose work takes ``slow_ms``; -1 for none.
+        trap: the record with which a member waits until ``fired`` exists; -1 for none.
+    """
+
+    system: str
+    bootstrap: str
+    topic: str
+    group: str
+    markers: str
+    events: str
+    batch: int
+    handler_ms: float
+    slow: int = -1
+    slow_ms: float = 0.0
+    trap: int = -1
+    fired: str = ""
+
+    def to_json(self) -> str:
+        """Return it as a line."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Working:
+        """Read it back."""
+        return cls(**json.loads(text))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Producing:
+    """What a producer is asked to do.
+
+    Attributes:
+        records: how many, numbered from 0; they go to the partitions in turn.
+        rate: records a second; 0 for all at once.
+        burst: how many are written together, so that they are one batch of their partition.
+    """
+
+    bootstrap: str
+    topic: str
+    partitions: int
+    events: str
+    records: int
+    rate: float
+    burst: int
+
+    def to_json(self) -> str:
+        """Return it as a line."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Producing:
+        """Read it back."""
+        return cls(**json.loads(text))
