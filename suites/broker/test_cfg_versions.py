@@ -66,7 +66,6 @@ async def _offered_at(share: Share, host: str, port: int) -> Ranges | None:
         return {api: connection.versions[api] for api in SHARE_APIS if api in connection.versions}
 
 
-@pytest.mark.draft("seen failing, not yet met every release")
 @pytest.mark.requirement("CFG-02")
 @pytest.mark.fast
 async def test_advertised_versions(share: Share, judge: Judge) -> None:

@@ -93,7 +93,6 @@ async def test_locks_that_run_out(share: Share, judge: Judge) -> None:
     judge.equal("DLQ-03", {"2"}, counts, "delivery counts in letters")
 
 
-@pytest.mark.draft("seen failing, not yet met every release")
 @pytest.mark.requirement("DLQ-05", "DLQ-14", "DLQ-15")
 @pytest.mark.fast
 async def test_one_topic_for_all(share: Share, judge: Judge) -> None:
