@@ -24,7 +24,6 @@ def _told(run: ToolRun, *groups: str) -> dict[str, list[str]]:
     return {row[0]: row[1:] for row in run.words if row[0] in groups}
 
 
-@pytest.mark.draft("seen failing, not repeated twenty times yet")
 @pytest.mark.requirement("ADM-46")
 @pytest.mark.timeout(150)
 async def test_groups_of_all_types(share: Share, judge: Judge) -> None:
@@ -67,7 +66,6 @@ async def _stored(share: Share, group: str) -> set[str | None]:
     return {shown.get(LOCK) for shown in (await everywhere(share, group)).values()}
 
 
-@pytest.mark.draft("seen failing, not repeated twenty times yet")
 @pytest.mark.requirement("ADM-47")
 @pytest.mark.timeout(200)
 async def test_group_configs(share: Share, judge: Judge) -> None:

@@ -49,7 +49,6 @@ async def test_empty_group_has_one_epoch(share: Share, judge: Judge) -> None:
     judge.saw("COO-06", left=len(members))
 
 
-@pytest.mark.draft("seen failing, not yet met every release")
 @pytest.mark.requirement("COO-07")
 @pytest.mark.fast
 async def test_group_at_rest_keeps_its_epoch(share: Share, judge: Judge) -> None:

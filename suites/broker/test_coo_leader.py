@@ -60,7 +60,6 @@ async def _scene(share: Share) -> Scene:
     return await prepared(await share.queue(assignments=[pair], lock_ms=15_000), lock_ms=15_000)
 
 
-@pytest.mark.draft("seen failing, not repeated twenty times yet")
 @pytest.mark.requirement("COO-21", "COO-22", "COO-23", "COO-24")
 @pytest.mark.parametrize("how", sorted(MOVES))
 async def test_leader_moves(share: Share, judge: Judge, how: str) -> None:
