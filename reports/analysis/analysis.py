@@ -164,7 +164,7 @@ def _draw(
     """Return a history's timeline and the stories of its most interesting records."""
     tell(f"{history.folder}: timeline and stories")
     hits = [hit for one in found.values() for hit in one.hits]
-    began, ended = span(spark)
+    began, ended = span(history)
     return {
         "timeline": timeline(
             spark, hits, since=began, until=ended, moments=moments, rows=history.rows("deliveries")

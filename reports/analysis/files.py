@@ -50,6 +50,16 @@ class History:
         """Return how many rows a table has, by the manifest."""
         return sum(file.rows for file in self.manifest.files if file.table == table)
 
+    def readable(self, table: str) -> list[File]:
+        """Return the files of a table that are not spoiled, nor lack what belongs to them."""
+        return [
+            file
+            for file in self.manifest.files
+            if file.table == table
+            and table not in self.lost_tables
+            and file.bucket not in self.lost_buckets
+        ]
+
     @property
     def version(self) -> str:
         """The version of the target, as its run says; empty if it does not."""

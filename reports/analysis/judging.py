@@ -17,24 +17,27 @@ from pyspark.sql import SparkSession
 from reports.analysis.files import History
 from reports.analysis.rules import Invariant, by_view
 from reports.analysis.session import BY_RECORD, OVER_RECORDS, SMALL_ROWS, interpreted
-from reports.analysis.witnesses import Hit, witnesses
+from reports.analysis.witnesses import WITNESSES, Hit, Place, witnesses
 from spec.history import BUCKETED, TABLES
 from spec.verdict import Observation, Verdict
 
 Tell = Callable[[str], None]
+
+OFFSET_BITS = 44
+"""Where a log and an offset are one number. Beyond these, witnesses take a pass of their own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """What a history says about one rule.
 
-    ``offsets`` are the first and the last at which it is broken, of rules over records.
+    ``places`` are some logs and offsets at which it is broken, of rules over records.
     """
 
     exercised: int
     broken: int
     seconds: float
-    offsets: tuple[int, ...] = ()
+    places: tuple[Place, ...] = ()
     hits: tuple[Hit, ...] = ()
     fault: str = ""
 
@@ -65,9 +68,9 @@ def judge(
     broken = [rule for rule in invariants if found[rule.id].broken]
     if broken:
         tell(f"{history.folder}: witnesses of {', '.join(rule.id for rule in broken)}")
-        offsets = {rule.id: found[rule.id].offsets for rule in broken}
+        places = {rule.id: found[rule.id].places for rule in broken}
         with interpreted(spark, when=few):
-            said = witnesses(spark, broken, offsets)
+            said = witnesses(spark, history, broken, places)
         found |= {name: replace(found[name], hits=hits) for name, hits in said.items()}
     return found
 
@@ -118,42 +121,81 @@ def _verdict(rule: Invariant, found: Found, history: History) -> tuple[Verdict, 
     return Verdict.PASS, ""
 
 
-def fused(view: str, rules: Sequence[Invariant], *, located: bool = False) -> str:
-    """Return the query that counts the cases and the broken cases of rules over one view.
+def fused(view: str, rules: Sequence[Invariant]) -> str:
+    """Return the query that counts the cases and the broken cases of rules over one view."""
+    columns = [
+        f"count_if(x{number}) AS x{number}, count_if(b{number}) AS b{number}"
+        for number in range(len(rules))
+    ]
+    return f"SELECT {', '.join(columns)} FROM ({_asked(view, rules)})"  # noqa: S608 - our own files
 
-    Args:
-        view: the view.
-        rules: rules over it.
-        located: also say between which offsets the broken cases of each rule lie.
+
+def behaviours(view: str, rules: Sequence[Invariant]) -> str:
+    """Return the query for what there is to tell apart in a view of records.
+
+    It has a row for each set of rules that some records put to the test ("cases") and of those
+    that they break ("breaks"), a bit for each rule: how many records, the first, and the last.
+    There are few such sets, and counting them is cheaper than two counts for every rule.
     """
-    asked: list[str] = []
-    columns: list[str] = []
+    bits = {
+        name: " + ".join(
+            f"CASE WHEN {letter}{number} THEN {1 << number}L ELSE 0L END"
+            for number in range(len(rules))
+        )
+        for name, letter in (("cases", "x"), ("breaks", "b"))
+    }
+    marked = f"""
+        SELECT {bits["cases"]} AS cases, {bits["breaks"]} AS breaks,
+          shiftleft(CAST(log AS BIGINT), {OFFSET_BITS}) + offset AS place
+        FROM ({_asked(view, rules, "log", "offset")})
+    """  # noqa: S608 - our own files
+    return f"""
+        SELECT cases, breaks, count(*) AS records, min(place) AS first, max(place) AS last
+        FROM ({marked})
+        GROUP BY cases, breaks
+    """  # noqa: S608
+
+
+def _asked(view: str, rules: Sequence[Invariant], *columns: str) -> str:
+    """Return the query for what each row of a view says to each rule: tested, broken."""
+    asked = list(columns)
     for number, rule in enumerate(rules):
         assert rule.simple is not None
         exercised, broken = rule.simple.exercised, rule.simple.broken
         asked.append(f"({exercised}) AS x{number}, ({exercised}) AND ({broken}) AS b{number}")
-        columns.append(f"count_if(x{number}) AS x{number}, count_if(b{number}) AS b{number}")
-        if located:
-            where = f"CASE WHEN b{number} THEN offset END"
-            columns.append(f"min({where}) AS f{number}, max({where}) AS l{number}")
-    asked += ["offset"] if located else []
-    inner = f"SELECT {', '.join(asked)} FROM {view}"  # noqa: S608 - our own files
-    return f"SELECT {', '.join(columns)} FROM ({inner})"  # noqa: S608
+    return f"SELECT {', '.join(asked)} FROM {view}"  # noqa: S608 - our own files
 
 
 def _together(spark: SparkSession, view: str, rules: Sequence[Invariant]) -> dict[str, Found]:
     began = time.monotonic()
-    located = view in BY_RECORD
-    row = spark.sql(fused(view, rules, located=located)).collect()[0]
+    count = _by_behaviour if view in BY_RECORD else _by_rule
+    found = count(spark, view, rules)
     share = (time.monotonic() - began) / len(rules)
+    return {name: replace(one, seconds=share) for name, one in found.items()}
+
+
+def _by_rule(spark: SparkSession, view: str, rules: Sequence[Invariant]) -> dict[str, Found]:
+    row = spark.sql(fused(view, rules)).collect()[0]
+    return {
+        rule.id: Found(exercised=row[f"x{number}"], broken=row[f"b{number}"], seconds=0)
+        for number, rule in enumerate(rules)
+    }
+
+
+def _by_behaviour(spark: SparkSession, view: str, rules: Sequence[Invariant]) -> dict[str, Found]:
+    rows = spark.sql(behaviours(view, rules)).collect()
     found: dict[str, Found] = {}
     for number, rule in enumerate(rules):
-        at = {row[f"f{number}"], row[f"l{number}"]} - {None} if located else set()
+        tested = [row for row in rows if row.cases >> number & 1]
+        broken = [row for row in tested if row.breaks >> number & 1]
+        places = sorted({place for row in broken for place in (row.first, row.last)})
         found[rule.id] = Found(
-            exercised=row[f"x{number}"],
-            broken=row[f"b{number}"],
-            seconds=share,
-            offsets=tuple(sorted(at)),
+            exercised=sum(row.records for row in tested),
+            broken=sum(row.records for row in broken),
+            seconds=0,
+            places=tuple(
+                (place >> OFFSET_BITS, place % (1 << OFFSET_BITS)) for place in places[:WITNESSES]
+            ),
         )
     return found
 

@@ -137,12 +137,20 @@ def register(spark: SparkSession, history: History, database: str) -> None:
             spark.sql(f"CACHE LAZY TABLE {view}")
 
 
-def narrowed(spark: SparkSession, view: str, offsets: Collection[int]) -> DataFrame:
-    """Return what one of ``BY_RECORD`` says of records at some offsets, and read few others."""
-    listed = ", ".join(map(str, sorted(offsets))) or "NULL"
+def narrowed(spark: SparkSession, view: str, places: Collection[tuple[int, int]]) -> DataFrame:
+    """Return what one of ``BY_RECORD`` says of records at some logs and offsets.
+
+    The files say where these are, so that few others are read.
+    """
+    by_log: dict[int, set[int]] = {}
+    for log, offset in places:
+        by_log.setdefault(log, set()).add(offset)
+    here = " OR ".join(
+        f"(log = {log} AND offset IN ({', '.join(map(str, sorted(offsets)))}))"
+        for log, offsets in sorted(by_log.items())
+    )
     for name in BUCKETED:
-        few = spark.table(name).where(f"offset IN ({listed})")
-        few.createOrReplaceTempView(f"few_{name}")
+        spark.table(name).where(here or "false").createOrReplaceTempView(f"few_{name}")
     tables = "|".join(BUCKETED)
     return spark.sql(re.sub(rf"\bFROM ({tables})\b", r"FROM few_\1", view_text(view)))
 

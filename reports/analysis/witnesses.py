@@ -8,12 +8,16 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from reports.analysis.files import History
 from reports.analysis.rules import Invariant, by_view
 from reports.analysis.session import BY_RECORD, narrowed
 from reports.analysis.span import span
 
 WITNESSES = 3
+_MOST_HITS = 10_000
 
+Place = tuple[int, int]
+"""A log and an offset in it."""
 Window = Mapping[str, Any]
 
 
@@ -38,28 +42,33 @@ class Hit:
 
 
 def witnesses(
-    spark: SparkSession, broken: Sequence[Invariant], offsets: Mapping[str, Sequence[int]]
+    spark: SparkSession,
+    history: History,
+    broken: Sequence[Invariant],
+    places: Mapping[str, Sequence[Place]],
 ) -> dict[str, tuple[Hit, ...]]:
     """Return up to ``WITNESSES`` cases for each broken rule over the registered history.
 
     Args:
         spark: the session.
+        history: what is registered in it.
         broken: the rules.
-        offsets: at which offsets to look, of rules over views by record; only the records there are
-            read again, whatever the size of the history.
+        places: where to look, for rules over views by record; only the records there are read
+            again, whatever the size of the history.
     """
-    scene = Scene(span(spark)[0], _fault_windows(spark))
+    scene = Scene(span(history)[0], _fault_windows(spark))
     found: dict[str, tuple[Hit, ...]] = {}
-    for name, rules in by_view(broken).items():
-        view = name
-        if name in BY_RECORD:
-            at = {offset for rule in rules for offset in offsets[rule.id]}
-            narrowed(spark, name, at).createOrReplaceTempView(view := f"few_{name}")
-        found |= _sentences(spark, hits(view, rules), scene)
+    for view, rules in by_view(broken).items():
+        if view in BY_RECORD:
+            at = {place for rule in rules for place in places[rule.id]}
+            narrowed(spark, view, at).createOrReplaceTempView(few := f"few_{view}")
+            found |= _sentences(spark, hits(few, rules), scene)
+        if missing := [rule for rule in rules if rule.id not in found]:
+            found |= _sentences(spark, _earliest(hits(view, missing)), scene)
     for rule in broken:
         if rule.simple is None:
             query = f"SELECT '{rule.id}' AS rule, * FROM ({rule.sql}) WHERE broken"  # noqa: S608
-            found |= _sentences(spark, query, scene)
+            found |= _sentences(spark, _earliest(query), scene)
     return found
 
 
@@ -76,20 +85,31 @@ def hits(view: str, rules: Sequence[Invariant]) -> str:
     return f"SELECT hit.* FROM ({each}) WHERE hit IS NOT NULL"  # noqa: S608
 
 
-def _sentences(spark: SparkSession, hits: str, scene: Scene) -> dict[str, tuple[Hit, ...]]:
-    query = f"""
-        SELECT w.*, s.`group`, s.topic, s.partition
-        FROM (
+def _earliest(hits: str) -> str:
+    """Return the query for the first hits of each rule, however many there are."""
+    return f"""
+        SELECT * FROM (
           SELECT *, row_number() OVER (PARTITION BY rule ORDER BY since, offset) AS place
           FROM ({hits})
-        ) AS w
-        LEFT JOIN shares AS s ON s.queue = w.queue
+        )
         WHERE place <= {WITNESSES}
-        ORDER BY rule, place
+    """  # noqa: S608
+
+
+def _sentences(spark: SparkSession, hits: str, scene: Scene) -> dict[str, tuple[Hit, ...]]:
+    """Tell the first of a few hits."""
+    query = f"""
+        SELECT w.*, s.`group`, s.topic, s.partition
+        FROM ({hits}) AS w
+        LEFT JOIN shares AS s ON s.queue = w.queue
+        LIMIT {_MOST_HITS}
     """  # noqa: S608
     found: dict[str, tuple[Hit, ...]] = {}
-    for row in spark.sql(query).collect():
-        found[row.rule] = (*found.get(row.rule, ()), _hit(row.asDict(), scene))
+    rows = spark.sql(query).collect()
+    for row in sorted(rows, key=lambda row: (row.since or 0, row.offset)):
+        told = found.get(row.rule, ())
+        if len(told) < WITNESSES:
+            found[row.rule] = (*told, _hit(row.asDict(), scene))
     return found
 
 

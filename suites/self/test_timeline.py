@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from fixtures.history.compaction import compact
 from fixtures.history.journal import Journal
-from reports.analysis.files import open_history
+from reports.analysis.files import History, open_history
 from reports.analysis.session import SMALL, open_session, register, unregister
 from reports.analysis.span import span
 from reports.analysis.stories import stories
@@ -47,24 +47,30 @@ HIT = Hit(rule="INV-02", log=0, offset=10, queue=0, since=3000 * MS, sentence="s
 
 
 @pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A small Spark in which the history is registered."""
+def told(tmp_path_factory: pytest.TempPathFactory) -> History:
+    """The history that is told."""
     folder = tmp_path_factory.mktemp("run") / "history"
     write_history(folder, [Case(queue=0, log=0, rule="", says="", breaks=False, plain=TOLD)])
     with Journal(folder, 1) as journal:
         journal.add("phases", "load", 0, 5000 * MS)
         journal.add("faults", 0, "kill-leader", "broker 2", 1800 * MS, 2500 * MS, "it was dead")
     compact(folder)
+    return open_history(folder)
+
+
+@pytest.fixture(scope="module")
+def spark(told: History) -> Iterator[SparkSession]:
+    """A small Spark in which the history is registered."""
     session = open_session("local[2]", "1g", SMALL)
-    register(session, open_history(folder), "told")
+    register(session, told, "told")
     yield session
     unregister(session, "told")
     session.stop()
 
 
-def test_each_moment_has_what_happened_in_it(spark: SparkSession) -> None:
+def test_each_moment_has_what_happened_in_it(spark: SparkSession, told: History) -> None:
     """Records are counted where they came and went, and are in flight in between."""
-    since, until = span(spark)
+    since, until = span(told)
     drawn = timeline(spark, [HIT], since=since, until=until, moments=5)
 
     assert (since, until, drawn["step"], drawn["moments"]) == (0, 5000 * MS, 1.0, 6)
