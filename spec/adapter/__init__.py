@@ -9,9 +9,10 @@ import json
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jsonschema import Draft202012Validator
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
 
 PROTOCOL = 1
 """The version of the protocol; an adapter that speaks another one is refused."""
@@ -48,6 +49,9 @@ class Capability(StrEnum):
 
 @cache
 def _validator(name: str) -> Draft202012Validator:
+    # Imported when it is needed: it takes longer than most commands, and most need it never.
+    from jsonschema import Draft202012Validator  # noqa: PLC0415
+
     document = json.loads(SCHEMA.read_text(encoding="utf-8"))
     return Draft202012Validator(
         {"$defs": document["$defs"], "$ref": f"#/$defs/{name}"},
