@@ -181,15 +181,15 @@ def _scans_of_records(plan: str) -> Iterator[list[str]]:
 
 
 BOUNDED = {
-    "_together": "one row of counts",
+    "_by_rule": "one row of counts",
+    "_by_behaviour": "behaviours(view, rules)",
     "_alone": "one row of counts",
-    "_sentences": "place <= {WITNESSES}",
+    "_sentences": "LIMIT {_MOST_HITS}",
     "reached": ".limit(",
     "_fault_windows": "LIMIT",
     "_good_logs": ".limit(",
     "_window": ".limit(",
     "distributions": "GROUP BY 1",
-    "span": "min(since)",
     "_rows": "moments",
     "_partitions": "FROM queues",
     "_windows": "LIMIT",
