@@ -11,6 +11,11 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 LINK = re.compile(r"\]\(((?:\.\./)+[^)#]+)")
+COMPLETION = (
+    "`shareproof --install-completion` teaches your shell (bash, zsh, fish, PowerShell) to "
+    "complete commands, options, targets, clients, ledgers and rules. "
+    "`shareproof --show-completion` prints what it would install."
+)
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
@@ -70,10 +75,11 @@ def _commands() -> str:
     import typer
 
     from shareproof.cli import app
+    from shareproof.manual import CODES, EXAMPLES
 
     command = typer.main.get_command(app)
     context = click.Context(command, info_name="shareproof")
-    parts = ["# The command line", "What `--help` says, on one page."]
+    parts = ["# The command line", "What `--help` says, on one page.", CODES, COMPLETION]
     for name in command.list_commands(context):
         found = command.get_command(context, name)
         parts += [f"## shareproof {name}", (found.help or "").strip()]
@@ -82,4 +88,10 @@ def _commands() -> str:
             names = ", ".join(f"`{each}`" for each in (*option.opts, *option.secondary_opts))
             rows.append(f"| {names} | {(getattr(option, 'help', '') or '').replace('|', ' or ')} |")
         parts.append("\n".join(["| option | |", "| --- | --- |", *rows]))
+        parts.append(
+            "\n".join(
+                f"    shareproof {' '.join((name, *words.split()))}  # {what}"
+                for what, words in EXAMPLES.get(name, ())
+            )
+        )
     return "\n\n".join(parts) + "\n"

@@ -18,6 +18,7 @@ FILE = "timelines.json"
 """Timelines and stories of a directory's runs, by the folder of their histories."""
 
 SCHEMA = 1
+SCHEMA_FILE = Path(__file__).with_name("timelines.schema.json")
 
 
 def read_timelines(folder: Path | None) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import typer
 from fixtures.targets import UsageFault
 from reports.results import suite_version
 from reports.verdicts import FAULT, USAGE
+from shareproof import manual
 from shareproof.commands import breaking, certify, cluster, pages, recorded, rules
 from shareproof.detection import self_test
 from spec.requirement import SpecError
@@ -43,7 +44,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
 }
 
 for _name, _command in COMMANDS.items():
-    app.command(name=_name)(_command)
+    app.command(name=_name, epilog=manual.epilog(_name))(_command)
 
 
 @app.callback()

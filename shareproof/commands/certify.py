@@ -11,6 +11,7 @@ from rich.console import Console
 
 from fixtures.clients.shipped import SHIPPED
 from fixtures.targets import DEFAULT_TARGET, UsageFault
+from shareproof import manual
 from shareproof.commands.options import (
     AsJson,
     Brokers,
@@ -68,7 +69,10 @@ def client(
     *,
     client: Annotated[
         str,
-        typer.Option(help=f"An adapter of ours: {', '.join(SHIPPED)}; or NAME:VERSION."),
+        typer.Option(
+            help=f"An adapter of ours: {', '.join(SHIPPED)}; or NAME:VERSION.",
+            autocompletion=manual.clients,
+        ),
     ] = "",
     adapter: Annotated[
         str, typer.Option(help="The command of your own adapter; see docs/adapter-protocol.md.")

@@ -8,13 +8,16 @@ from typing import Annotated
 import typer
 
 from fixtures.targets.names import FORMS
+from shareproof import manual
 from spec.requirement import Level
 
-Target = Annotated[str, typer.Option(help=f"{FORMS}.")]
+Target = Annotated[str, typer.Option(help=f"{FORMS}.", autocompletion=manual.targets)]
 Brokers = Annotated[int, typer.Option(help="Brokers to start: 1 or 3.")]
 Only = Annotated[
     list[str] | None,
-    typer.Option(help="Area (ACK) or rule (ACK-07); repeatable, or a,b,c."),
+    typer.Option(
+        help="Area (ACK) or rule (ACK-07); repeatable, or a,b,c.", autocompletion=manual.rules
+    ),
 ]
 Seed = Annotated[int | None, typer.Option(help="Repeat the choices of an earlier run.")]
 LowestLevel = Annotated[
@@ -26,5 +29,10 @@ Drafts = Annotated[bool, typer.Option("--drafts", help="Also checks that are not
 Workers = Annotated[
     int | None, typer.Option("--workers", "-n", min=0, help="Checks at the same time.")
 ]
-Ledger = Annotated[str, typer.Option(help="Ledger: a shipped name, or a path to a .toml file.")]
+Ledger = Annotated[
+    str,
+    typer.Option(
+        help="Ledger: a shipped name, or a path to a .toml file.", autocompletion=manual.ledgers
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
@@ -18,8 +20,9 @@ from reports.analysis.files import History, open_history
 from reports.analysis.session import SMALL, open_session, register, unregister
 from reports.analysis.span import span
 from reports.analysis.stories import stories
-from reports.analysis.timeline import moments_for, timeline
+from reports.analysis.timeline import moments_for, timeline, write
 from reports.analysis.witnesses import Hit
+from reports.drawing import FILE, SCHEMA_FILE
 from suites.self.small_histories import Case, write_history
 
 pytestmark = [
@@ -111,6 +114,23 @@ def test_the_most_delivered_record_has_a_story_without_a_rule(spark: SparkSessio
     assert [(one["record"], one["rules"]) for one in stories(spark, [], 0)] == [
         ("topic-0-0 offset 10", [])
     ]
+
+
+def test_what_is_written_is_as_its_schema_says(spark: SparkSession, tmp_path: Path) -> None:
+    """A file of timelines keeps its schema, and one that says something else breaks it."""
+    since, until = span(spark)
+    drawn = {
+        "timeline": timeline(spark, [HIT], since=since, until=until, moments=5),
+        "stories": stories(spark, [HIT], since),
+    }
+    write(tmp_path, {"told/history": drawn, "without/length": {"timeline": {}, "stories": []}})
+    written = json.loads((tmp_path / FILE).read_text(encoding="utf-8"))
+    schema = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
+
+    schema.validate(written)
+    written["runs"]["told/history"]["timeline"]["marks"][0]["rule"] = 2
+    with pytest.raises(jsonschema.ValidationError, match="2 is not of type 'string'"):
+        schema.validate(written)
 
 
 def test_a_page_of_many_runs_has_fewer_moments_of_each() -> None:

@@ -1,0 +1,104 @@
+"""What a manual has beside options: examples, exit codes, and words that a shell can complete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from fixtures.clients.shipped import SHIPPED
+from fixtures.targets import DEFAULT_TARGET
+from fixtures.targets.names import DEFAULT_IMAGE, FAKES
+from spec.profile import shipped
+from spec.requirement import AREAS, load_requirements
+
+EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
+    {
+        "broker": (
+            ("certify a release", "--target kafka:4.4.0 --out out"),
+            ("your own cluster", "--target external:broker1:9092,broker2:9092 --profile mine.toml"),
+            ("some rules, as an earlier run chose", "--only ACK,LCK-02 --seed 7"),
+            ("a minute, for machines", "--fast --json"),
+        ),
+        "client": (
+            ("a library that we know", "--client franz-go"),
+            ("your own", '--adapter "python my_adapter.py" --profile mine.toml'),
+            ("in front of another broker", "--client java:4.3.1 --target kafka:4.2.1"),
+        ),
+        "load": (("a minute, and its history", "--seconds 60 --rate 2000 --out run"),),
+        "analyse": (
+            ("judge a history", "run"),
+            ("with a run in peace beside it", "run --control control"),
+            ("on a Spark cluster", "run --master spark://host:7077 --memory 8g"),
+        ),
+        "chaos": (
+            ("faults from a seed", "--minutes 10 --seed 7 --out run"),
+            ("the same faults again", "--schedule run/schedule.json --out again"),
+            ("two scenarios", "--scenario leader-change --scenario lock-expiry --out run"),
+            ("what can be broken", "--list-faults"),
+        ),
+        "up": (
+            ("three brokers", "--brokers 3"),
+            ("with a property", "--property group.share.record.lock.duration.ms=2000 --json"),
+        ),
+        "doctor": (("what is missing here", ""),),
+        "list": (("the rules about locks", "--only LCK"), ("all of them, for machines", "--json")),
+        "report": (
+            ("the page of a run again", "out"),
+            ("a site over many runs", "archive --site site"),
+        ),
+        "self": (
+            ("all mutants", ""),
+            ("those that a rule is about", "--only ACK-07 --full"),
+        ),
+    }
+)
+"""For each command: what somebody wants, and the words behind the command that do it."""
+
+CODES = (
+    "Exit codes: 0 every required rule holds, or fails as the ledger says; 1 a rule does not hold, "
+    "or the ledger is wrong; 2 wrong usage; 3 the suite or the environment failed; 130 interrupted."
+)
+_RELEASES = ("4.4.0", "4.3.1", "4.2.1", "4.1.2")
+_TARGETS = (
+    DEFAULT_TARGET,
+    *(f"kafka:{release}" for release in _RELEASES if f"kafka:{release}" != DEFAULT_TARGET),
+    f"container:{DEFAULT_IMAGE}",
+    "external:",
+    "reference",
+    *FAKES,
+)
+
+
+def epilog(command: str) -> str:
+    """Return what stands below the options of a command: examples, and how it ends."""
+    shown = (
+        f"{what}: {' '.join(('shareproof', command, *words.split()))}"
+        for what, words in EXAMPLES[command]
+    )
+    return "\n\n".join(("Examples:", *shown, CODES))
+
+
+def targets(incomplete: str) -> list[str]:
+    """Complete a target."""
+    return _starting(incomplete, _TARGETS)
+
+
+def clients(incomplete: str) -> list[str]:
+    """Complete the name of a client library."""
+    return _starting(incomplete, SHIPPED)
+
+
+def ledgers(incomplete: str) -> list[str]:
+    """Complete the name of a shipped ledger; a path is the shell's own affair."""
+    return _starting(incomplete, shipped())
+
+
+def rules(incomplete: str) -> list[str]:
+    """Complete the last of some areas or rules: areas first, and the rules of one that is whole."""
+    before, comma, last = incomplete.upper().rpartition(",")
+    known = [*AREAS, *load_requirements()] if last[:3] in AREAS else list(AREAS)
+    return [f"{before}{comma}{word}" for word in _starting(last, known)]
+
+
+def _starting(incomplete: str, words: Iterable[str]) -> list[str]:
+    return [word for word in words if word.startswith(incomplete)]

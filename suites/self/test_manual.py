@@ -1,0 +1,79 @@
+"""What the command line tells about itself: examples that work, and words that shells complete."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from shareproof.cli import app
+from shareproof.manual import EXAMPLES, rules
+from suites.self.fake import HOUSE
+
+COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+LINES = [(name, words) for name, shown in EXAMPLES.items() for _, words in shown]
+
+
+def asking(typed: str) -> dict[str, str]:
+    """Return the environment in which bash asks how a line goes on."""
+    return {
+        "_SHAREPROOF_COMPLETE": "complete_bash",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(len(typed.split()) - 1),
+    }
+
+
+def test_every_command_has_an_example() -> None:
+    """A command without an example in its help is named."""
+    assert set(COMMANDS) == set(EXAMPLES)
+
+
+@pytest.mark.parametrize(("name", "words"), LINES)
+def test_examples_are_understood(name: str, words: str) -> None:
+    """An example of the help has only options that its command knows, each with a right value."""
+    assert COMMANDS[name].make_context(name, shlex.split(words)).params
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("shareproof br", ["broker"]),
+        ("shareproof broker --prof", ["--profile"]),
+        ("shareproof broker --level M", ["MUST", "MAY"]),
+        ("shareproof broker --target ref", ["reference"]),
+        ("shareproof broker --only LC", ["LCK"]),
+        ("shareproof broker --only ACK,LC", ["ACK,LCK"]),
+        ("shareproof client --client kraf", ["krafka"]),
+        ("shareproof broker --profile kf", ["kfake"]),
+    ],
+)
+def test_words_are_completed(typed: str, offered: list[str]) -> None:
+    """Commands, options and what their values can be are completed."""
+    said = CliRunner().invoke(app, [], env=asking(typed), prog_name="shareproof")
+    assert said.stdout.split() == offered
+
+
+def test_a_shell_is_answered() -> None:
+    """The command itself answers a shell, as it is installed."""
+    script = "import sys; sys.argv = ['shareproof']; from shareproof.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, **asking("shareproof cha")},
+        cwd=HOUSE,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == ["chaos"], done.stderr
+
+
+def test_the_rules_of_an_area_are_offered() -> None:
+    """Once an area is typed its rules are offered too, in a list as well."""
+    assert rules("ACK")[:2] == ["ACK", "ACK-01"]
+    assert "LCK,ACK-02" in rules("lck,ack-0")
