@@ -116,9 +116,11 @@ def test_the_most_delivered_record_has_a_story_without_a_rule(spark: SparkSessio
     ]
 
 
-def test_what_is_written_is_as_its_schema_says(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_is_written_is_as_its_schema_says(
+    spark: SparkSession, told: History, tmp_path: Path
+) -> None:
     """A file of timelines keeps its schema, and one that says something else breaks it."""
-    since, until = span(spark)
+    since, until = span(told)
     drawn = {
         "timeline": timeline(spark, [HIT], since=since, until=until, moments=5),
         "stories": stories(spark, [HIT], since),
