@@ -71,15 +71,21 @@ async def _play(
     scenes: Sequence[str],
     systems: Sequence[str],
     tell: Callable[[str], None],
-) -> list[Played]:
+) -> tuple[list[Played], str]:
+    """Return what was played, and why that is not all of it."""
     async with Cluster(target.info, transcript=Transcript(keep=0), roams=True) as cluster:
         stage = Stage(target, cluster, options.out, options.seconds)
-        found = []
+        found: list[Played] = []
         for number, name in enumerate(scenes, 1):
-            found += await stage.play(
-                SCENES[name], systems, lambda line, n=number: tell(f"[{n}/{len(scenes)}] {line}")
-            )
-        return found
+            try:
+                found += await stage.play(
+                    SCENES[name],
+                    systems,
+                    lambda line, n=number: tell(f"[{n}/{len(scenes)}] {line}"),
+                )
+            except (EnvironmentFault, Undecided) as error:
+                return found, f"{name}: {error}"
+        return found, ""
 
 
 def _run(options: argparse.Namespace) -> dict[str, Any]:
@@ -94,11 +100,11 @@ def _run(options: argparse.Namespace) -> dict[str, Any]:
     tell(f"starting {options.target} with {options.brokers} brokers")
     target.start()
     try:
-        played = asyncio.run(_play(target, options, scenes, systems, tell))
+        played, partial = asyncio.run(_play(target, options, scenes, systems, tell))
     finally:
         target.stop()
     tell("judging the histories")
-    document = results.document(played, target, options)
+    document = results.document(played, target, options, partial)
     file = options.out / "patterns.json"
     file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     tell(f"results are in {file}")
@@ -117,6 +123,9 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 3
     print(json.dumps(document) if options.json else results.table(document))
+    if document["partial"]:
+        print(f"Not all was played. {document['partial']}", file=sys.stderr)
+        return 3
     return 0
 
 

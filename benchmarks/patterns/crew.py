@@ -18,6 +18,7 @@ from spec.verdict import EnvironmentFault
 
 ROOT = Path(__file__).resolve().parents[2]
 _ENDS_WITHIN = 20.0
+WARMING, PRODUCING = "producer-warm", "producer"
 
 
 class Crew:
@@ -68,28 +69,38 @@ class Crew:
         options += ["--group", self.trackers, "--timeout-ms", str(NOTICED_MS)]
         self.others.append(self._run("tracker", "kmq.tracker", *options))
 
-    def produce(self, seconds: float) -> None:
-        """Start to produce."""
+    def warm_up(self) -> None:
+        """Produce some records that are not measured, so that nobody does anything first later."""
+        records = 4 * self.scene.batch * PARTITIONS
+        self._produce(WARMING, time.monotonic_ns(), -records, records, 0)
+
+    def produce(self, seconds: float, begin: int) -> None:
+        """Start to produce, at a time in ns."""
+        self._produce(PRODUCING, begin, 0, self.scene.records(seconds), self.scene.rate)
+
+    def _produce(self, name: str, begin: int, first: int, records: int, rate: float) -> None:
         asked = Producing(
             bootstrap=self.bootstrap,
             topic=self.topic,
             partitions=PARTITIONS,
-            events=str(self.folder / "producer.events"),
-            records=self.scene.records(seconds),
-            rate=self.scene.rate,
+            events=str(self.folder / f"{name}.events"),
+            begin=begin,
+            first=first,
+            records=records,
+            rate=rate,
             burst=self.scene.batch * PARTITIONS,
         )
-        self.others.append(self._run("producer", "benchmarks.patterns.producer", asked.to_json()))
+        self.others.append(self._run(name, "benchmarks.patterns.producer", asked.to_json()))
 
-    async def produced(self, within: float) -> None:
-        """Wait until all is produced.
+    async def produced(self, name: str, within: float) -> None:
+        """Wait until a producer has produced all.
 
         Raises:
-            EnvironmentFault: it was not, or not all of it.
+            EnvironmentFault: it has not.
         """
         deadline = time.monotonic() + within
         while time.monotonic() < deadline:
-            if any(one[0] == "produced" for one in read(self.folder / "producer.events")):
+            if any(one[0] == "produced" for one in read(self.folder / f"{name}.events")):
                 return
             self.check()
             await asyncio.sleep(0.2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -27,6 +26,7 @@ class Measures:
         seconds: from the first delivery until everything was done once.
         rate: records a second in that time.
         busy: members that did anything.
+        settle_median: how long the broker took to take a settlement.
         delay_median, delay_worst: from production to the end of the work, over all records.
         held_up: records that took longer than ``LATE``.
         held: records that the member held which died or froze, got and not settled.
@@ -42,6 +42,7 @@ class Measures:
     seconds: float | None
     rate: float | None
     busy: int
+    settle_median: float | None
     delay_median: float | None
     delay_worst: float | None
     held_up: int
@@ -58,30 +59,37 @@ class Measures:
 
 
 def measure(course: Course, began: int, fault: int | None) -> Measures:
-    """Return the measures of a course; ``began`` is its time 0, ``fault`` when something broke."""
-    confirmed = {one.number: one for one in course.sent if one.offset >= 0}
+    """Return the measures of a course, of its records that are numbered from 0.
+
+    Args:
+        course: what happened.
+        began: its time 0, in ns.
+        fault: when something broke, in ns.
+    """
+    confirmed = {one.number: one for one in course.sent if one.offset >= 0 <= one.number}
+    got = [one.at for one in course.got if one.number >= 0]
+    done = sorted((one.at, one.number, one.member) for one in course.done if one.number >= 0)
     first: dict[int, int] = {}
-    for one in sorted(course.done, key=lambda one: one.at):
-        first.setdefault(one.number, one.at)
-    times = Counter(one.number for one in course.done)
+    for at, number, _ in done:
+        first.setdefault(number, at)
     delays = {
         number: _seconds(at - confirmed[number].sent)
         for number, at in first.items()
         if number in confirmed
     }
-    seconds = None
-    if first and course.got:
-        seconds = _seconds(max(first.values()) - min(one.at for one in course.got))
+    seconds = _seconds(max(first.values()) - min(got)) if first and got else None
     held = _held(course, fault)
     again = _again(course, held, fault)
+    settled = [_seconds(one.answered - one.sent) for one in course.settled if one.outcome == 1]
     return Measures(
         produced=len(confirmed),
         lost=len(confirmed.keys() - first.keys()),
-        duplicates=sum(count - 1 for count in times.values()),
+        duplicates=len(done) - len(first),
         seconds=seconds,
         rate=round(len(first) / seconds, 1) if seconds else None,
-        busy=len({one.member for one in course.done}),
-        delay_median=round(median(delays.values()), 3) if delays else None,
+        busy=len({member for _, _, member in done}),
+        settle_median=_median(settled),
+        delay_median=_median(list(delays.values())),
         delay_worst=max(delays.values(), default=None),
         held_up=sum(delay > LATE for delay in delays.values()),
         held=len(held),
@@ -94,6 +102,10 @@ def measure(course: Course, began: int, fault: int | None) -> Measures:
             for number, delay in sorted(delays.items())[:: len(delays) // _POINTS + 1]
         ],
     )
+
+
+def _median(values: Sequence[float]) -> float | None:
+    return round(median(values), 3) if values else None
 
 
 def _seconds(nanoseconds: int) -> float:

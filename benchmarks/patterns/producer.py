@@ -36,17 +36,20 @@ def main() -> None:
 
         return deliver
 
+    producer.list_topics(asked.topic, timeout=30)  # Who begins has met the brokers.
+    time.sleep(max(0, asked.begin - now()) / 1e9)
     began = time.monotonic()
     for index in range(asked.records):
         if asked.rate and index % asked.burst == 0:
             while (left := began + index / asked.rate - time.monotonic()) > 0:
                 producer.poll(min(left, 0.05))
                 _write(notes, events)
+        number = asked.first + index
         producer.produce(
             asked.topic,
-            value=b"%d" % index + PADDING,
-            partition=index % asked.partitions,
-            on_delivery=told(index, now()),
+            value=b"%d" % number + PADDING,
+            partition=number % asked.partitions,
+            on_delivery=told(number, now()),
         )
         producer.poll(0)
     unsent = producer.flush(120)

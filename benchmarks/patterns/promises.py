@@ -147,8 +147,10 @@ def _rows(system: str, turn: int, course: Course, logs: Sequence[int]) -> Iterat
         end = max((one.at for one in course.got), default=0)
         yield "offsets", (queue, end, end, -1, 0 if course.dry else 1, 0, -1, -1, "quiet")
         if course.down:
-            yield "reloads", (queue, *course.down, "a broker was away")
-            yield "blinds", (queue, *course.down)
+            # The new leader loads the share-partition when somebody asks it, so a little later.
+            since, until = course.down[0], course.down[1] + NOTICED_MS * _SECOND // 1000
+            yield "reloads", (queue, since, until, "a broker was away")
+            yield "blinds", (queue, since, until)
     for one in course.sent:
         outcome = Outcome.OK if one.offset >= 0 else Outcome.UNKNOWN
         where = (logs[one.partition], one.offset, 1, 0, one.number, -1)

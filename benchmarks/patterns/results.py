@@ -8,7 +8,6 @@ import json
 import os
 import platform
 import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import psutil
 
 from benchmarks.patterns.measures import measure
 from benchmarks.patterns.promises import judged
-from benchmarks.patterns.scenes import NOTICED_MS, PARTITIONS
+from benchmarks.patterns.scenes import NOTICED_MS, PARTITIONS, SCENES
 from benchmarks.patterns.stage import Played
 from benchmarks.patterns.workload import NAMES, SYSTEMS
 from fixtures.adapters.clients import NEWEST
@@ -29,9 +28,9 @@ FILE = Path(__file__).with_name("results.schema.json")
 
 
 def document(
-    played: Sequence[Played], target: Target, options: argparse.Namespace
+    played: Sequence[Played], target: Target, options: argparse.Namespace, partial: str
 ) -> dict[str, Any]:
-    """Return the results of all scenarios.
+    """Return the results of all scenarios that were played; ``partial`` says what ended that.
 
     Raises:
         jsonschema.ValidationError: they do not fit their own schema.
@@ -39,7 +38,7 @@ def document(
     scenes: dict[str, dict[str, Any]] = {}
     for one in played:
         scene = one.scene
-        told = scenes.setdefault(
+        found = scenes.setdefault(
             scene.name,
             {
                 "name": scene.name,
@@ -56,17 +55,19 @@ def document(
         for system, course in one.courses.items():
             fault = one.faults.get(system)
             at = None if fault is None else round((fault - one.began) / 1e9, 3)
-            found = measure(course, one.began, fault).to_json()
-            told["systems"][system] = {"fault_at": at, "dry": course.dry, **found}
+            measures = measure(course, one.began, fault).to_json()
+            found["systems"][system] = {"fault_at": at, "dry": course.dry, **measures}
+    told = [one for one in played if one.scene.judged]
     promises = {
         system: judged(system, courses, options.out / "histories" / system)
         for system in SYSTEMS
-        if (courses := [one.courses[system] for one in played if system in one.courses])
+        if (courses := [one.courses[system] for one in told if system in one.courses])
     }
     found = {
         "schema": SCHEMA,
         "at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "command": shlex.join(["python", "-m", "benchmarks.patterns", *sys.argv[1:]]),
+        "command": _command(options),
+        "partial": partial,
         "target": {"name": target.name, "version": target.version, "brokers": options.brokers},
         "client": f"confluent-kafka {NEWEST['confluent']}",
         "machine": _machine(),
@@ -82,6 +83,16 @@ def document(
 def check(found: dict[str, Any]) -> None:
     """Raise a ValidationError unless a document fits the schema."""
     jsonschema.validate(json.loads(json.dumps(found)), json.loads(FILE.read_text(encoding="utf-8")))
+
+
+def _command(options: argparse.Namespace) -> str:
+    """Return what to type for a run like this, into a directory of one's own."""
+    wanted = ["--target", options.target, "--brokers", str(options.brokers)]
+    wanted += ["--seconds", f"{options.seconds:g}"]
+    for name, known in (("scenes", SCENES), ("systems", SYSTEMS)):
+        if (said := getattr(options, name)) != ",".join(known):
+            wanted += [f"--{name}", said]
+    return shlex.join(["python", "-m", "benchmarks.patterns", *wanted, "--out", "DIR"])
 
 
 def _machine() -> dict[str, Any]:
@@ -102,6 +113,7 @@ def _machine() -> dict[str, Any]:
 ROWS: tuple[tuple[str, str, str], ...] = (
     ("records a second", "rate", ""),
     ("members that worked", "busy", ""),
+    ("time to settle, median", "settle_median", " s"),
     ("delay, median", "delay_median", " s"),
     ("delay, worst", "delay_worst", " s"),
     ("held up for over 1 s", "held_up", ""),

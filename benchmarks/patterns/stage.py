@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.patterns.crew import Crew
+from benchmarks.patterns.crew import PRODUCING, WARMING, Crew
 from benchmarks.patterns.events import Course
 from benchmarks.patterns.scenes import NOTICED_MS, PARTITIONS, Fault, Scene
 from benchmarks.patterns.workload import KMQ, NAMES, SHARE
@@ -28,9 +28,11 @@ PROPERTIES = {
     "group.share.heartbeat.interval.ms": "1000",
 }
 """Of the cluster: all groups notice at the same time that a member is gone."""
-_JOINED_WITHIN, _DRY_WITHIN = 60.0, 60.0
+_JOINED_WITHIN, _PRODUCED_WITHIN, _DRY_WITHIN = 60.0, 90.0, 60.0
 _FROZEN, _AWAY, _TRACKERLESS = 10.0, 5.0, 2.0
 _PLACES = 60
+_STARTING = 4_000_000_000
+"""Nanoseconds that producers have to start, so that they begin together on a busy machine too."""
 
 Tell = Callable[[str], None]
 
@@ -72,9 +74,10 @@ class Stage:
         try:
             await asyncio.gather(*(self._prepare(crew) for crew in crews))
             await asyncio.gather(*(self._joined(crew) for crew in crews))
-            played.began = time.monotonic_ns()
+            await asyncio.gather(*(self._warmed_up(crew) for crew in crews))
+            played.began = time.monotonic_ns() + _STARTING
             for crew in crews:
-                crew.produce(self.seconds)
+                crew.produce(self.seconds, played.began)
             await asyncio.gather(self._break(scene, crews, played), *map(self._produced, crews))
             dry = await asyncio.gather(*(self._dry(crew) for crew in crews))
             for crew in crews:
@@ -143,14 +146,21 @@ class Stage:
         settled = found.group_state == "Stable" and len(found.members) == members
         return bool(settled and all(m.member_epoch == found.group_epoch for m in found.members))
 
+    async def _warmed_up(self, crew: Crew) -> None:
+        crew.warm_up()
+        await crew.produced(WARMING, _PRODUCED_WITHIN)
+        if not await self._dry(crew):
+            raise Undecided(f"{crew.group} did not get to its end before anything broke")
+
     async def _produced(self, crew: Crew) -> None:
-        await crew.produced(self.seconds + 90)
+        await crew.produced(PRODUCING, self.seconds + _PRODUCED_WITHIN)
 
     async def _break(self, scene: Scene, crews: Sequence[Crew], played: Played) -> None:
         if scene.fault.traps:
             await asyncio.gather(*(self._break_member(scene.fault, c, played) for c in crews))
         elif scene.fault is Fault.LEADER:
-            await asyncio.sleep(self.seconds * 0.3)
+            begun = played.began / 1e9 - time.monotonic()
+            await asyncio.sleep(begun + self.seconds * 0.3)
             broker = next(one for one in self.target.brokers if one.node_id == self.victim)
             self.cluster.away.add(self.victim)
             at = time.monotonic_ns()

@@ -7,6 +7,7 @@ in one call, and KMQ writes an end marker after each record.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -94,9 +95,8 @@ class ShareSystem:
         try:
             told = self.consumer.commit_sync(_PATIENCE)
         except kafka.KafkaException as error:
-            return [got.settled(sent, _outcome(error.args[0])) for got in finished]
-        errors = {where.partition: error for where, error in told.items()}
-        return [got.settled(sent, _outcome(errors.get(got.partition))) for got in finished]
+            return _settled(finished, sent, {got.partition: error for got in finished})
+        return _settled(finished, sent, {where.partition: error for where, error in told.items()})
 
     def close(self) -> None:
         """Leave."""
@@ -133,9 +133,8 @@ class GroupSystem:
         try:
             told = self.consumer.commit(offsets=offsets, asynchronous=False)
         except kafka.KafkaException as error:
-            return [got.settled(sent, _outcome(error.args[0])) for got in finished]
-        errors = {one.partition: one.error for one in told}
-        return [got.settled(sent, _outcome(errors.get(got.partition))) for got in finished]
+            return _settled(finished, sent, {got.partition: error for got in finished})
+        return _settled(finished, sent, {one.partition: one.error for one in told})
 
     def close(self) -> None:
         """Leave."""
@@ -187,6 +186,19 @@ def _consumer(work: Working) -> dict[str, Any]:
         "group.protocol": "consumer",
         "auto.offset.reset": "earliest",
     }
+
+
+def _settled(finished: Sequence[Got], sent: int, told: Mapping[int, Any]) -> list[Event]:
+    """Return what became of a batch; the library tells errors bare, or as exceptions."""
+    errors = {
+        partition: error.args[0] if isinstance(error, kafka.KafkaException) else error
+        for partition, error in told.items()
+        if error is not None
+    }
+    refused: list[Event] = [
+        ("refused", error.name(), time.monotonic_ns()) for error in errors.values()
+    ]
+    return refused + [got.settled(sent, _outcome(errors.get(got.partition))) for got in finished]
 
 
 def _outcome(error: Any) -> int:

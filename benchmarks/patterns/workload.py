@@ -51,7 +51,9 @@ class Producing:
     """What a producer is asked to do.
 
     Attributes:
-        records: how many, numbered from 0; they go to the partitions in turn.
+        begin: when to begin, in ns of the machine's monotonic clock, so that several begin as one.
+        first: the number of the first record; below 0 are those that warm everything up.
+        records: how many; they go to the partitions in turn.
         rate: records a second; 0 for all at once.
         burst: how many are written together, so that they are one batch of their partition.
     """
@@ -60,6 +62,8 @@ class Producing:
     topic: str
     partitions: int
     events: str
+    begin: int
+    first: int
     records: int
     rate: float
     burst: int

@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import jsonschema
 import pytest
 
 from benchmarks.patterns.__main__ import main
 from benchmarks.patterns.events import Course, Dead, Done, Got, Sent, Settled, gather
 from benchmarks.patterns.measures import measure
+from benchmarks.patterns.page import write
 from benchmarks.patterns.promises import judged
 from benchmarks.patterns.scenes import PARTITIONS, SCENES
 from benchmarks.patterns.workload import GROUP, KMQ, SHARE, SYSTEMS
@@ -135,15 +138,70 @@ def test_a_killed_process_leaves_whole_lines(tmp_path: Path) -> None:
     assert found.sent == [Sent(0, 0, 0, 1, 2)]
 
 
-@pytest.mark.parametrize("scene", SCENES.values(), ids=SCENES)
-def test_the_marked_record_is_within_a_batch_of_partition_0(scene: object) -> None:
+@pytest.mark.parametrize("name", SCENES)
+def test_the_marked_record_is_within_a_batch_of_partition_0(name: str) -> None:
     """The record that is slow or a trap is of partition 0, the second of its batch."""
-    found = SCENES[getattr(scene, "name", "")]
+    found = SCENES[name]
     for seconds in (5.0, 12.0, 60.0):
         marked = found.marked(seconds)
         assert marked % PARTITIONS == 0
         assert marked // PARTITIONS % found.batch == 1
         assert marked < found.records(seconds)
+
+
+def run_of(rate: float, verdict: str = "held") -> dict[str, Any]:
+    """Return the document of a run in which every scenario was played."""
+    told = measure(dropped(7 * S), S, 2 * S + 1).to_json() | {"rate": rate}
+    promise = {"rule": "INV-05", "sentence": "Nothing is lost", "why": "", "cases": 6, "broken": 0}
+    return {
+        "schema": 1,
+        "at": "2026-11-22T07:00:00+00:00",
+        "command": "python -m benchmarks.patterns",
+        "partial": "",
+        "target": {"name": "kafka:4.4.0", "version": "4.4.0", "brokers": 3},
+        "client": "confluent-kafka 1",
+        "machine": {"processor": "x", "cores": 2, "memory_gib": 8, "system": "L", "load": 1.0},
+        "seconds": 10.0,
+        "noticed_ms": 6000,
+        "scenes": [
+            {
+                "name": scene.name,
+                "question": scene.question,
+                "fault": scene.fault.value,
+                "members": scene.members,
+                "partitions": PARTITIONS,
+                "handler_ms": scene.handler_ms,
+                "records": 6,
+                "batch": scene.batch,
+                "systems": {
+                    one: {"fault_at": 1.0, "dry": True, **told}
+                    for one in SYSTEMS
+                    if scene.only in ("", one)
+                },
+            }
+            for scene in SCENES.values()
+        ],
+        "promises": {one: [promise | {"verdict": verdict}] for one in SYSTEMS},
+    }
+
+
+def test_the_page_has_the_range_of_the_runs_and_the_worst_verdict(tmp_path: Path) -> None:
+    """A cell goes from the lowest to the highest of all runs, and one broken run breaks a rule."""
+    (tmp_path / "comparison").mkdir()
+    write([run_of(20.0), run_of(150.0, "broken")], tmp_path)
+    text = (tmp_path / "comparison.md").read_text(encoding="utf-8")
+    assert "| records a second | 20.0 to 150 |" in text
+    assert "| Nothing is lost (INV-05) | broken (12) |" in text
+    drawn = (tmp_path / "comparison" / "runs.js").read_text(encoding="utf-8")
+    assert drawn.startswith("window.comparison = {")
+
+
+def test_a_run_that_does_not_fit_the_schema_makes_no_page(tmp_path: Path) -> None:
+    """What another release wrote, or a hand, is refused before anything is written."""
+    strange = run_of(20.0) | {"schema": 2}
+    with pytest.raises(jsonschema.ValidationError):
+        write([strange], tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
