@@ -71,7 +71,6 @@ async def _answers(share: Share) -> list[str]:
     return answers
 
 
-@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("PER-29", "PER-30")
 @pytest.mark.solo(UNUSUAL)
 async def test_first_use(solo_share: Share, judge: Judge) -> None:
@@ -146,7 +145,6 @@ def _judge_spacing(judge: Judge, records: Sequence[StateRecord], most: int) -> N
 SPACING = "share.coordinator.snapshot.update.records.per.snapshot"
 
 
-@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("PER-33", "PER-34")
 @pytest.mark.solo({SPACING: 3})
 async def test_snapshots_and_updates(solo_share: Share, judge: Judge) -> None:
@@ -157,7 +155,6 @@ async def test_snapshots_and_updates(solo_share: Share, judge: Judge) -> None:
         _judge_spacing(judge, records, 3)
 
 
-@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("PER-33", "PER-34")
 @pytest.mark.solo({SPACING: 0})
 async def test_snapshots_only(solo_share: Share, judge: Judge) -> None:
@@ -169,7 +166,6 @@ async def test_snapshots_only(solo_share: Share, judge: Judge) -> None:
 COLD_MS = 800
 
 
-@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("PER-35")
 @pytest.mark.solo(
     {
@@ -221,7 +217,6 @@ async def _log_starts_above(trail: Trail, busy: StateKey, goal: int) -> int:
     return start
 
 
-@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("PER-36")
 @pytest.mark.solo(PRUNING)
 async def test_log_is_pruned(solo_share: Share, judge: Judge) -> None:
@@ -248,7 +243,6 @@ async def test_log_is_pruned(solo_share: Share, judge: Judge) -> None:
     judge.equal("PER-36", (StateBatch(3, 5, ACKNOWLEDGED, 1),), kept, "what the idle one keeps")
 
 
-@pytest.mark.draft("seen failing, not yet met every release")
 @pytest.mark.requirement("PER-46")
 @pytest.mark.solo({"group.share.persister.class.name": ""})
 async def test_persister_that_keeps_nothing(solo_share: Share, judge: Judge) -> None:

@@ -121,8 +121,12 @@ OUTSIDE = (
     "suites/broker/test_adm_console.py",
     "suites/broker/test_adm_other_tools.py",
     "suites/broker/test_dlv_throttled.py",
+    "suites/broker/test_per_topic.py::test_cold_snapshot",
+    "suites/broker/test_per_topic.py::test_log_is_pruned",
+    "suites/broker/test_per_topic.py::test_persister_that_keeps_nothing",
 )
-"""Checks that run Kafka's own tools or set quotas, which no reference broker has."""
+"""Checks out of a reference broker's reach: they run Kafka's own tools, set quotas, wait for what a
+share coordinator does from time to time, or take the brokers' persister away."""
 
 UPDATE = (
     "run `shareproof self --record`; for checks that no reference broker satisfies, "

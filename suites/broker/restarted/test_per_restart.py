@@ -119,7 +119,6 @@ def _found(part: Struct) -> tuple[str, int, tuple[StateBatch, ...]]:
     return error_name(part.error_code), part.start_offset, batches_of(part)
 
 
-@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("PER-07", "PER-37", "PER-44")
 @pytest.mark.timeout(120)
 async def test_crash_under_load(lives: Lives, judge: Judge) -> None:
@@ -161,7 +160,6 @@ async def _mixed(share: Share) -> tuple[Queue, dict[int, int]]:
     return queue, left
 
 
-@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("PER-42")
 @pytest.mark.parametrize("orderly", [True, False], ids=["shutdown", "crash"])
 @pytest.mark.timeout(120)
