@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from fixtures.history.compaction import LAYOUT, MANIFEST, checksum
+from fixtures.history.compaction import MANIFEST, checksum, layout
 from fixtures.history.expansion import neighbours
 from spec.history import BUCKETED, NEVER, TABLES, File, Manifest, Settle, bucket_of, log_numbers
 
@@ -121,7 +121,7 @@ def _table(name: str, columns: Mapping[str, NDArray[Any]]) -> pa.Table:
 def _bucket(folder: Path, name: str, bucket: int, pieces: Iterator[pa.Table]) -> File:
     path = f"{name}/part-00000_{bucket:05}.parquet"
     rows = 0
-    with pq.ParquetWriter(folder / path, TABLES[name], **LAYOUT) as writer:
+    with pq.ParquetWriter(folder / path, TABLES[name], **layout(name)) as writer:
         for table in pieces:
             writer.write_table(table)
             rows += table.num_rows
