@@ -7,6 +7,7 @@ import itertools
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,12 +17,19 @@ from pyspark.sql import SparkSession
 
 from reports import results
 from reports.analysis.distributions import distributions
-from reports.analysis.files import History, open_history
-from reports.analysis.judging import Found, Tell, judge, observation
+from reports.analysis.files import History, open_history, read_manifest
+from reports.analysis.judging import Found, Tell, askable, judge, observation
 from reports.analysis.progress import progress
 from reports.analysis.reached import reached
 from reports.analysis.rules import Invariant, load_invariants
-from reports.analysis.session import open_session, register, settings_for, unregister
+from reports.analysis.session import (
+    VIEWS,
+    open_session,
+    register,
+    settings_for,
+    unregister,
+    views_of,
+)
 from reports.analysis.span import span
 from reports.analysis.stories import stories
 from reports.analysis.timeline import moments_for, timeline
@@ -83,16 +91,17 @@ def analyse(request: Request, tell: Tell) -> Document:
         EnvironmentFault: none of the histories can be judged at all.
     """
     began, started = time.monotonic(), datetime.now(UTC)
-    histories, faults = _open(request.runs)
-    if not histories:
-        raise EnvironmentFault("; ".join(faults))
-    quiet = open_history(request.control) if request.control else None
     invariants = [rule for rule in load_invariants() if _wanted(rule, request.only)]
-    with _session(request, histories) as spark:
-        ready = time.monotonic()
-        moments = 0 if request.brief else moments_for(len(histories))
-        judged = [_judge(spark, history, invariants, moments, tell) for history in histories]
-        control = _judge(spark, quiet, invariants, 0, tell) if quiet else _undisturbed(judged)
+    rows = _rows(request.runs)
+    # Checksums take a while, and so does the start of a JVM: both at once.
+    with ThreadPoolExecutor(1) as pool:
+        opened = pool.submit(_open, request.runs, request.control)
+        with _session(request, rows) as spark:
+            histories, quiet, faults = opened.result()
+            ready = time.monotonic()
+            moments = 0 if request.brief else moments_for(len(histories))
+            judged = [_judge(spark, history, invariants, moments, tell) for history in histories]
+            control = _judge(spark, quiet, invariants, 0, tell) if quiet else _undisturbed(judged)
     faults += [sentence for one in histories for sentence in (*one.spoiled, *one.cut_short)]
     document = _settled(
         request,
@@ -108,7 +117,24 @@ def analyse(request: Request, tell: Tell) -> Document:
     return document
 
 
-def _open(runs: Sequence[Path]) -> tuple[list[History], list[str]]:
+def _rows(runs: Sequence[Path]) -> int:
+    """Return how many rows there are to judge, as their manifests say."""
+    rows: list[int] = []
+    faults: list[str] = []
+    for run in runs:
+        try:
+            rows.append(sum(file.rows for file in read_manifest(run)[1].files))
+        except EnvironmentFault as fault:
+            faults.append(str(fault))
+    if not rows:
+        raise EnvironmentFault("; ".join(faults))
+    return sum(rows)
+
+
+def _open(
+    runs: Sequence[Path], control: Path | None
+) -> tuple[list[History], History | None, list[str]]:
+    """Check the files of all runs and of the control run, and say which runs cannot be judged."""
     histories: list[History] = []
     faults: list[str] = []
     for run in runs:
@@ -116,7 +142,9 @@ def _open(runs: Sequence[Path]) -> tuple[list[History], list[str]]:
             histories.append(open_history(run))
         except EnvironmentFault as fault:
             faults.append(str(fault))
-    return histories, faults
+    if not histories:
+        raise EnvironmentFault("; ".join(faults))
+    return histories, open_history(control) if control else None, faults
 
 
 def _wanted(rule: Invariant, only: Sequence[str]) -> bool:
@@ -124,8 +152,7 @@ def _wanted(rule: Invariant, only: Sequence[str]) -> bool:
 
 
 @contextlib.contextmanager
-def _session(request: Request, histories: Sequence[History]) -> Iterator[SparkSession]:
-    rows = sum(file.rows for history in histories for file in history.manifest.files)
+def _session(request: Request, rows: int) -> Iterator[SparkSession]:
     settings = {**settings_for(rows), **request.settings}
     spark = open_session(request.master, request.memory, settings)
     try:
@@ -143,7 +170,8 @@ def _judge(
 ) -> _Judged:
     """Judge a history; with no moments to draw, verdicts and witnesses are all there is."""
     database = f"history_{os.getpid()}_{next(_NUMBERS)}"
-    register(spark, history, database)
+    told = (rule.sql for rule in askable(history, invariants))
+    register(spark, history, database, VIEWS if moments else views_of(("shares", *told)))
     try:
         with progress(spark, tell):
             found = judge(spark, history, invariants, tell)

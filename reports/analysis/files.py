@@ -73,19 +73,28 @@ class History:
         return (*cut, *broken)
 
 
-def open_history(path: Path) -> History:
-    """Look at a history, given its directory or that of its run.
+def read_manifest(path: Path) -> tuple[Path, Manifest]:
+    """Return where a history is, given its directory or that of its run, and what it consists of.
 
     Raises:
-        EnvironmentFault: there is none, or too little of it can be read to judge anything.
+        EnvironmentFault: there is none.
     """
     folder = path / "history" if (path / "history").is_dir() else path
     try:
-        manifest = Manifest.from_json((folder / MANIFEST).read_text(encoding="utf-8"))
+        return folder, Manifest.from_json((folder / MANIFEST).read_text(encoding="utf-8"))
     except OSError as error:
         raise EnvironmentFault(f"{folder}: no history ({error.strerror})") from None
     except ValueError as error:
         raise EnvironmentFault(f"{folder / MANIFEST}: {error}") from None
+
+
+def open_history(path: Path) -> History:
+    """Look at a history, given its directory or that of its run, and check all of its files.
+
+    Raises:
+        EnvironmentFault: there is none, or too little of it can be read to judge anything.
+    """
+    folder, manifest = read_manifest(path)
     wrong = [(file, why) for file in manifest.files if (why := _fault(folder, file))]
     lost = frozenset(file.table for file, _ in wrong if file.table not in BUCKETED)
     spoiled = tuple(f"{folder / file.path}: {why}" for file, why in wrong)

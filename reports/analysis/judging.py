@@ -55,9 +55,8 @@ def judge(
     A query that fails is an ``error`` of its rules and leaves the others alone.
     """
     few = sum(history.rows(name) for name in TABLES if name not in BUCKETED) < SMALL_ROWS
-    idle = [rule for rule in invariants if rule.about and not history.rows(rule.about)]
-    found = {rule.id: Found(exercised=0, broken=0, seconds=0) for rule in idle}
-    invariants = [rule for rule in invariants if rule not in idle]
+    found = {rule.id: Found(exercised=0, broken=0, seconds=0) for rule in invariants}
+    invariants = askable(history, invariants)
     for view, rules in by_view(invariants).items():
         tell(f"{history.folder}: {len(rules)} rules over {view}")
         with interpreted(spark, when=few and view not in OVER_RECORDS):
@@ -73,6 +72,11 @@ def judge(
             said = witnesses(spark, history, broken, places)
         found |= {name: replace(found[name], hits=hits) for name, hits in said.items()}
     return found
+
+
+def askable(history: History, invariants: Sequence[Invariant]) -> list[Invariant]:
+    """Return the rules that are not about a table without rows."""
+    return [rule for rule in invariants if not rule.about or history.rows(rule.about)]
 
 
 def observation(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from importlib import resources
 
 import pyarrow as pa
@@ -43,6 +43,8 @@ OVER_RECORDS = BY_RECORD | {"tides", "finishes", "settlements"}
 """Views that read the tables laid out by record; others are small."""
 MOST_LOGS = 100_000
 
+_HUGE = "-XX:-DontCompileHugeMethods"
+"""All rules over a view become one method, and the JVM only interprets those over 8000 bytes."""
 _INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -100,6 +102,8 @@ def open_session(
         "spark.log.level": "ERROR",
         **(settings or {}),
     }
+    for name in ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"):
+        chosen[name] = f"{chosen.get(name, '')} {_HUGE}".strip()
     builder = SparkSession.builder.master(master).appName("shareproof")
     for name, value in chosen.items():
         builder = builder.config(name, value)
@@ -119,8 +123,20 @@ def interpreted(spark: SparkSession, *, when: bool) -> Iterator[None]:
             spark.conf.set(name, value)
 
 
-def register(spark: SparkSession, history: History, database: str) -> None:
-    """Make a history's tables, and the views over them, the current database.
+def views_of(queries: Iterable[str]) -> tuple[str, ...]:
+    """Return the views that queries are about, and those that these build on."""
+    text, needed = "\n".join(queries), []
+    for view in reversed(VIEWS):
+        if re.search(rf"\b{view}\b", text):
+            needed.append(view)
+            text += view_text(view)
+    return tuple(reversed(needed))
+
+
+def register(
+    spark: SparkSession, history: History, database: str, views: Sequence[str] = VIEWS
+) -> None:
+    """Make a history's tables, and views over them, the current database.
 
     Buckets that cannot be read are left out of all large tables alike, so that what is left can be
     judged; small tables that cannot be read are empty.
@@ -130,7 +146,7 @@ def register(spark: SparkSession, history: History, database: str) -> None:
     for name in TABLES:
         _table(spark, history, name).createOrReplaceTempView(name)
     spark.sql(release_text(history.version)).createOrReplaceTempView("release")
-    for view in VIEWS:
+    for view in views:
         # Views are kept as plans: those made by CREATE VIEW are read anew whenever they are used.
         spark.sql(view_text(view)).createOrReplaceTempView(view)
         if view in KEPT:
@@ -157,8 +173,7 @@ def narrowed(spark: SparkSession, view: str, places: Collection[tuple[int, int]]
 
 def unregister(spark: SparkSession, database: str) -> None:
     """Forget a history's tables and views; its files stay."""
-    for view in KEPT:
-        spark.catalog.uncacheTable(view)
+    spark.catalog.clearCache()
     for view in (*VIEWS, "release", *TABLES, *(f"few_{name}" for name in BUCKETED)):
         spark.catalog.dropTempView(view)
     spark.sql("USE default")

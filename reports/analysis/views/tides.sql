@@ -25,21 +25,34 @@ FROM (
   FROM (
     SELECT
       queue,
-      acquired DIV 100000000 AS tick,
-      max(offset) AS acquired_to,
-      CAST(NULL AS BIGINT) AS proved,
+      CASE WHEN side = 0 THEN acquired_tick ELSE proved_tick END AS tick,
+      CASE WHEN side = 0 THEN acquired_to END AS acquired_to,
+      CASE WHEN side = 1 THEN proved END AS proved,
       CAST(NULL AS BIGINT) AS shown
-    FROM deliveries
-    GROUP BY queue, acquired DIV 100000000
-    UNION ALL
-    SELECT queue, settle_sent DIV 100000000, NULL, min(offset), NULL
-    FROM deliveries
-    WHERE
-      kind IN (1, 3)
-      AND outcome = 1
-      AND settle_answered <= least(holds_until, freed)
-      AND reign = reign_settled
-    GROUP BY queue, settle_sent DIV 100000000
+    FROM (
+      -- Both sides of a delivery from one pass over them.
+      SELECT *, explode(sequence(0, 1)) AS side
+      FROM (
+        SELECT queue, acquired_tick, proved_tick, max(offset) AS acquired_to, min(offset) AS proved
+        FROM (
+          SELECT
+            queue,
+            offset,
+            acquired DIV 100000000 AS acquired_tick,
+            CASE
+              WHEN
+                kind IN (1, 3)
+                AND outcome = 1
+                AND settle_answered <= least(holds_until, freed)
+                AND reign = reign_settled
+              THEN settle_sent DIV 100000000
+            END AS proved_tick
+          FROM deliveries
+        )
+        GROUP BY queue, acquired_tick, proved_tick
+      )
+    )
+    WHERE side = 0 OR proved_tick IS NOT NULL
     UNION ALL
     SELECT queue, answered DIV 100000000, NULL, NULL, max(spso)
     FROM offsets
