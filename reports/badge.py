@@ -48,7 +48,7 @@ class Badge:
 def of_results(document: Document) -> Badge:
     """Return the badge of a run: how many required rules hold, and whether all is as foreseen.
 
-    A run that was cut short, or that failed itself, says so and is never green.
+    A run that was cut short, that failed itself or that judged nothing says so and is never green.
     """
     run, summary = document["run"], document["summary"]
     judged = sum(summary[word] for word in ("pass", "fail", "unknown", "vacuous"))
@@ -58,6 +58,8 @@ def of_results(document: Document) -> Badge:
         message, colour = f"{message}, cut short", DIM
     elif summary["fail"] and run["exit_code"] == 0:
         message = f"{message}, {summary['fail']} known bugs"
+    elif not judged:
+        message, colour = "nothing could be judged", DIM
     return Badge("share groups", message, colour)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,12 @@ def test_failed_build_leaves_nothing_and_is_tried_again(
     home = built("client 1", "", lambda into: (into / "whole").touch())
 
     assert [path.name for path in home.iterdir()] == ["whole"]
+
+
+def test_the_model_starts_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our own client starts where no path leads to our rooms, as it must in an installation."""
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    started = subprocess.run(
+        command_of("model"), input="", capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert (started.returncode, started.stderr) == (0, "")

@@ -170,3 +170,12 @@ def test_badge_is_never_green_for_a_broken_run() -> None:
     bad = judged("fail", day=1)
     bad["run"]["exit_code"] = 1
     assert badge.of_results(bad).colour == badge.BAD
+
+
+def test_badge_of_nothing_is_not_green() -> None:
+    """A run that could judge nothing has a badge that says so."""
+    nothing = judged("pass", day=1) | {
+        "summary": dict.fromkeys(judged("pass", day=1)["summary"], 0)
+    }
+    found = badge.of_results(nothing)
+    assert (found.message, found.colour) == ("nothing could be judged", badge.DIM)
