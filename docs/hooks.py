@@ -10,6 +10,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+CAUSES = re.compile(r"<!-- causes: ([\w-]+) -->")
 LINK = re.compile(r"\]\(((?:\.\./)+[^)#]+)")
 COMPLETION = (
     "`shareproof --install-completion` teaches your shell (bash, zsh, fish, PowerShell) to "
@@ -36,7 +37,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Let links to files of the checkout lead to copies of them."""
+    """Fill in causes from ledgers, and let links out of here lead to copies of files."""
+    markdown = CAUSES.sub(lambda found: _causes(found[1]), markdown)
     up = "../" * page.file.src_uri.count("/")
     for link, source in _outside(page.file).items():
         markdown = markdown.replace(f"]({link}", f"]({up}source/{source.relative_to(ROOT)}")
@@ -48,6 +50,22 @@ def _outside(page: File) -> dict[str, Path]:
     folder = (ROOT / "docs" / page.src_uri).parent
     found = {link: (folder / link).resolve() for link in LINK.findall(page.content_string)}
     return {link: to for link, to in found.items() if not to.is_relative_to(ROOT / "docs")}
+
+
+def _causes(ledger: str) -> str:
+    """Return a ledger's causes as a table, those that break the most rules first."""
+    from spec.profile import load_profile
+
+    profile = load_profile(ledger)
+    broken: dict[str, set[str]] = {}
+    for entry in profile.expected:
+        broken.setdefault(entry.reason, set()).add(entry.requirement)
+    rows = [
+        f"| {reason.replace('|', 'or')} | {' '.join(sorted(rules))} |"
+        for reason, rules in sorted(broken.items(), key=lambda item: (-len(item[1]), item[0]))
+    ]
+    rows += [f"| {one.reason}: *absent* | {' '.join(one.rules)} |" for one in profile.absent]
+    return "\n".join(["| cause | rules |", "| --- | --- |", *rows])
 
 
 def _rules() -> str:
