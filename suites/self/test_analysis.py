@@ -19,6 +19,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
 
+from fixtures.history.class_data import KEPT, class_data_options
 from fixtures.history.compaction import compact
 from fixtures.history.journal import Journal
 from fixtures.targets.ports import free_ports
@@ -179,6 +180,20 @@ def test_a_cut_and_spoiled_history_is_judged(tmp_path: Path) -> None:
     assert code == 1
     assert any("settled.arrows: cut" in fault for fault in document["run"]["faults"])
     jsonschema.validate(document, json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
+
+
+def test_archives_of_classes_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where another archive is to be left, the oldest ones go."""
+    monkeypatch.setenv("SHAREPROOF_CACHE", str(tmp_path))
+    monkeypatch.delenv("SHAREPROOF_CDS", raising=False)
+    for age in range(KEPT + 2):
+        archive = tmp_path / f"spark-classes-{age}.jsa"
+        archive.touch()
+        os.utime(archive, (1000 - age, 1000 - age))
+
+    assert "ArchiveClassesAtExit" in class_data_options()
+    left = {archive.name for archive in tmp_path.glob("*.jsa")}
+    assert left == {f"spark-classes-{age}.jsa" for age in range(KEPT - 1)}
 
 
 def test_on_a_real_cluster(tmp_path: Path, cluster: str) -> None:
