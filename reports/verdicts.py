@@ -154,7 +154,11 @@ def _witness(found: Sequence[Observation], verdict: Verdict) -> tuple[str, ...]:
 def _foreseen(observation: Observation, entries: Sequence[Expected]) -> bool:
     if observation.verdict in BENIGN or observation.excused:
         return True
-    return any(entry.explains(observation.verdict, observation.reason) for entry in entries)
+    return any(_explains(entry, observation) for entry in entries)
+
+
+def _explains(entry: Expected, seen: Observation) -> bool:
+    return entry.explains(seen.verdict, seen.reason, seen.witness)
 
 
 def _problem(
@@ -179,7 +183,7 @@ def _problem(
     unused = [
         entry
         for entry in entries
-        if not entry.intermittent and not any(entry.explains(o.verdict, o.reason) for o in found)
+        if not entry.intermittent and not any(_explains(entry, o) for o in found)
     ]
     if unused and complete and not any(o.verdict is Verdict.UNSUPPORTED for o in found):
         gone = unused[0]

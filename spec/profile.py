@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from importlib import resources
@@ -45,7 +45,7 @@ class Absent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """A rule that is known not to hold. ``match`` is searched in the reason the check gave.
+    """A rule that is known not to hold; ``match`` is searched in the reason and in the witness.
 
     ``intermittent`` marks what is seen in some runs only, such as a race that the implementation
     loses now and then; its entry is never called stale, and still expires.
@@ -61,9 +61,10 @@ class Expected:
     finding: str = ""
     intermittent: bool = False
 
-    def explains(self, verdict: Verdict, reason: str) -> bool:
-        """Tell whether this entry foresaw that verdict, for that reason."""
-        return verdict is self.verdict and re.search(self.match, reason, re.DOTALL) is not None
+    def explains(self, verdict: Verdict, reason: str, witness: Sequence[str] = ()) -> bool:
+        """Tell whether this entry foresaw that verdict, for that reason or with that witness."""
+        said = "\n".join((reason, *witness))
+        return verdict is self.verdict and re.search(self.match, said, re.DOTALL) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

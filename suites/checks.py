@@ -166,7 +166,9 @@ def _foreseen(
             reasons.append(seen.reason)
             continue
         fitting = [
-            e for e in entries.get(seen.requirement, []) if e.explains(seen.verdict, seen.reason)
+            entry
+            for entry in entries.get(seen.requirement, [])
+            if entry.explains(seen.verdict, seen.reason, seen.witness)
         ]
         if not fitting:
             return ""

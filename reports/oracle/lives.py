@@ -61,9 +61,11 @@ class Moment:
 
     @property
     def skips(self) -> bool:
-        """Whether the next delivery's count skips one, and none seen later explains that."""
+        """Whether the next delivery's count skips one, and none seen late explains that."""
         after = self.after
         if after is None or not self.seen or after.count <= self.now.count + 1:
+            return False
+        if any(one.count >= after.count - 1 for one in self.earlier):
             return False
         return all(one.count >= after.count for one in self.later)
 

@@ -29,7 +29,12 @@ SELECT
       AND (
         next_count < count
         OR (next_count = count AND NOT (close_uncounted AND freed <= ends_by))
-        OR (seen AND next_count > count + 1 AND lowest_after >= next_count)
+        OR (
+          seen
+          AND next_count > count + 1
+          AND lowest_after >= next_count
+          AND NOT coalesce(highest_before >= next_count - 1, false)
+        )
       )
     ) AS broken
 FROM handovers
