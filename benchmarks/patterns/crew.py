@@ -53,9 +53,9 @@ class Crew:
                 events=str(self.folder / f"member-{number}.events"),
                 batch=scene.batch,
                 handler_ms=scene.handler_ms,
-                slow=marked if scene.slow_ms else -1,
+                slow=marked if scene.slow_ms else None,
                 slow_ms=scene.slow_ms,
-                trap=marked if scene.fault.traps else -1,
+                trap=marked if scene.fault.traps else None,
                 fired=str(self._fired),
             )
             name = f"member-{number}"

@@ -19,8 +19,8 @@ class Working:
         events: the file to write to.
         batch: at most so many records a poll.
         handler_ms: how long the work on a record takes.
-        slow: the record (by its number) whose work takes ``slow_ms``; -1 for none.
-        trap: the record with which a member waits until ``fired`` exists; -1 for none.
+        slow: the record (by its number) whose work takes ``slow_ms``, if there is one.
+        trap: the record with which a member waits until ``fired`` exists, if there is one.
     """
 
     system: str
@@ -31,9 +31,9 @@ class Working:
     events: str
     batch: int
     handler_ms: float
-    slow: int = -1
+    slow: int | None = None
     slow_ms: float = 0.0
-    trap: int = -1
+    trap: int | None = None
     fired: str = ""
 
     def to_json(self) -> str:
