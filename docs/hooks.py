@@ -28,6 +28,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         ("reference/commands.md", _commands()),
     ):
         files.append(File.generated(config, address, content=text))
+    for plots in (ROOT / "reports" / "page" / "uplot").glob("uPlot.*"):
+        files.append(File.generated(config, f"comparison/{plots.name}", abs_src_path=str(plots)))
     for page in list(files.documentation_pages()):
         for source in _outside(page).values():
             if source.is_file():

@@ -40,6 +40,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--scenes", default=",".join(SCENES), help="which, with commas between")
     parser.add_argument("--systems", default=",".join(SYSTEMS), help="which, with commas between")
     parser.add_argument("--out", type=Path, default=Path("out-patterns"), help="a new directory")
+    parser.add_argument(
+        "--note", default="", help="what is special about this run, for its readers"
+    )
     parser.add_argument("--json", action="store_true", help="print the results and nothing else")
     return parser
 

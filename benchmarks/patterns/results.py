@@ -68,6 +68,7 @@ def document(
         "at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "command": _command(options),
         "partial": partial,
+        "note": options.note,
         "target": {"name": target.name, "version": target.version, "brokers": options.brokers},
         "client": f"confluent-kafka {NEWEST['confluent']}",
         "machine": _machine(),
