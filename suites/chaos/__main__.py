@@ -1,10 +1,11 @@
 """The nightly swarm, and the shrinking of what failed.
 
 ``python -m suites.chaos --hours 8`` draws one schedule after the other from rising seeds, each
-with a handful of kinds of fault of its own, and judges each run. Runs that fail are kept, the
-others are not. ``python -m suites.chaos --shrink RUN`` plays smaller and smaller schedules until
-nothing can be left out, and says how reliably what is left fails. The many plays that this takes
-share a cluster for as long as it stays whole, and are judged by the oracle, which needs no Spark.
+with a handful of kinds of fault of its own, and judges each run. All runs are kept, so that rules
+of later days can judge them again. ``python -m suites.chaos --shrink RUN`` plays smaller and
+smaller schedules until nothing can be left out, and says how reliably what is left fails. The many
+plays that this takes share a cluster for as long as it stays whole, and are judged by the oracle,
+which needs no Spark.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Self
 
 from chaos.fitting import fitting, is_contained, usual_proxies
+from chaos.run import RECORD as CHAOS
 from chaos.run import Chaos, Stage, stage, usual_load
 from chaos.schedule import Schedule, draw
 from chaos.shrink import described, shrink
@@ -31,6 +33,7 @@ from reports.results import Document
 from reports.results import read as read_results
 from reports.verdicts import BROKEN, FAULT, OK, USAGE
 from spec.verdict import EnvironmentFault
+from suites.chaos import played
 from suites.chaos.document import PAGE, renewed
 from suites.chaos.judging import Judging, judge
 from suites.options import new_seed
@@ -161,8 +164,6 @@ def night(swarm: Swarm, hours: float, seed: int) -> int:
         runs += 1
         worst = max(worst, code)
         _tell(f"== seed {number}: exit code {code}, {said}")
-        if code == OK:
-            shutil.rmtree(out)
         number += 1
     print(f"{runs} runs from seed {seed} on, worst exit code {worst}, kept in {swarm.archive}")
     return worst if runs else FAULT
@@ -195,6 +196,17 @@ def shrink_run(swarm: Swarm, run: Path, *, tries: int, replays: int, most: int) 
     return BROKEN if found.failed else OK
 
 
+def _write_down(folders: Sequence[Path]) -> int:
+    """Put runs on record, and renew the tables."""
+    runs = [record.parent for folder in folders for record in sorted(folder.rglob(CHAOS))]
+    for run in runs:
+        one = played.played(run)
+        _tell(f"{run}: {one.name} on {one.release}: {one.verdict} {', '.join(one.rules)}")
+        played.write(played.merged(played.read(), [one]))
+    PAGE.write_text(renewed(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    return OK
+
+
 def _tell(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
@@ -217,12 +229,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--tries", type=int, default=3, help="plays of a smaller schedule")
     parser.add_argument("--replays", type=int, default=20, help="plays of the smallest")
     parser.add_argument("--most", type=int, default=60, help="plays of smaller schedules in all")
+    parser.add_argument("--record", type=Path, nargs="+", metavar="DIR", help="put runs on record")
     parser.add_argument("--write-docs", action="store_true", help="renew the tables, and end")
     asked = parser.parse_args(arguments)
-    if asked.write_docs:
-        page = PAGE.read_text(encoding="utf-8")
-        PAGE.write_text(renewed(page), encoding="utf-8")
-        return OK
     swarm = Swarm(
         target=asked.target,
         brokers=asked.brokers,
@@ -231,6 +240,8 @@ def main(arguments: Sequence[str]) -> int:
         archive=asked.archive.absolute(),
     )
     try:
+        if asked.write_docs or asked.record:
+            return _write_down(asked.record or ())
         if asked.shrink:
             run = asked.shrink.absolute()
             return shrink_run(swarm, run, tries=asked.tries, replays=asked.replays, most=asked.most)

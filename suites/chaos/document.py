@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from chaos.faults import KINDS
+from suites.chaos import played as record
+from suites.chaos.played import Played, Strikes
 from suites.chaos.scenarios import SCENARIOS
 
 PAGE = Path("docs") / "chaos.md"
+_MANY = 10
+_NONE = Strikes(struck=0, hit=0, healed=0)
 
 
 def faults() -> str:
@@ -29,9 +33,58 @@ def scenarios() -> str:
     return _table(("scenario", "what happens", "INV rules that it must exercise"), rows)
 
 
+def played(runs: Sequence[Played]) -> str:
+    """Return the table of what came of each scenario, by release."""
+    columns = _well_played(runs)
+    found = {(one.name, one.release): one for one in runs}
+    rows = (
+        (f"`{name}`", *(_came_of(found.get((name, release))) for release in columns))
+        for name in SCENARIOS
+    )
+    return _table(("scenario", *columns), rows)
+
+
+def struck(runs: Sequence[Played]) -> str:
+    """Return the table of how often each kind of fault was seen to hit, by release."""
+    columns = _well_played(runs)
+    rows = (
+        (f"`{kind}`", *(_strikes(runs, kind, release) for release in columns)) for kind in KINDS
+    )
+    return _table(("fault", *columns), rows)
+
+
+def _well_played(runs: Sequence[Played]) -> list[str]:
+    """Return the releases on which many scenarios were played; others met a few on purpose."""
+    names = {
+        release: {one.name for one in runs if one.release == release}
+        for release in record.releases(runs)
+    }
+    return [release for release, played in names.items() if len(played) >= _MANY]
+
+
+def _came_of(one: Played | None) -> str:
+    if one is None:
+        return "not played"
+    return f"{' '.join((one.verdict, ', '.join(one.rules))).strip()} ({one.on})"
+
+
+def _strikes(runs: Sequence[Played], kind: str, release: str) -> str:
+    seen = [one.faults[kind] for one in runs if one.release == release and kind in one.faults]
+    if not seen:
+        return "not played"
+    total = sum(seen, _NONE)
+    return f"{total.hit} of {total.struck} hit, {total.healed} healed"
+
+
 def renewed(page: str) -> str:
     """Return the page with its tables made anew; they stand between comments that name them."""
-    tables: Mapping[str, str] = {"faults": faults(), "scenarios": scenarios()}
+    runs = record.read()
+    tables: Mapping[str, str] = {
+        "faults": faults(),
+        "scenarios": scenarios(),
+        "played": played(runs),
+        "struck": struck(runs),
+    }
     for name, table in tables.items():
         begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->\n"
         head, _, rest = page.partition(begin)

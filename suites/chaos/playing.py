@@ -23,15 +23,15 @@ from chaos.schedule import Schedule
 from fixtures.targets.names import KafkaName, innermost
 from fixtures.workload.plan import KINDS, PLAIN
 from fixtures.workload.terms import Group, Load
-from suites.chaos.scenario import CALM, Scenario
+from suites.chaos.scenario import CALM, MIXED, TARDY, Scenario
 
 Tell = Callable[[str], None]
 _PARTITIONS = 4
 
-_GROUPS = (
-    Group(name="calm", members=(PLAIN, PLAIN)),
-    Group(name="odd", members=tuple(KINDS[name] for name in ("picky", "renewing", "explicit"))),
-)
+_CALM = Group(name="calm", members=(PLAIN, PLAIN))
+_ODD = Group(name="odd", members=tuple(KINDS[name] for name in ("picky", "renewing", "explicit")))
+_TARDY = Group(name="tardy", members=(KINDS["tardy"], KINDS["tardy"], KINDS["wordless"]))
+_GROUPS = {CALM: (_CALM,), MIXED: (_CALM, _ODD), TARDY: (_TARDY,)}
 
 
 def play_all(
@@ -83,7 +83,7 @@ def as_chaos(scenario: Scenario, target: str, seed: int, proxies: str = "") -> C
         lock_ms=scenario.lock_ms,
         drain=60.0,
         seed=seed,
-        groups=_GROUPS[:1] if scenario.members == CALM else _GROUPS,
+        groups=_GROUPS[scenario.members],
         patience=10.0,
         delivery_limit=DELIVERY_LIMIT,
         meddle=False,

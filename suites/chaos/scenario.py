@@ -12,8 +12,9 @@ STORED = ("INV-21", "INV-22")
 COUNTED = ("INV-12", "INV-13")
 LOCKED = ("INV-01", "INV-18", "INV-23")
 
-CALM, MIXED = "calm", "mixed"
-"""Members that accept at once, and members that do whatever acknowledging offers."""
+CALM, MIXED, TARDY = "calm", "mixed", "tardy"
+"""Members that accept at once, members that do whatever acknowledging offers, and members that say
+nothing for ten seconds, so that locks run out and counts rise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,17 @@ from chaos.faults import KINDS
 from chaos.fitting import suits
 from fixtures.targets import UsageFault
 from suites.chaos.around import AROUND
-from suites.chaos.scenario import COUNTED, LIVE, LOCKED, SAFE, STORED, Scenario, every, strike
+from suites.chaos.scenario import (
+    COUNTED,
+    LIVE,
+    LOCKED,
+    SAFE,
+    STORED,
+    TARDY,
+    Scenario,
+    every,
+    strike,
+)
 from suites.chaos.unplugged import UNPLUGGED
 
 ALL = "all"
@@ -247,6 +257,20 @@ _SCENARIOS = (
         ),
     ),
     Scenario(
+        name="forgotten-while-writes-fail",
+        sentence="All clients of a leader lose it while state writes are refused, and come back.",
+        rules=(*SAFE, *STORED, *LIVE),
+        strikes=(
+            strike(0.5, "fail-state-writes", 8.5),
+            *every("cut-client-link", 7.5, 7.5, 7.5, lasts=1.0),
+            *every("elect-leader", 15, 15.5, 16, 16.5),
+        ),
+        seconds=20.0,
+        rate=300.0,
+        lock_ms=2000,
+        members=TARDY,
+    ),
+    Scenario(
         name="short",
         sentence="Three elections in a few seconds: what there is always time for.",
         rules=SAFE,
@@ -256,7 +280,7 @@ _SCENARIOS = (
     Scenario(
         name="nothing",
         sentence="Nothing breaks: the control run that tells a fault's doing from the load's own.",
-        rules=(*SAFE, *COUNTED, *STORED, *LIVE),
+        rules=(*SAFE, COUNTED[0], *STORED, *LIVE),  # nothing is loaded anew
         strikes=(),
         seconds=20.0,
     ),
