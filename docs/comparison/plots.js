@@ -4,7 +4,7 @@
   const NAMES = { share: "share group", group: "consumer group", kmq: "KMQ" };
   const COLOURS = { share: "#d55e00", group: "#0072b2", kmq: "#009e73" };
   const STEP = 0.25;
-  const dim = () => getComputedStyle(document.body).color;
+  const dim = () => getComputedStyle(document.querySelector(".comparison")).color;
   const faint = "#88888844";
 
   const tables = {
@@ -72,5 +72,7 @@
   all();
   let width = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; all(); } });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", all);
+  // The theme chooses its colours by an attribute, and not before the page has been read.
+  new MutationObserver(all).observe(document.body, { attributes: true, attributeFilter: ["data-md-color-scheme"] });
+  addEventListener("load", all);
 }
