@@ -144,18 +144,21 @@ async def test_deleting(share: Share, judge: Judge) -> None:
     queue = await share.queue()
     await use(queue)
     live, unknown, empty = (share.cluster.fresh_name("g") for _ in range(3))
-    await share.member(live, queue.topic)
+    member = await share.member(live, queue.topic)
     gone = await share.member(empty, queue.topic)
     await gone.leave()
     await vacant(share, empty)
     name, nowhere = queue.topic.name, share.cluster.fresh_name("t")
 
     topics = ["--topic", name, "--topic", nowhere]
-    groups, some, refused = await asyncio.gather(
+    asked = asyncio.gather(
         tools.run(SHARE_GROUPS, "--delete", *_groups(empty, live, unknown)),
         tools.run(SHARE_GROUPS, "--delete-offsets", *_groups(queue.group), *topics),
         tools.run(SHARE_GROUPS, "--delete-offsets", *_groups(live), "--topic", name),
     )
+    # Tools may take longer than a member may be silent.
+    await beating([member], asked.done, within=PATIENCE)
+    groups, some, refused = await asked
 
     left = await listed(share, [live, empty])
     judge.equal("ADM-43", {live}, set(left), f"groups that are left, the tool says: {groups}")
