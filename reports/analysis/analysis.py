@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from reports import results
 from reports.analysis.distributions import distributions
-from reports.analysis.files import History, open_history, read_manifest
+from reports.analysis.files import History, of_one_target, open_history, read_manifest
 from reports.analysis.judging import Found, Tell, askable, judge, observation
 from reports.analysis.progress import progress
 from reports.analysis.reached import reached
@@ -89,6 +89,7 @@ def analyse(request: Request, tell: Tell) -> Document:
 
     Raises:
         EnvironmentFault: none of the histories can be judged at all.
+        MixedTargets: they are not all of one target.
     """
     began, started = time.monotonic(), datetime.now(UTC)
     invariants = [rule for rule in load_invariants() if _wanted(rule, request.only)]
@@ -98,6 +99,7 @@ def analyse(request: Request, tell: Tell) -> Document:
         opened = pool.submit(_open, request.runs, request.control)
         with _session(request, rows) as spark:
             histories, quiet, faults = opened.result()
+            of_one_target(histories)
             ready = time.monotonic()
             moments = 0 if request.brief else moments_for(len(histories))
             judged = [_judge(spark, history, invariants, moments, tell) for history in histories]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,24 @@ class History:
         cut = (f"{name}: cut when its process was killed" for name in self.manifest.cut)
         broken = (f"{name}: unreadable from some byte on" for name in self.manifest.broken)
         return (*cut, *broken)
+
+
+class MixedTargets(EnvironmentFault):
+    """Histories of several targets were to be judged by the ledger of one."""
+
+
+def of_one_target(histories: Sequence[History]) -> None:
+    """Look whether one ledger and one release hold for all of these histories.
+
+    Raises:
+        MixedTargets: their runs were made with different targets.
+    """
+    names = sorted({str(one.run.get("target", {}).get("name", "unnamed")) for one in histories})
+    if len(names) > 1:
+        raise MixedTargets(
+            f"these runs are of {' and '.join(names)}, and each release is judged by its own "
+            "rules and ledger: judge the runs of one target at a time."
+        )
 
 
 def read_manifest(path: Path) -> tuple[Path, Manifest]:

@@ -24,7 +24,7 @@ from fixtures.history.compaction import compact
 from fixtures.history.journal import Journal
 from fixtures.targets.ports import free_ports
 from reports.analysis.analysis import Request, _Judged, _observations, _owed
-from reports.analysis.files import History
+from reports.analysis.files import History, MixedTargets, of_one_target
 from reports.analysis.judging import Found
 from reports.analysis.rules import load_invariants
 from reports.results import SCHEMA_FILE
@@ -146,6 +146,19 @@ def test_a_run_owes_what_it_says(said: list[str] | None, excused: set[str]) -> N
 
     assert {one.requirement for one in seen} == {"INV-01", "INV-02"}
     assert {one.requirement for one in seen if one.excused} == excused
+
+
+@pytest.mark.parametrize("others", ["kafka:4.2.1", None])
+def test_histories_of_several_targets_are_not_judged_together(others: str | None) -> None:
+    """One ledger is held against all runs that are judged together, so they are of one target."""
+
+    def of(name: str | None) -> History:
+        run = {"target": {"name": name}} if name else {}
+        return History(folder=Path("run/history"), manifest=Manifest(files=()), run=run)
+
+    of_one_target([of("kafka:4.4.0"), of("kafka:4.4.0")])
+    with pytest.raises(MixedTargets, match=r"these runs are of kafka:4\.\d\.\d and .*one target"):
+        of_one_target([of("kafka:4.4.0"), of(others)])
 
 
 def test_a_cut_and_spoiled_history_is_judged(tmp_path: Path) -> None:
