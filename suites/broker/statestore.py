@@ -23,7 +23,7 @@ from fixtures.wire.errors import ErrorCode, error_name
 from fixtures.wire.placing import partition_of
 from fixtures.wire.schema import Schemas
 from fixtures.wire.state_records import SNAPSHOT, StateRecord, decode_state
-from spec.model.durable import UNKNOWN_COUNT, Durable, Record, StateBatch, replay
+from spec.model.durable import UNKNOWN_COUNT, Durable, Record, StateBatch, combine, replay
 from spec.model.release import Release, release_of
 from spec.verdict import Undecided
 from suites.broker.holes import read_log
@@ -55,6 +55,14 @@ def batches_of(part: Struct) -> tuple[StateBatch, ...]:
         StateBatch(b.first_offset, b.last_offset, b.delivery_state, b.delivery_count)
         for b in part.state_batches
     )
+
+
+def joined(part: Struct) -> tuple[StateBatch, ...]:
+    """Return the same with those neighbours joined that say the same.
+
+    Whether a broker joins them itself is PER-18's business, and up to 4.3 it does not always.
+    """
+    return combine((), batches_of(part), 0)
 
 
 def shown(part: Struct) -> tuple[str, int, int, tuple[StateBatch, ...]]:

@@ -18,6 +18,7 @@ from suites.broker.statestore import (
     AVAILABLE,
     Store,
     batches_of,
+    joined,
     per_offset,
     replayed,
 )
@@ -83,7 +84,7 @@ async def test_log_of_a_live_group(store: Store, judge: Judge) -> None:
     kept = replayed(records, store.release)
     expected = (kept.start, kept.batches) if kept else None
     what = f"start offset and batches, {len(records)} records replayed and as read"
-    judge.equal("PER-33", expected, (part.start_offset, batches_of(part)), what)
+    judge.equal("PER-33", expected, (part.start_offset, joined(part)), what)
 
 
 @pytest.mark.requirement("PER-41")

@@ -28,6 +28,7 @@ from suites.broker.statestore import (
     Trail,
     as_model,
     batches_of,
+    joined,
     replayed,
     some_batches,
 )
@@ -122,7 +123,7 @@ async def _worked(store: Store, key: StateKey, judge: Judge) -> list[StateRecord
             part = await key.read(leader_epoch=epoch)
             kept = replayed(await trail.records(), store.release)
             added = (kept.state_epoch, kept.start, kept.batches) if kept else None
-            read = (part.state_epoch, part.start_offset, batches_of(part))
+            read = (part.state_epoch, part.start_offset, joined(part))
             judge.equal("PER-33", read, added, f"records replayed after {number + 1} writes")
     return await trail.records()
 

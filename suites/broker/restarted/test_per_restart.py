@@ -24,7 +24,7 @@ from suites.broker.statestore import (
     ACKNOWLEDGED,
     StateKey,
     Store,
-    batches_of,
+    joined,
     some_batches,
 )
 from suites.broker.stored import read_state
@@ -116,7 +116,7 @@ def _again(share: Share, key: StateKey) -> StateKey:
 
 
 def _found(part: Struct) -> tuple[str, int, tuple[StateBatch, ...]]:
-    return error_name(part.error_code), part.start_offset, batches_of(part)
+    return error_name(part.error_code), part.start_offset, joined(part)
 
 
 @pytest.mark.requirement("PER-07", "PER-37", "PER-44")
