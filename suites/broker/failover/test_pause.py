@@ -61,10 +61,14 @@ async def _judge_cut(judge: Judge, task: asyncio.Task[Part | None]) -> None:
 
 
 async def _judge_zombie(judge: Judge, scene: Scene, task: asyncio.Task[Part | None]) -> None:
-    """Judge what a former leader answers to an acknowledgement that waited for it to wake up."""
+    """Judge what a former leader answers to an acknowledgement that waited for it to wake up.
+
+    It may see first that the lock ran out while it slept; then there is nothing to write.
+    """
     await asyncio.wait([task], timeout=ANSWERED_WITHIN)
     told = scene.answered([12, 13], task.result()) if task.done() else "nothing"
-    judge.equal("COO-28", "NOT_LEADER_OR_FOLLOWER", told, "ACCEPT at a leader that was replaced")
+    refused = told in {"NOT_LEADER_OR_FOLLOWER", "INVALID_RECORD_STATE"}
+    judge.holds("COO-28", refused, f"ACCEPT at a leader that was replaced was answered {told}")
 
 
 async def _judge_settled(judge: Judge, scene: Scene, heir: Roamer) -> None:
