@@ -33,7 +33,7 @@ from suites.self.small_histories import Case, read_cases, write_history
 
 HOUSE = Path(__file__).parents[2]
 SPARK = Path(importlib.util.find_spec("pyspark").origin or "").parent  # type: ignore[union-attr]
-PATIENCE = 240.0
+PATIENCE = 600.0
 MS = 1_000_000
 
 CASES = {str(case): case for case in read_cases()}
