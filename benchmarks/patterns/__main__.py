@@ -13,6 +13,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,15 +81,16 @@ async def _play(
         stage = Stage(target, cluster, options.out, options.seconds)
         found: list[Played] = []
         for number, name in enumerate(scenes, 1):
+            told = partial(_numbered, tell, f"[{number}/{len(scenes)}]")
             try:
-                found += await stage.play(
-                    SCENES[name],
-                    systems,
-                    lambda line, n=number: tell(f"[{n}/{len(scenes)}] {line}"),
-                )
+                found += await stage.play(SCENES[name], systems, told)
             except (EnvironmentFault, Undecided) as error:
                 return found, f"{name}: {error}"
         return found, ""
+
+
+def _numbered(tell: Callable[[str], None], number: str, line: str) -> None:
+    tell(f"{number} {line}")
 
 
 def _run(options: argparse.Namespace) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from uuid import UUID
 
 from benchmarks.patterns.crew import PRODUCING, WARMING, Crew
 from benchmarks.patterns.events import Course
@@ -116,7 +117,7 @@ class Stage:
             await self.admin.group_config(group, wanted)
         crew.start(topic.name, group, markers, self.seconds)
 
-    async def _group(self, crew: Crew, topic_id: object) -> str:
+    async def _group(self, crew: Crew, topic_id: UUID) -> str:
         """Return the name of a group whose coordinators outlive the broker that dies."""
         for _ in range(_PLACES):
             group = self.cluster.fresh_name(crew.system)
