@@ -19,7 +19,6 @@ from chaos.hooks import Hooks
 from chaos.run import RECORD, Chaos, stage, usual_load
 from chaos.schedule import Schedule, draw
 from fixtures.targets import UsageFault
-from reports.analysis.files import MixedTargets
 from reports.results import Document
 from shareproof.histories import tell
 from spec.requirement import Level
@@ -71,10 +70,7 @@ def rejudge(runs: tuple[Path, ...], out: Path, level: Level, console: Console) -
     """Judge what was played, now or long ago; a directory of runs stands for all in it."""
     found = tuple(each for run in runs for each in _runs_in(run.absolute()))
     asked = Judging(runs=found, out=out, level=level, command=tuple(sys.argv))
-    try:
-        return judge(asked, lambda line: tell(console, line))
-    except MixedTargets as fault:
-        raise UsageFault(str(fault)) from None
+    return judge(asked, lambda line: tell(console, line))
 
 
 def _runs_in(folder: Path) -> list[Path]:

@@ -19,7 +19,7 @@ from shareproof import manual
 from shareproof.commands import breaking, certify, cluster, pages, recorded, rules
 from shareproof.detection import self_test
 from spec.requirement import SpecError
-from spec.verdict import EnvironmentFault
+from spec.verdict import EnvironmentFault, MixedTargets
 
 INTERRUPTED = 130
 
@@ -73,7 +73,7 @@ def main() -> NoReturn:
         code = app(standalone_mode=False)
     except typer.TyperException as error:
         _end(USAGE, str(getattr(error, "format_message", error.__str__)()))
-    except (UsageFault, SpecError) as fault:
+    except (UsageFault, SpecError, MixedTargets) as fault:
         _end(USAGE, str(fault))
     except EnvironmentFault as fault:
         _end(FAULT, str(fault))

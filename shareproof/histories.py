@@ -78,7 +78,6 @@ def analyse(
     require("pyarrow", "pyspark")
     from fixtures.history.class_data import class_data_options  # noqa: PLC0415
     from reports.analysis.analysis import Request, analyse  # noqa: PLC0415
-    from reports.analysis.files import MixedTargets  # noqa: PLC0415
 
     _prepare([*runs, *([control] if control else [])], console)
     request = Request(
@@ -93,10 +92,7 @@ def analyse(
         settings={"spark.driver.defaultJavaOptions": class_data_options()},
         command=tuple(sys.argv),
     )
-    try:
-        document = analyse(request, lambda line: tell(console, line))
-    except MixedTargets as fault:
-        raise UsageFault(str(fault)) from None
+    document = analyse(request, lambda line: tell(console, line))
     html.write(out, document)
     return document
 

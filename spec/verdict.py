@@ -47,6 +47,10 @@ class EnvironmentFault(Exception):
     """The environment failed, not the implementation: a broker did not start, a port was taken."""
 
 
+class MixedTargets(EnvironmentFault):
+    """Histories of several targets were to be judged by the ledger of one."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
     """What one check saw of one rule. ``evidence`` counts named events, such as redeliveries.

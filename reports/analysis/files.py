@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from spec.history import BUCKETED, TABLES, File, Manifest
-from spec.verdict import EnvironmentFault
+from spec.verdict import EnvironmentFault, MixedTargets
 
 MANIFEST, RUN = "manifest.json", "run.json"
 NEEDED = frozenset({"queues", "reloads", "blinds", "members"})
@@ -71,10 +71,6 @@ class History:
         cut = (f"{name}: cut when its process was killed" for name in self.manifest.cut)
         broken = (f"{name}: unreadable from some byte on" for name in self.manifest.broken)
         return (*cut, *broken)
-
-
-class MixedTargets(EnvironmentFault):
-    """Histories of several targets were to be judged by the ledger of one."""
 
 
 def of_one_target(histories: Sequence[History]) -> None:

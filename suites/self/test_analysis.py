@@ -24,11 +24,12 @@ from fixtures.history.compaction import compact
 from fixtures.history.journal import Journal
 from fixtures.targets.ports import free_ports
 from reports.analysis.analysis import Request, _Judged, _observations, _owed
-from reports.analysis.files import History, MixedTargets, of_one_target
+from reports.analysis.files import History, of_one_target
 from reports.analysis.judging import Found
 from reports.analysis.rules import load_invariants
 from reports.results import SCHEMA_FILE
 from spec.history import Manifest, bucket_of
+from spec.verdict import MixedTargets
 from suites.self.small_histories import Case, read_cases, write_history
 
 HOUSE = Path(__file__).parents[2]
