@@ -25,6 +25,8 @@ class Past:
         seen: a release that has the defect.
         mended: a release that does not; empty while there is none.
         finding: the page in ``docs/findings``, if there is one.
+        scenario: the chaos scenario that shows it; empty where a check of the rule does.
+        seed: that of the scenario's run.
     """
 
     bug: str
@@ -33,6 +35,8 @@ class Past:
     seen: str
     mended: str = ""
     finding: str = ""
+    scenario: str = ""
+    seed: int = 1
 
 
 def parse(text: str) -> list[Past]:

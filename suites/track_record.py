@@ -1,9 +1,10 @@
 """Find past defects again, on the releases that had them, and write down what was seen.
 
 ``python -m suites.track_record`` asks every release named in ``spec/track_record.toml`` about the
-rules named there, with a ledger that foresees nothing. A defect counts as found again when the rule
-is broken on the release that has it and holds on the one that has not. The result is
-``docs/track-record.md``; exit code 1 when an entry was not confirmed.
+rules named there, with a ledger that foresees nothing, or plays a chaos scenario on it and asks
+what Spark says of the history. A defect counts as found again when the rule is broken on the
+release that has it and holds on the one that has not. The result is ``docs/track-record.md``; exit
+code 1 when an entry was not confirmed.
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ HEAD = """\
 
 Past defects of Apache Kafka that shareproof finds again on the releases from Maven Central that had
 them. Each was confirmed on both sides: the rule is broken on the release named first and holds on
-the one named last. The commands use the ledger `strict`, which foresees nothing, so a broken rule
-makes them exit with 1. A bug id is our attribution by symptom and release; where there is none we
-know of no public report.
+the one named last. The commands of checks use the ledger `strict`, which foresees nothing, so a
+broken rule makes them exit with 1. A rule INV is one about whole histories: a
+[chaos scenario](chaos.md) was played on the release, and Spark judged what it left. A bug id is our
+attribution by symptom and release; where there is none we know of no public report.
 
 This page is written by `tox -e trackrecord` from `spec/track_record.toml`.
 """
@@ -46,22 +48,33 @@ class Seen:
     reason: str
 
 
-def words(release: str, rules: Iterable[str]) -> list[str]:
+@dataclass(frozen=True, slots=True, order=True)
+class Question:
+    """One run: the checks of some rules on a release, or a chaos scenario if one is named."""
+
+    release: str
+    scenario: str = ""
+    seed: int = 1
+
+
+def words(question: Question, rules: Iterable[str]) -> list[str]:
     """Return the command that asks a release about rules."""
-    command = ["shareproof", "broker", "--target", f"kafka:{release}"]
-    for rule in rules:
-        command += ["--only", rule]
-    return [*command, "--profile", LEDGER]
+    target = ["--target", f"kafka:{question.release}"]
+    if question.scenario:
+        played = ["--scenario", question.scenario, "--seed", str(question.seed)]
+        return ["shareproof", "chaos", *target, *played]
+    only = [word for rule in rules for word in ("--only", rule)]
+    return ["shareproof", "broker", *target, *only, "--profile", LEDGER]
 
 
-def ask(release: str, rules: list[str]) -> dict[str, Seen]:
-    """Run the checks of some rules against a release and return what was seen of each.
+def ask(question: Question, rules: list[str]) -> dict[str, Seen]:
+    """Carry out a run and return what was seen of each of its rules.
 
     Raises:
         SystemExit: the run left no results.
     """
     with tempfile.TemporaryDirectory(prefix="shareproof-track-") as out:
-        command = [sys.executable, "-m", *words(release, rules), "--out", out]
+        command = [sys.executable, "-m", *words(question, rules), "--out", out]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         results = Path(out) / "results.json"
         if not results.exists():
@@ -74,29 +87,38 @@ def ask(release: str, rules: list[str]) -> dict[str, Seen]:
 def _seen(rule: Mapping[str, object]) -> Seen:
     checks = rule["checks"] if isinstance(rule["checks"], list) else []
     reasons = [str(c["reason"]) for c in checks if c["verdict"] == rule["verdict"] and c["reason"]]
-    return Seen(str(rule["verdict"]), reasons[0] if reasons else "")
+    return Seen(str(rule["verdict"]), reasons[0] if reasons else str(rule["reason"]))
 
 
-def questions(entries: Iterable[Past]) -> dict[str, list[str]]:
-    """Return which rules each release has to be asked about."""
-    asked: dict[str, set[str]] = defaultdict(set)
+def about(entry: Past, release: str) -> Question:
+    """Return the run that shows one side of an entry."""
+    return Question(release, entry.scenario, entry.seed)
+
+
+def questions(entries: Iterable[Past]) -> dict[Question, list[str]]:
+    """Return which rules each run has to be asked about."""
+    asked: dict[Question, set[str]] = defaultdict(set)
     for entry in entries:
         for release in filter(None, (entry.seen, entry.mended)):
-            asked[release].add(entry.rule)
-    return {release: sorted(rules) for release, rules in sorted(asked.items())}
+            asked[about(entry, release)].add(entry.rule)
+    return {question: sorted(rules) for question, rules in sorted(asked.items())}
 
 
-def doubt(entry: Past, answers: Mapping[str, Mapping[str, Seen]]) -> str:
+Answers = Mapping[Question, Mapping[str, Seen]]
+"""What was seen of each rule in each run."""
+
+
+def doubt(entry: Past, answers: Answers) -> str:
     """Return why an entry is not confirmed, or nothing."""
     sides = [(entry.seen, "fail")] + ([(entry.mended, "pass")] if entry.mended else [])
     for release, expected in sides:
-        seen = answers[release].get(entry.rule, Seen("missing", ""))
+        seen = answers[about(entry, release)].get(entry.rule, Seen("missing", ""))
         if seen.verdict != expected:
             return f"{entry.rule} on {release}: {seen.verdict}, not {expected}: {seen.reason}"
     return ""
 
 
-def page(entries: Iterable[Past], answers: Mapping[str, Mapping[str, Seen]]) -> str:
+def page(entries: Iterable[Past], answers: Answers) -> str:
     """Return the page about confirmed entries."""
     rules = load_requirements()
     rows = ["| bug | what went wrong | rule | broken on | holds on |", "|---|---|---|---|---|"]
@@ -106,10 +128,11 @@ def page(entries: Iterable[Past], answers: Mapping[str, Mapping[str, Seen]]) -> 
         mended = entry.mended or "none yet"
         rows.append(f"| {bug} | {entry.title} | {entry.rule} | {entry.seen} | {mended} |")
         sentence = " ".join(rules[entry.rule].text.split())
+        question = about(entry, entry.seen)
         parts.append(
             f"## {bug}: {entry.title}\n\n{entry.rule}: {sentence}\n\n"
-            f"    $ {shlex.join(words(entry.seen, [entry.rule]))}\n"
-            f"    {entry.rule} fail: {answers[entry.seen][entry.rule].reason}\n"
+            f"    $ {shlex.join(words(question, [entry.rule]))}\n"
+            f"    {entry.rule} fail: {answers[question][entry.rule].reason}\n"
         )
         if entry.finding:
             parts[-1] += f"\nMore in [findings/{entry.finding}](findings/{entry.finding}.md).\n"
@@ -126,10 +149,11 @@ def main() -> int:
         for entry in load_track_record()
         if not options.only or {entry.rule, entry.bug} & set(options.only)
     ]
-    answers: dict[str, dict[str, Seen]] = {}
-    for release, rules in questions(chosen).items():
-        answers[release] = ask(release, rules)
-        print(f"kafka:{release}: {len(rules)} rules asked", flush=True)
+    answers: dict[Question, dict[str, Seen]] = {}
+    for question, rules in questions(chosen).items():
+        answers[question] = ask(question, rules)
+        what = question.scenario or f"{len(rules)} rules"
+        print(f"kafka:{question.release}: {what} asked", flush=True)
     doubts = {entry: why for entry in chosen if (why := doubt(entry, answers))}
     for entry, why in doubts.items():
         print(f"not confirmed: {entry.bug or entry.title}: {why}")

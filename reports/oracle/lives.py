@@ -14,7 +14,9 @@ from spec.history import Outcome, Settle
 
 SECOND, MS = 1_000_000_000, 1_000_000
 SLACK = 15 * SECOND
+UNKNOWN_SERVER = -1
 _FINAL = (Settle.ACCEPT, Settle.REJECT)
+_ANSWERED = (Settle.ACCEPT, Settle.RELEASE, Settle.REJECT, Settle.RENEW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,11 @@ class Moment:
         if any(one.count >= after.count - 1 for one in self.earlier):
             return False
         return all(one.count >= after.count for one in self.later)
+
+    @property
+    def died(self) -> bool:
+        """Whether its holder's session certainly ended inside the lock, before it said a word."""
+        return bool(self.now.kind == Settle.CLOSED and self.now.freed < self.now.holds_until)
 
     @property
     def locked_until(self) -> int:
@@ -151,7 +158,7 @@ def _wrong_step(at: Moment) -> bool:
     now, after = at.now, at.after
     if after is None or not at.same_reign or after.op == now.op or after.sent <= now.acquired:
         return False
-    taken_back = at.close_uncounted and now.freed <= now.ends_by
+    taken_back = at.died or (at.close_uncounted and now.freed <= now.ends_by)
     lowest = now.count + (0 if taken_back else 1)
     return after.count < lowest or at.skips
 
@@ -167,6 +174,16 @@ def counted_over_loads(at: Moment) -> bool | None:
 def within_limit(at: Moment) -> bool | None:
     """INV-14: no count is above the limit."""
     return bool(at.now.count > at.share.highest_limit)
+
+
+def dying_counts(at: Moment) -> bool | None:
+    """INV-15: a delivery that ends with its session counts."""
+    now, after = at.now, at.after
+    if after is None or not (at.died and at.same_reign):
+        return None
+    if after.sent <= now.acquired or after.op == now.op:
+        return None
+    return bool(after.count == now.count)
 
 
 def lock_lasts(at: Moment) -> bool | None:
@@ -202,6 +219,14 @@ def freed_by_closing(at: Moment) -> bool | None:
     if now.freed >= now.holds_until - 4 * SECOND or at.share.failing:
         return None
     return bool(after.acquired >= now.holds_until > after.sent)
+
+
+def not_given_up(at: Moment) -> bool | None:
+    """INV-40: no acknowledgement fails at the first lost connection."""
+    now = at.now
+    if now.kind not in _ANSWERED or now.outcome not in (Outcome.OK, Outcome.FAILED):
+        return None
+    return bool(now.error == UNKNOWN_SERVER and now.settle_answered - now.settle_sent < 2 * SECOND)
 
 
 def within_new_limit(at: Moment) -> list[bool]:
@@ -241,9 +266,11 @@ RULES: dict[str, Rule] = {
     "INV-12": counted,
     "INV-13": counted_over_loads,
     "INV-14": within_limit,
+    "INV-15": dying_counts,
     "INV-18": lock_lasts,
     "INV-23": comes_soon,
     "INV-26": freed_by_closing,
+    "INV-40": not_given_up,
 }
 """The rules that a moment puts to the test at most once."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chaos.faults.upgrade import FROM
-from suites.chaos.scenario import LIVE, LOCKED, SAFE, STORED, Scenario, strike
+from suites.chaos.scenario import DYING, LIVE, LOCKED, SAFE, STORED, Scenario, strike
 
 AROUND = (
     Scenario(
@@ -93,6 +93,15 @@ AROUND = (
         rules=(*SAFE, *LIVE),
         strikes=(strike(3, "shift-consumers", 6), strike(11, "shift-consumers", 6, 1)),
         lock_ms=2000,
+    ),
+    Scenario(
+        name="members-die",
+        sentence="Members die while they hold records among those of others, and begin again.",
+        rules=(*SAFE, "INV-12", "INV-15", "INV-26", *LIVE),
+        strikes=(),
+        rate=300.0,
+        lock_ms=20000,
+        members=DYING,
     ),
     Scenario(
         name="partitions-added",

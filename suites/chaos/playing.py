@@ -23,7 +23,7 @@ from chaos.schedule import Schedule
 from fixtures.targets.names import KafkaName, innermost
 from fixtures.workload.plan import KINDS, PLAIN
 from fixtures.workload.terms import Group, Load
-from suites.chaos.scenario import CALM, MIXED, TARDY, Scenario
+from suites.chaos.scenario import CALM, DYING, MIXED, TARDY, Scenario
 
 Tell = Callable[[str], None]
 _PARTITIONS = 4
@@ -31,7 +31,8 @@ _PARTITIONS = 4
 _CALM = Group(name="calm", members=(PLAIN, PLAIN))
 _ODD = Group(name="odd", members=tuple(KINDS[name] for name in ("picky", "renewing", "explicit")))
 _TARDY = Group(name="tardy", members=(KINDS["tardy"], KINDS["tardy"], KINDS["wordless"]))
-_GROUPS = {CALM: (_CALM,), MIXED: (_CALM, _ODD), TARDY: (_TARDY,)}
+_DYING = Group(name="dying", members=(*[KINDS["dying"]] * 3, PLAIN))
+_GROUPS = {CALM: (_CALM,), MIXED: (_CALM, _ODD), TARDY: (_TARDY,), DYING: (_DYING,)}
 
 
 def play_all(

@@ -12,9 +12,10 @@ STORED = ("INV-21", "INV-22")
 COUNTED = ("INV-12", "INV-13")
 LOCKED = ("INV-01", "INV-18", "INV-23")
 
-CALM, MIXED, TARDY = "calm", "mixed", "tardy"
-"""Members that accept at once, members that do whatever acknowledging offers, and members that say
-nothing for ten seconds, so that locks run out and counts rise."""
+CALM, MIXED, TARDY, DYING = "calm", "mixed", "tardy", "dying"
+"""Members that accept at once, members that do whatever acknowledging offers, members that say
+nothing for ten seconds, so that locks run out and counts rise, and members that crash while they
+keep some records and have let others go."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,6 +57,11 @@ def broken_at(found: Verdicts, place: int) -> set[str]:
     return {rule for rule, places in found.items() if places.get(place, (0, 0))[1]}
 
 
+def known(release: Release) -> frozenset[str]:
+    """Return the rules that a release breaks by what it decided, so that the model breaks them."""
+    return frozenset({"INV-15"} if release.close_uncounted else ())
+
+
 def tales(release: Release, seeds: Sequence[int], start: int = 0) -> list[Told]:
     """Return valid tales of a release and their lies, numbered from ``start`` on."""
     numbers = zip(count(start), islice(log_numbers(), start, None), strict=False)
@@ -81,13 +86,13 @@ def _tell_tales(spark: SparkSession, release: Release, seeds: Sequence[int]) -> 
         found, differing = _compare(spark, Path(room), f"tales_{release.name.replace('.', '_')}")
     noticed: Counter[str] = Counter()
     for one in told:
-        noticed[one.lie] += bool(broken_at(found, one.queue))
+        noticed[one.lie] += bool(broken_at(found, one.queue) - known(release))
     tried = Counter(one.lie for one in told)
     print(f"{release.name}: {len(told)} histories, {len(differing)} differences", *differing[:20])
     for lie in sorted(tried):
         print(f"  {lie or 'valid'}: {noticed[lie]} of {tried[lie]} break a rule")
     for one in told:
-        if not one.lie and (rules := broken_at(found, one.queue)):
+        if not one.lie and (rules := broken_at(found, one.queue) - known(release)):
             print(f"  a valid one breaks {', '.join(sorted(rules))}: share-partition {one.queue}")
     tested = {rule: sum(tested for tested, _ in places.values()) for rule, places in found.items()}
     print("  cases:", ", ".join(f"{rule} {cases}" for rule, cases in sorted(tested.items())))

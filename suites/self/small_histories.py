@@ -174,8 +174,8 @@ def _acts(one: Plain) -> Iterator[tuple[int, int, int, int, int]]:
     if "kind" in one:
         outcome = Outcome[one.get("outcome", "ok").upper()]
         sent = one["settled"] * MS
-        answered = -1 if outcome is Outcome.UNKNOWN else sent + MS
-        error = 121 if outcome is Outcome.FAILED else 0
+        answered = -1 if outcome is Outcome.UNKNOWN else sent + one.get("took", 1) * MS
+        error = one.get("error", 121) if outcome is Outcome.FAILED else 0
         yield int(Settle[one["kind"].upper()]), sent, answered, int(outcome), error
 
 

@@ -18,7 +18,7 @@ BEHAVIOURS: Mapping[str, int] = {
     "CFG": 6, "MET": 7, "TOO": 7,
 }  # fmt: skip
 DEFECTS: Mapping[str, int] = {
-    "share-partition": 26, "share-session": 5, "share-coordinator": 10, "group-coordinator": 12,
+    "share-partition": 26, "share-session": 5, "share-coordinator": 11, "group-coordinator": 12,
     "dead-letters": 6, "java-client": 11, "librdkafka": 10, "franz-go": 13, "others": 10,
     "patches": 12,
 }  # fmt: skip

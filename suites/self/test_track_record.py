@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from reports.analysis.rules import load_invariants
 from spec.requirement import SpecError, load_requirements
 from spec.track_record import Past, load_track_record, parse
+from suites.chaos.scenarios import SCENARIOS
 from suites.inventory import by_rule, read_checks
-from suites.track_record import PAGE, Seen, doubt, page, questions
+from suites.track_record import PAGE, Question, Seen, doubt, page, questions
 
+OLD, NEW = Question("4.1.1"), Question("4.2.0")
 LOCK = Past(bug="KAFKA-19953", title="half released", rule="LCK-18", seen="4.1.1", mended="4.2.0")
 BROKEN = Seen("fail", "expected [0, 1], got [0]")
 WHOLE = Seen("pass", "")
 
 
 def test_every_entry_is_reached() -> None:
-    """Every entry names a live rule that a check judges."""
+    """Every entry names a live rule, and a check that judges it or a scenario that shows it."""
     rules, checks = load_requirements(), by_rule(read_checks())
-    lost = [e for e in load_track_record() if e.rule not in rules or e.rule not in checks]
-    assert lost == []
+    invariants = {invariant.id for invariant in load_invariants()}
+    for entry in load_track_record():
+        assert entry.rule in rules
+        assert entry.rule in (invariants if entry.scenario else checks)
+        assert not entry.scenario or entry.scenario in SCENARIOS
 
 
 def test_page_has_every_entry() -> None:
@@ -30,7 +38,7 @@ def test_page_has_every_entry() -> None:
 
 def test_confirmed_on_both_sides() -> None:
     """An entry is confirmed when its rule is broken there and holds here."""
-    assert doubt(LOCK, {"4.1.1": {"LCK-18": BROKEN}, "4.2.0": {"LCK-18": WHOLE}}) == ""
+    assert doubt(LOCK, {OLD: {"LCK-18": BROKEN}, NEW: {"LCK-18": WHOLE}}) == ""
 
 
 @pytest.mark.parametrize(
@@ -43,17 +51,28 @@ def test_confirmed_on_both_sides() -> None:
 )
 def test_not_confirmed(there: Seen, here: Seen, why: str) -> None:
     """Anything but broken there and whole here leaves a doubt that is said."""
-    assert why in doubt(LOCK, {"4.1.1": {"LCK-18": there}, "4.2.0": {"LCK-18": here}})
+    assert why in doubt(LOCK, {OLD: {"LCK-18": there}, NEW: {"LCK-18": here}})
 
 
 def test_questions_ask_both_sides() -> None:
     """Both releases of an entry are asked, and each once."""
-    assert questions([LOCK]) == {"4.1.1": ["LCK-18"], "4.2.0": ["LCK-18"]}
+    assert questions([LOCK]) == {OLD: ["LCK-18"], NEW: ["LCK-18"]}
+
+
+def test_a_scenario_is_a_run_of_its_own() -> None:
+    """What a scenario shows is asked by playing it, and the page says how."""
+    played = replace(LOCK, rule="INV-26", scenario="members-die", seed=7)
+    old, new = Question("4.1.1", "members-die", 7), Question("4.2.0", "members-die", 7)
+    assert questions([LOCK, played]).keys() == {OLD, NEW, old, new}
+    answers = {old: {"INV-26": BROKEN}, new: {"INV-26": WHOLE}}
+    command = "$ shareproof chaos --target kafka:4.1.1 --scenario members-die --seed 7"
+    assert doubt(played, answers) == ""
+    assert command in page([played], answers)
 
 
 def test_page_quotes_what_was_seen() -> None:
     """The page has the command to type and the words that the check printed."""
-    text = page([LOCK], {"4.1.1": {"LCK-18": BROKEN}, "4.2.0": {"LCK-18": WHOLE}})
+    text = page([LOCK], {OLD: {"LCK-18": BROKEN}, NEW: {"LCK-18": WHOLE}})
     assert "$ shareproof broker --target kafka:4.1.1 --only LCK-18 --profile strict" in text
     assert "LCK-18 fail: expected [0, 1], got [0]" in text
 

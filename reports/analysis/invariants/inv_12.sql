@@ -2,9 +2,10 @@
 -- level: MUST
 -- source: KIP-932 §In-flight records
 -- Between two loads of a share-partition the delivery count is one at the first delivery and rises by
--- exactly one with each further one. Where an answer got lost, more than one is possible, and a release
--- that takes the count of a delivery back whose session ended does not raise it. Answers overtake each
--- other, so the first that was seen need not be the first there was.
+-- exactly one with each further one. Where an answer got lost, more than one is possible. That a delivery
+-- counts which ended with its session is INV-15; where a release takes such a count back, no end of a
+-- session raises one. Answers overtake each other, so the first that was seen need not be the first there
+-- was.
 SELECT
   queue,
   log,
@@ -28,7 +29,11 @@ SELECT
       AND next_op <> op
       AND (
         next_count < count
-        OR (next_count = count AND NOT (close_uncounted AND freed <= ends_by))
+        OR (
+          next_count = count
+          AND NOT (kind = 5 AND freed < holds_until)
+          AND NOT (close_uncounted AND freed <= ends_by)
+        )
         OR (
           seen
           AND next_count > count + 1
