@@ -10,10 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.clients.cluster import Cluster
+from fixtures.clients.users import let_in
 from fixtures.targets.certificates import make_certificates
 from fixtures.targets.info import ClusterInfo
 from fixtures.wire.connection import AuthenticationFailed, Connection, ConnectionLost
 from fixtures.wire.security import DialogueFailed, Security, dialogue
+from spec.verdict import EnvironmentFault
 from suites.self.release import schemas
 from suites.self.test_connection import LONG, TestBroker
 
@@ -157,3 +160,28 @@ async def test_login_refused(handshaken: bool) -> None:
         reason = "SASL_AUTHENTICATION_FAILED.*go away" if handshaken else "UNSUPPORTED_SASL"
         with pytest.raises(AuthenticationFailed, match=reason):
             await asyncio.wait_for(opening, LONG)
+
+
+async def test_a_new_user_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is not let in at first, as a broker learns of a user late, is tried again."""
+    tried = 0
+
+    async def connect(cluster: Cluster) -> None:
+        nonlocal tried
+        tried += 1
+        if tried < 3:
+            raise EnvironmentFault(f"no bootstrap server answers {cluster.info.security.user}")
+
+    monkeypatch.setattr(Cluster, "connect", connect)
+    info = ClusterInfo(
+        name="c",
+        version="4.4.0",
+        profile="",
+        bootstrap=(f"{HOST}:1",),
+        schema_jar="",
+        prefix="c",
+        security=Security(mechanism="SCRAM-SHA-256", **ME),
+    )
+    await let_in(info, schemas())
+
+    assert tried == 3
