@@ -12,8 +12,8 @@ from fixtures.clients.cluster import SHARE, Cluster, eventually, share_key
 from fixtures.clocks import Clocks
 from fixtures.proxies.doors import Doors
 from fixtures.proxies.fronts import Fronts
-from fixtures.targets import Handle, Target
-from fixtures.targets.handle import Plugged
+from fixtures.targets import Target
+from fixtures.targets.handle import Handle, Plugged
 from fixtures.targets.names import Address
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed, Connection

@@ -13,11 +13,8 @@ from typing import Annotated, NoReturn
 import typer
 
 from fixtures.targets import UsageFault
-from reports.results import suite_version
-from reports.verdicts import FAULT, USAGE
 from shareproof import manual
-from shareproof.commands import breaking, certify, cluster, pages, recorded, rules
-from shareproof.detection import self_test
+from shareproof.commands import breaking, certify, cluster, mutants, pages, recorded, rules
 from spec.requirement import SpecError
 from spec.verdict import EnvironmentFault, MixedTargets
 
@@ -40,7 +37,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "doctor": cluster.doctor,
     "list": rules.list_rules,
     "report": pages.report,
-    "self": self_test,
+    "self": mutants.self_test,
 }
 
 for _name, _command in COMMANDS.items():
@@ -55,9 +52,13 @@ def _shareproof(
 ) -> None:
     """Certify implementations of Kafka share groups (KIP-932), rule by rule."""
     if version:
+        from reports.results import suite_version
+
         typer.echo(f"shareproof {suite_version()}")
         raise typer.Exit
     if context.invoked_subcommand is None:
+        from reports.verdicts import USAGE
+
         typer.echo(context.get_help())
         raise typer.Exit(USAGE)
 
@@ -72,11 +73,19 @@ def main() -> NoReturn:
     try:
         code = app(standalone_mode=False)
     except typer.TyperException as error:
-        _end(USAGE, str(getattr(error, "format_message", error.__str__)()))
+        _misused(str(getattr(error, "format_message", error.__str__)()))
     except (UsageFault, SpecError, MixedTargets) as fault:
-        _end(USAGE, str(fault))
+        _misused(str(fault))
     except EnvironmentFault as fault:
+        from reports.verdicts import FAULT
+
         _end(FAULT, str(fault))
     except (typer.Abort, KeyboardInterrupt):
         _end(INTERRUPTED, "interrupted")
     raise SystemExit(code or 0)
+
+
+def _misused(sentence: str) -> NoReturn:
+    from reports.verdicts import USAGE
+
+    _end(USAGE, sentence)

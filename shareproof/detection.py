@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -24,39 +24,27 @@ from suites.detection.campaign import Outcome, Plan, Tell
 from suites.detection.record import FILE, Record
 
 
-def self_test(
-    *,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(help="Mutant, area, rule or part of a check's name; repeatable, or a,b,c."),
-    ] = None,
-    full: Annotated[
-        bool,
-        typer.Option("--full", help="All checks of a mutant's rules, not only what kills it."),
-    ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Decides over every random choice.")] = 1,
-    workers: Annotated[
-        int, typer.Option("--workers", "-n", min=0, help="Processes; 0: one per processor.")
-    ] = 0,
-    out: Annotated[Path | None, typer.Option(help="Directory for detection.json and page.")] = None,
-    record: Annotated[
-        bool,
-        typer.Option("--record", help="In a checkout: update the record and docs/detection.md."),
-    ] = False,
-    on_kafka: Annotated[
-        bool,
-        typer.Option("--real", help="Mutants of real Kafka instead; updates their record."),
-    ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")
-    ] = False,
-) -> None:
-    """Play the checks against broken brokers: does each mutant die, can each check fail?"""
-    if record and not page.DOCS.is_dir():
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What ``shareproof self`` was asked for; ``workers`` 0 stands for one per processor."""
+
+    only: tuple[str, ...]
+    full: bool
+    seed: int
+    workers: int
+    out: Path | None
+    record: bool
+
+
+def play(asked: Asked, *, as_json: bool) -> int:
+    """Play the checks against mutants of the reference broker, tell, and return the exit code.
+
+    Raises:
+        UsageFault: there is nothing of a name that was given, or no place for the record.
+    """
+    if asked.record and not page.DOCS.is_dir():
         raise UsageFault("--record: that needs a checkout, this is an installation; use --out.")
-    if on_kafka:
-        raise typer.Exit(_hunt_real(only or [], seed, as_json))
-    plan = replace(_chosen(only or []), seed=seed, full=full, workers=workers)
+    plan = replace(_chosen(asked.only), seed=asked.seed, full=asked.full, workers=asked.workers)
     began = time.monotonic()
     outcome = Outcome(plan=plan)
     try:
@@ -64,24 +52,29 @@ def self_test(
             campaign.carry_out(outcome, Record.load(), tell)
     finally:
         known = campaign.updated(Record.load(), outcome)
-        if record:
+        if asked.record:
             known.save(FILE)
             page.write(known)
     code = _code(outcome)
     document = _document(outcome, code, time.monotonic() - began)
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
+    if asked.out is not None:
+        asked.out.mkdir(parents=True, exist_ok=True)
         text = json.dumps(document, indent=1, ensure_ascii=False)
-        (out / "detection.json").write_text(f"{text}\n", encoding="utf-8")
-        page.write(known, out)
+        (asked.out / "detection.json").write_text(f"{text}\n", encoding="utf-8")
+        page.write(known, asked.out)
     if as_json:
         typer.echo(json.dumps(document, indent=1, ensure_ascii=False))
     else:
         _show(outcome)
-    raise typer.Exit(code)
+    return code
 
 
-def _hunt_real(only: list[str], seed: int, as_json: bool) -> int:
+def hunt_real(only: Sequence[str], seed: int, *, as_json: bool) -> int:
+    """Hunt mutants of real Kafka, update their record, and return the exit code.
+
+    Raises:
+        UsageFault: there is no mutant of a name that was given.
+    """
     names = _words(only) or list(real.REAL)
     if strange := sorted(set(names) - real.REAL.keys()):
         raise UsageFault(
@@ -94,11 +87,11 @@ def _hunt_real(only: list[str], seed: int, as_json: bool) -> int:
     return BROKEN if alive else OK
 
 
-def _words(only: list[str]) -> list[str]:
+def _words(only: Sequence[str]) -> list[str]:
     return [word.strip() for text in only for word in text.split(",") if word.strip()]
 
 
-def _chosen(only: list[str]) -> Plan:
+def _chosen(only: Sequence[str]) -> Plan:
     plan = campaign.everything()
     words = _words(only)
     if not words:

@@ -8,7 +8,6 @@ from types import MappingProxyType
 from fixtures.clients.shipped import SHIPPED
 from fixtures.targets import DEFAULT_TARGET
 from fixtures.targets.names import DEFAULT_IMAGE, FAKES
-from spec.profile import shipped
 from spec.requirement import AREAS, load_requirements
 
 EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
@@ -90,13 +89,17 @@ def clients(incomplete: str) -> list[str]:
 
 def ledgers(incomplete: str) -> list[str]:
     """Complete the name of a shipped ledger; a path is the shell's own affair."""
+    from spec.profile import shipped  # noqa: PLC0415 - as whole ledgers are read by it
+
     return _starting(incomplete, shipped())
 
 
 def rules(incomplete: str) -> list[str]:
     """Complete the last of some areas or rules: areas first, and the rules of one that is whole."""
     before, comma, last = incomplete.upper().rpartition(",")
-    known = [*AREAS, *load_requirements()] if last[:3] in AREAS else list(AREAS)
+    known = list(AREAS)
+    if last[:3] in AREAS:
+        known += load_requirements()
     return [f"{before}{comma}{word}" for word in _starting(last, known)]
 
 

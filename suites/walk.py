@@ -17,7 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from fixtures.adapters.clients import NEWEST
+from fixtures.adapters.versions import NEWEST
 from fixtures.clients.adapter import Adapter, Refused, Unsupported
 from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import Cluster, Topic, eventually

@@ -13,7 +13,8 @@ from pathlib import Path
 from benchmarks.patterns.events import Course, Dead, gather, read
 from benchmarks.patterns.scenes import NOTICED_MS, PARTITIONS, Scene
 from benchmarks.patterns.workload import KMQ, Producing, Working
-from fixtures.adapters.clients import NEWEST, confluent_python
+from fixtures.adapters.clients import confluent_python
+from fixtures.adapters.versions import NEWEST
 from spec.verdict import EnvironmentFault
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -20,7 +20,7 @@ from benchmarks.patterns.promises import judged
 from benchmarks.patterns.scenes import NOTICED_MS, PARTITIONS, SCENES
 from benchmarks.patterns.stage import Played
 from benchmarks.patterns.workload import NAMES, SYSTEMS
-from fixtures.adapters.clients import NEWEST
+from fixtures.adapters.versions import NEWEST
 from fixtures.targets import Target
 
 SCHEMA = 1

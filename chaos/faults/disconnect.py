@@ -13,8 +13,7 @@ from chaos.faults.fault import Kind
 from chaos.faults.going import Going
 from chaos.faults.roles import ROLES, Role
 from chaos.world import in_thread
-from fixtures.targets import Handle
-from fixtures.targets.handle import Plugged
+from fixtures.targets.handle import Handle, Plugged
 from spec.verdict import Undecided
 
 

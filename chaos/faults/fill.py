@@ -14,7 +14,8 @@ from chaos.faults.fault import Kind
 from chaos.faults.going import Going
 from chaos.faults.roles import ROLES, Role
 from chaos.world import World
-from fixtures.targets import Broker, Handle
+from fixtures.targets.broker import Broker
+from fixtures.targets.handle import Handle
 from spec.verdict import EnvironmentFault
 
 _NOTHING = 1

@@ -8,7 +8,7 @@ from chaos.faults.fault import Fault, Kind
 from chaos.faults.roles import ROLES, Role
 from chaos.hooks import UNDONE_BY
 from chaos.world import World, in_thread
-from fixtures.targets import Handle
+from fixtures.targets.handle import Handle
 from fixtures.wire.connection import CallFailed
 from spec.verdict import Undecided
 

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Callable
 
 from chaos.faults.going import Going, kinds
-from fixtures.targets import Handle
+from fixtures.targets.handle import Handle
 
 
 class Kill(Going):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from chaos.faults.going import Going, kinds
 from chaos.world import in_thread
-from fixtures.targets import Handle
+from fixtures.targets.handle import Handle
 
 
 class Pause(Going):

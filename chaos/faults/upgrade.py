@@ -9,7 +9,8 @@ import psutil
 from chaos.faults.fault import Kind
 from chaos.faults.roll import Roll
 from chaos.world import World
-from fixtures.targets import DEFAULT_TARGET, Broker
+from fixtures.targets import DEFAULT_TARGET
+from fixtures.targets.broker import Broker
 from fixtures.targets.names import KafkaName, innermost, release_line
 from fixtures.targets.upgrading import release_before, upgrade
 from spec.verdict import Undecided

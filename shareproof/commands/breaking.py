@@ -7,14 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from fixtures.targets import DEFAULT_TARGET
-from reports.console import show
-from shareproof import histories
 from shareproof.commands.options import AsJson, Brokers, LowestLevel, Seed, Target
 from spec.requirement import Level
-from suites.options import new_seed, words
 
 
 def break_things(
@@ -65,8 +61,14 @@ def break_things(
     as_json: AsJson = False,
 ) -> None:
     """Break a cluster under load on purpose, heal it, and judge the whole history."""
+    from rich.console import Console
+
+    from reports.console import show
+    from shareproof import histories
+    from suites.options import new_seed, words
+
     histories.require("pyarrow", "numpy", "pyspark")
-    from shareproof import chaos  # noqa: PLC0415 - it is built of what the extra brings
+    from shareproof import chaos  # it is built of what the extra brings
 
     if list_faults or list_scenarios:
         _tell(scenarios=not list_faults, as_json=as_json)
@@ -109,7 +111,9 @@ def break_things(
 
 def _tell(*, scenarios: bool, as_json: bool) -> None:
     """Print what can be broken, or which scenarios there are."""
-    from shareproof import chaos  # noqa: PLC0415 - as above
+    from rich.console import Console
+
+    from shareproof import chaos
 
     listed = chaos.list_scenarios() if scenarios else chaos.list_faults()
     if as_json:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
-from rich.console import Console
 
 from fixtures.clients.shipped import SHIPPED
 from fixtures.targets import DEFAULT_TARGET, UsageFault
@@ -25,9 +24,10 @@ from shareproof.commands.options import (
     Target,
     Workers,
 )
-from shareproof.run import run_checks, show_end
 from spec.requirement import Level
-from suites.options import Client, RunOptions, new_seed, words
+
+if TYPE_CHECKING:
+    from suites.options import RunOptions
 
 
 def broker(
@@ -48,6 +48,8 @@ def broker(
     as_json: AsJson = False,
 ) -> None:
     """Check a broker against the rules and write a report."""
+    from suites.options import RunOptions, new_seed, words
+
     options = RunOptions(
         target=target,
         brokers=brokers,
@@ -60,9 +62,7 @@ def broker(
         expect_version=expect_version,
         profile=_ledger(profile),
     )
-    console = Console(stderr=True)
-    console.print(f"seed {options.seed}, target {target}", highlight=False)
-    _certify(options, workers, console, as_json=as_json)
+    _certify(options, f"target {target}", workers, as_json=as_json)
 
 
 def client(
@@ -90,6 +90,8 @@ def client(
     as_json: AsJson = False,
 ) -> None:
     """Check a client library against the rules and write its certificate."""
+    from suites.options import Client, RunOptions, new_seed, words
+
     if bool(client) is bool(adapter):
         raise UsageFault("Give --client NAME or --adapter COMMAND: one of them.")
     asked = ("--client", client) if client else ("--adapter", adapter)
@@ -105,14 +107,16 @@ def client(
         profile=_ledger(profile),
         client=Client.unmet(*asked),
     )
+    _certify(options, f"client {asked[1]}, facing {target}", workers, as_json=as_json)
+
+
+def _certify(options: RunOptions, subject: str, workers: int | None, *, as_json: bool) -> NoReturn:
+    from rich.console import Console
+
+    from shareproof.run import run_checks, show_end
+
     console = Console(stderr=True)
-    console.print(f"seed {options.seed}, client {asked[1]}, facing {target}", highlight=False)
-    _certify(options, workers, console, as_json=as_json)
-
-
-def _certify(
-    options: RunOptions, workers: int | None, console: Console, *, as_json: bool
-) -> NoReturn:
+    console.print(f"seed {options.seed}, {subject}", highlight=False)
     ended = run_checks(options, workers, console)
     if as_json and ended.document:
         typer.echo(json.dumps(ended.document, indent=1, ensure_ascii=False))

@@ -11,12 +11,8 @@ from types import FrameType
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from fixtures.targets import DEFAULT_TARGET, UsageFault, open_target
-from fixtures.targets.doctor import examine
-from reports.verdicts import FAULT
 from shareproof.commands.options import AsJson, Brokers, Target
 
 
@@ -50,6 +46,12 @@ def up(
 
 def doctor(*, as_json: AsJson = False) -> None:
     """Say what this machine lacks for a run, and how to get it."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from fixtures.targets.doctor import examine
+    from reports.verdicts import FAULT
+
     findings = examine()
     if as_json:
         typer.echo(json.dumps([asdict(finding) for finding in findings], indent=1))

@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
 import typer
 
 from fixtures.targets import UsageFault
-from reports import html
-from reports.site.archive import Run as ArchivedRun
-from reports.site.archive import find
-from reports.site.build import build as build_site
+
+if TYPE_CHECKING:
+    from reports.site.archive import Run
 
 
 def report(
@@ -28,6 +27,10 @@ def report(
     ] = None,
 ) -> None:
     """Render the page of finished runs again, or a site: who keeps which rule, and what changed."""
+    from reports import html
+    from reports.site.archive import find
+    from reports.site.build import build
+
     try:
         archive = find(runs)
     except ValueError as error:
@@ -35,14 +38,14 @@ def report(
     for problem in archive.unreadable:
         typer.echo(f"left out: {problem}", err=True)
     if site is not None:
-        typer.echo(build_site(archive, site))
+        typer.echo(build(archive, site))
         return
     for run in archive.runs:
         told = archive.told(run, partial(_page_of, run.folder))
         typer.echo(html.write(run.folder, run.document, told=told))
 
 
-def _page_of(seen_from: Path, run: ArchivedRun) -> str:
+def _page_of(seen_from: Path, run: Run) -> str:
     """Return where the page of a run is, seen from the page of another."""
     page = os.path.relpath(run.folder / "report.html", seen_from)
     return quote(Path(page).as_posix())

@@ -7,14 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from fixtures.targets import DEFAULT_TARGET
-from reports.console import show
-from shareproof import histories
 from shareproof.commands.options import AsJson, Brokers, LowestLevel, Only, Seed, Target
 from spec.requirement import Level
-from suites.options import new_seed, words
 
 
 def load(
@@ -30,6 +26,11 @@ def load(
     as_json: AsJson = False,
 ) -> None:
     """Put a mixed load on a target, without faults, and record its history."""
+    from rich.console import Console
+
+    from shareproof import histories
+    from suites.options import new_seed
+
     chosen = new_seed() if seed is None else seed
     console = Console(stderr=True)
     console.print(f"seed {chosen}, target {target}", highlight=False)
@@ -69,6 +70,12 @@ def analyse(
     as_json: AsJson = False,
 ) -> None:
     """Judge recorded histories by the invariants and write the verdicts."""
+    from rich.console import Console
+
+    from reports.console import show
+    from shareproof import histories
+    from suites.options import words
+
     console = Console(stderr=True)
     where = (out or runs[0] / "analysis").absolute()
     document = histories.analyse(

@@ -7,14 +7,10 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from shareproof import HOUSE
 from shareproof.commands.options import AsJson, Only
 from spec.requirement import Honesty, Level, Requirement, load_requirements
-from suites.inventory import CLIENT, by_rule, read_checks
-from suites.options import RunOptions, checked, words
 
 
 def list_rules(
@@ -26,6 +22,9 @@ def list_rules(
     as_json: AsJson = False,
 ) -> None:
     """List the rules, and which checks reach each."""
+    from suites.inventory import CLIENT, by_rule, read_checks
+    from suites.options import RunOptions, checked, words
+
     options = checked(RunOptions(only=words(only or []), level=level))
     order = list(Level)
     rules = [
@@ -41,6 +40,9 @@ def list_rules(
         ]
         typer.echo(json.dumps(plain, indent=1, ensure_ascii=False))
         return
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table("rule", "level", "since", "reached", "text", box=None)
     for rule in rules:
         reached = _reached(rule, len(checks.get(rule.id, [])))

@@ -12,7 +12,8 @@ import pytest
 
 from fixtures.clients.cluster import RETRIABLE, WITHIN, Cluster, attempts
 from fixtures.clients.member import Member, accept, release
-from fixtures.targets import Broker, Target
+from fixtures.targets import Target
+from fixtures.targets.broker import Broker
 from fixtures.targets.upgrading import release_before, upgrade
 from fixtures.wire.errors import error_name
 from fixtures.wire.frame import Transcript

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from reports.results import write
-from shareproof import cli
-from shareproof.commands import certify, cluster
+from shareproof import cli, run
+from shareproof.commands import cluster
 from shareproof.run import Ended
 from spec.requirement import load_requirements
 from spec.verdict import EnvironmentFault
@@ -132,7 +132,7 @@ def test_json_is_all_there_is_on_standard_output(
         console.print("progress")
         return Ended(code=1, document=results, log=tmp_path / "pytest.log")
 
-    monkeypatch.setattr(certify, "run_checks", ran)
+    monkeypatch.setattr(run, "run_checks", ran)
 
     code, out, _ = shell("broker", "--only", "ack,LCK-02", "--seed", "9", "-n", "2", "--json")
 

@@ -59,9 +59,17 @@ def test_words_are_completed(typed: str, offered: list[str]) -> None:
     assert said.stdout.split() == offered
 
 
-def test_a_shell_is_answered() -> None:
-    """The command itself answers a shell, as it is installed."""
-    script = "import sys; sys.argv = ['shareproof']; from shareproof.cli import main; main()"
+def test_a_shell_is_answered_at_once() -> None:
+    """The installed command answers a shell, and imports nothing of what commands work with."""
+    script = """
+import sys
+sys.argv = ["shareproof"]
+from shareproof.cli import main
+try:
+    main()
+finally:
+    print(*sys.modules)
+"""
     done = subprocess.run(
         [sys.executable, "-c", script],
         env={**os.environ, **asking("shareproof cha")},
@@ -70,7 +78,10 @@ def test_a_shell_is_answered() -> None:
         text=True,
         check=False,
     )
-    assert done.stdout.split() == ["chaos"], done.stderr
+    offered, modules = done.stdout.splitlines()
+    assert offered == "chaos", done.stderr
+    costly = {"suites", "chaos", "reports", "fixtures.wire", "pytest", "jinja2", "psutil", "rich"}
+    assert not costly & set(modules.split())
 
 
 def test_the_rules_of_an_area_are_offered() -> None:

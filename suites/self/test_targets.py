@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.targets import DEFAULT_TARGET, ClusterInfo, UsageFault, open_target
+from fixtures.targets import DEFAULT_TARGET, UsageFault, open_target
 from fixtures.targets.cache import staged
 from fixtures.targets.config import Ports, cluster_properties, node_properties, render
 from fixtures.targets.doctor import examine
 from fixtures.targets.external import closest_line
+from fixtures.targets.info import ClusterInfo
 from fixtures.targets.java import find_java, parse_major
 from fixtures.targets.logs import last_error
 from fixtures.targets.maven import is_complete, kafka_release, store

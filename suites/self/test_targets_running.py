@@ -16,9 +16,11 @@ from typing import Any
 import psutil
 import pytest
 
-from fixtures.targets import DEFAULT_TARGET, ClusterInfo, KafkaTarget, open_target
+from fixtures.targets import DEFAULT_TARGET, open_target
 from fixtures.targets.blocking import run_blocking
 from fixtures.targets.external import ExternalTarget
+from fixtures.targets.info import ClusterInfo
+from fixtures.targets.kafka import KafkaTarget
 from fixtures.targets.names import Address
 from fixtures.targets.ports import free_ports
 from fixtures.wire.codec import Struct

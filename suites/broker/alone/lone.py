@@ -7,7 +7,8 @@ import contextlib
 
 from fixtures.clients.cluster import WITHIN, attempts, eventually
 from fixtures.clients.features import share_version
-from fixtures.targets import Broker, Target
+from fixtures.targets import Target
+from fixtures.targets.broker import Broker
 from fixtures.targets.metrics import Metrics, Sample
 from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import ErrorCode
