@@ -15,7 +15,10 @@ LINK = re.compile(r"\]\(((?:\.\./)+[^)#]+)")
 COMPLETION = (
     "`shareproof --install-completion` teaches your shell (bash, zsh, fish, PowerShell) to "
     "complete commands, options, targets, clients, ledgers and rules. "
-    "`shareproof --show-completion` prints what it would install."
+    "`shareproof --show-completion` prints what it would install. The manual page shareproof(1) "
+    "says what is here without a browser: an installation has it in `share/man/man1`, where "
+    "`man shareproof` finds it after `pipx install`, and `man .venv/share/man/man1/shareproof.1` "
+    "in an environment."
 )
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))

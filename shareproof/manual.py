@@ -57,6 +57,22 @@ CODES = (
     "Exit codes: 0 every required rule holds, or fails as the ledger says; 1 a rule does not hold, "
     "or the ledger is wrong; 2 wrong usage; 3 the suite or the environment failed; 130 interrupted."
 )
+SETTINGS: Mapping[str, str] = MappingProxyType(
+    {
+        "SHAREPROOF_CACHE": "where releases and prepared starts are kept",
+        "SHAREPROOF_PORTS": "LOW-HIGH: which loopback ports our brokers may take",
+        "SHAREPROOF_PATIENCE": 'factor for "must happen within"; above 1 for a slow '
+        "cluster far away",
+        "SHAREPROOF_MAVEN_REPOSITORY": "a mirror to fetch releases from",
+        "SHAREPROOF_TOXIPROXY": "a Toxiproxy server's binary, for chaos --proxies toxiproxy",
+        "SHAREPROOF_CHROMIUM": "the browser that the suite's own tests open pages with; "
+        "none leaves them out",
+        "SHAREPROOF_TOXIPROXY_IMAGE": "an image of Toxiproxy, for the targets container:IMAGE",
+        "SHAREPROOF_CDS": "off: start brokers and Spark without a class-data archive",
+    }
+)
+"""Variables of the environment that we heed, and what each is for."""
+
 _RELEASES = ("4.4.0", "4.3.1", "4.2.1", "4.1.2")
 _TARGETS = (
     DEFAULT_TARGET,

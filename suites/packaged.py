@@ -36,6 +36,10 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
 """What is run, by the name that ``--only`` knows it by; each must end with 0."""
 
 
+MANUAL = Path("share", "man", "man1", "shareproof.1")
+"""Where an environment keeps the manual page."""
+
+
 class Broken(Exception):
     """Something that we hand out does not work; the message says what."""
 
@@ -131,6 +135,8 @@ def _try(room: Path, names: Iterable[str]) -> None:
     if missing := lost(built, tracked()):
         raise Broken("; ".join(missing))
     command = str(install(built.wheel, room / "environment"))
+    if not (room / "environment" / MANUAL).is_file():
+        raise Broken(f"there is no {MANUAL} in the environment")
     away = room / "away"
     away.mkdir()
     for name in names:

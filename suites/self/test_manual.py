@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -13,7 +14,8 @@ import typer
 from typer.testing import CliRunner
 
 from shareproof.cli import app
-from shareproof.manual import EXAMPLES, rules
+from shareproof.manpage import FILE, page
+from shareproof.manual import EXAMPLES, SETTINGS, rules
 from suites.self.fake import HOUSE
 
 COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
@@ -88,3 +90,30 @@ def test_the_rules_of_an_area_are_offered() -> None:
     """Once an area is typed its rules are offered too, in a list as well."""
     assert rules("ACK")[:2] == ["ACK", "ACK-01"]
     assert "LCK,ACK-02" in rules("lck,ack-0")
+
+
+@pytest.mark.skipif(not FILE.exists(), reason="an installation has the page elsewhere")
+def test_the_manual_page_is_of_today() -> None:
+    """docs/shareproof.1 says what ``--help`` says; ``python -m shareproof.manpage`` writes it."""
+    assert FILE.read_text(encoding="utf-8") == page()
+
+
+def test_the_manual_page_tells_all() -> None:
+    """Every command, option, example and setting is on the manual page."""
+    told = page().replace(r"\-", "-")
+    for name, command in COMMANDS.items():
+        assert f".SS shareproof {name}\n" in told
+        for option in command.params:
+            assert all(each in told for each in option.opts)
+    for name, words in LINES:
+        assert f"    shareproof {name} {words}".rstrip() in told
+    assert all(name in told and meaning in told for name, meaning in SETTINGS.items())
+
+
+@pytest.mark.skipif(not (HOUSE / "README.md").exists(), reason="an installation has no README")
+def test_the_readme_has_the_same_settings() -> None:
+    """The README tells the same of the environment as the manual page."""
+    rows = re.findall(
+        r"^\| `(SHAREPROOF_\w+)` \| (.*) \|$", (HOUSE / "README.md").read_text(), re.MULTILINE
+    )
+    assert {name: meaning.replace("`", "") for name, meaning in rows} == SETTINGS
