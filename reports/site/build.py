@@ -14,38 +14,30 @@ from reports.results import Document
 from reports.site import feed
 from reports.site.archive import Archive, Run
 from reports.site.comparing import KINDS, Comparison, compare
+from reports.site.crossing import by_broker, by_release, cross
+from reports.site.detecting import KINDS as BROKEN
+from reports.site.detecting import Detection, figures, matrix
 from reports.telling import SIGNS, WORDS
-from spec.requirement import AREAS
+from spec.requirement import AREAS, load_requirements
+from spec.track_record import Past, load_track_record
 
 KEPT = ("results.json", "run.json", "junit.xml", "chaos.json", "timelines.json", "transcripts")
 """What of a run goes into the site beside its page."""
 
 
-def build(archive: Archive, out: Path) -> Path:
+def build(archive: Archive, out: Path, detection: Detection) -> Path:
     """Write the site into a folder, over what is there; return its first page."""
     out.mkdir(parents=True, exist_ok=True)
-    compared = [(old, new, compare(old.rules, new.rules)) for old, new in archive.changes]
     pages = _Pages(out, len(archive.runs))
     for run in archive.runs:
         _keep(run, out / "runs" / run.slug, archive)
-    for old, new, found in compared:
-        pages.write("change.html", _address(old, new), old=old, new=new, found=found, kinds=KINDS)
     rules = _rules(archive)
-    for name, rule in rules.items():
-        pages.write("rule.html", f"rules/{name}.html", rule=rule, told=_told(archive, name))
-    before = {new.slug: (_address(old, new), found) for old, new, found in compared}
+    _write_rules(pages, archive, rules, detection)
     pages.write("rules.html", "rules.html", areas=_areas(rules, archive.newest))
     pages.write(
-        "index.html",
-        "index.html",
-        newest=archive.newest,
-        histories=archive.histories,
-        before=before,
-        areas=AREAS,
-        signs=SIGNS,
-        tallies={run.slug: _tallies(run) for run in archive.newest},
-        unreadable=archive.unreadable,
+        "track-record.html", "track-record.html", entries=_past(archive), judged=rules.keys()
     )
+    before = _write_index(pages, archive)
     _write_feeds(archive, before, out)
     return out / "index.html"
 
@@ -90,8 +82,84 @@ def _keep(run: Run, folder: Path, archive: Archive) -> None:
     (folder / "badge.svg").write_text(shield.picture(), encoding="utf-8")
 
 
-def _address(old: Run, new: Run) -> str:
-    return f"changes/{old.slug}..{new.slug}.html"
+def _write_index(pages: _Pages, archive: Archive) -> dict[str, tuple[str, Comparison]]:
+    """Write the first page and what changed; return of each run what did since the one before."""
+    releases = cross((run for run in archive.newest if run.kind == "broker"), by_release)
+    brokers = cross((run for run in archive.newest if run.kind == "client"), by_broker)
+    before = {new.slug: _changed(pages, old, new) for old, new in archive.changes}
+    pages.write(
+        "index.html",
+        "index.html",
+        newest=archive.newest,
+        histories=archive.histories,
+        releases=releases,
+        brokers=brokers,
+        steps=[
+            (old, new, *_changed(pages, old, new))
+            for old, new in (*releases.neighbours, *brokers.neighbours)
+        ],
+        before=before,
+        areas=AREAS,
+        signs=SIGNS,
+        tallies={run.slug: _tallies(run) for run in archive.newest},
+        unreadable=archive.unreadable,
+    )
+    return before
+
+
+def _changed(pages: _Pages, old: Run, new: Run) -> tuple[str, Comparison]:
+    """Write what changed between two runs; return where, and what."""
+    address, found = f"changes/{old.slug}..{new.slug}.html", compare(old.rules, new.rules)
+    pages.write("change.html", address, old=old, new=new, found=found, kinds=KINDS)
+    return address, found
+
+
+def _write_rules(
+    pages: _Pages, archive: Archive, rules: Mapping[str, Document], detection: Detection
+) -> None:
+    """Write a page for each judged rule, and the matrix of what the checks of all notice."""
+    areas = matrix(detection, load_requirements().values())
+    pages.write(
+        "detection.html",
+        "detection.html",
+        figures=figures(detection),
+        missed=detection.missed,
+        areas=areas,
+        titles=AREAS,
+        kinds=BROKEN,
+        judged=rules.keys(),
+    )
+    rows = {row.rule.id: row for found in areas.values() for row in found}
+    for name, rule in rules.items():
+        pages.write(
+            "rule.html",
+            f"rules/{name}.html",
+            rule=rule,
+            told=_told(archive, name),
+            row=rows.get(name),
+            kinds=BROKEN,
+            past=[one for one in load_track_record() if one.rule == name],
+        )
+
+
+def _past(archive: Archive) -> list[tuple[Past, list[tuple[str, Run | None]]]]:
+    """Return the track record; beside each release its newest run that judged the rule, if any."""
+    by_target = {
+        (run.subject, rule): run
+        for run in archive.runs
+        if run.kind == "broker"
+        for rule in run.rules
+    }
+    return [
+        (
+            past,
+            [
+                (release, by_target.get((f"kafka:{release}", past.rule)))
+                for release in (past.seen, past.mended)
+            ],
+        )
+        for past in load_track_record()
+    ]
 
 
 def _rules(archive: Archive) -> dict[str, Document]:

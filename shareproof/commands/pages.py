@@ -38,7 +38,9 @@ def report(
     for problem in archive.unreadable:
         typer.echo(f"left out: {problem}", err=True)
     if site is not None:
-        typer.echo(build(archive, site))
+        from suites.detection.told import detection
+
+        typer.echo(build(archive, site, detection()))
         return
     for run in archive.runs:
         told = archive.told(run, partial(_page_of, run.folder))

@@ -14,6 +14,7 @@ from reports import html
 from reports.results import write
 from reports.site.archive import find
 from reports.site.build import build
+from reports.site.detecting import Detection
 from suites.self.chromium import chromium, look
 from suites.self.test_results import HOSTILE, document
 
@@ -163,7 +164,7 @@ def test_site_tells_the_history_of_a_rule(browser: Browser, tmp_path: Path) -> N
         found["run"]["started"] = f"2026-03-0{day}T00:00:00+00:00"
         write(tmp_path / "runs" / str(day), found)
     archive = find([tmp_path / "runs"])
-    index = build(archive, tmp_path / "site")
+    index = build(archive, tmp_path / "site", Detection())
     newest = index.parent / "runs" / archive.runs[1].slug / "report.html"
     with look(browser, newest, "#SES-00") as seen:
         seen.page.locator("#SES-00 .told a").click()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import unescape
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -15,13 +16,29 @@ from reports.results import write
 from reports.site.archive import Archive, Run, find
 from reports.site.build import build
 from reports.site.comparing import compare
+from reports.site.crossing import by_broker, by_release, cross
+from reports.site.detecting import Detection, Missed, Noticed, figures
+from spec.requirement import Honesty, load_requirements
+from spec.track_record import load_track_record
+from suites.detection.told import detection
 from suites.self.test_results import HOSTILE, document
+
+SEEN = Detection(
+    made={"kafka": 2},
+    noticed=(
+        Noticed(kind="lie", name="fib", sentence="It fibs.", rule="ACK-01", check="a/b.py::test_x"),
+        Noticed(
+            kind="kafka", name="late", sentence="It lags.", rule="ACK-02", check="b.py::test_y"
+        ),
+    ),
+    missed=(Missed(kind="kafka", name="odd", sentence="It is odd.", why="nobody looks there"),),
+)
 
 
 def judged(verdict: str, *, day: int, target: str = "kafka:4.4.0", **summary: int) -> Any:
     """Return results of one judged rule, started on a day of March."""
     found = document()
-    found["target"]["name"] = target
+    found["target"] |= {"name": target, "version": target.partition(":")[2] or "4.4.0"}
     found["run"] |= {"started": f"2026-03-{day:02}T00:00:00+00:00", "partial": False, "faults": []}
     found["requirements"][0] |= {"verdict": verdict, "ledger": []}
     found["summary"] |= dict.fromkeys(("pass", "fail", "unknown", "vacuous"), 0) | {verdict: 1}
@@ -122,19 +139,92 @@ def test_rules_judged_once_are_no_change() -> None:
 
 def test_site_links_hold(runs: Path, tmp_path: Path) -> None:
     """Every link of every page of the site leads to a file that is there."""
-    first = build(find([runs]), tmp_path / "site")
+    first = build(find([runs]), tmp_path / "site", SEEN)
     pages = list(first.parent.rglob("*.html"))
-    assert len(pages) == 1 + 1 + 1 + 1 + 3  # first page, rules, one rule, one change, three runs
+    shared = {page.name for page in pages if page.parent == first.parent}
+    assert shared == {"index.html", "rules.html", "detection.html", "track-record.html"}
+    assert len(pages) == 4 + 1 + 1 + 3  # these, one rule, one change, three runs
     for page in pages:
         text = page.read_text(encoding="utf-8")
         for link in re.findall(r'(?:href|src)="([^"#]+)', text):
-            if not link.startswith("transcripts/"):
+            if not link.startswith(("transcripts/", "https://")):
                 assert (page.parent / link).exists(), (page, link)
+
+
+def test_implementations_are_crossed_with_releases() -> None:
+    """A row is an implementation, columns are releases in their order, and neighbours compare."""
+    targets = ("kafka:4.10.0", "kafka:4.4.0", "kafka:4.9.0", "reference")
+    runs = [judged("pass", day=day, target=name) for day, name in enumerate(targets, start=1)]
+    found = cross(_archive(*runs).newest, by_release)
+    assert (found.rows, found.columns) == (("kafka", "reference"), ("4.4.0", "4.9.0", "4.10.0"))
+    assert [(old.subject, new.subject) for old, new in found.neighbours] == [
+        ("kafka:4.4.0", "kafka:4.9.0"),
+        ("kafka:4.9.0", "kafka:4.10.0"),
+    ]
+
+
+def test_clients_are_crossed_with_brokers() -> None:
+    """A row is a client with its version, a column is the broker that it faced."""
+    runs = [judged("pass", day=day) for day in (1, 2)]
+    for run, facing in zip(runs, ("kafka:4.2.1", "kafka:4.4.0"), strict=True):
+        run["client"] = {"name": "java", "version": "4.4.0", "facing": facing}
+    found = cross(_archive(*runs).newest, by_broker)
+    assert (found.rows, found.columns) == (("java 4.4.0",), ("kafka:4.2.1", "kafka:4.4.0"))
+
+
+def test_releases_are_compared(tmp_path: Path) -> None:
+    """The first page leads from one release to the next, and says what changed."""
+    for day, (target, verdict) in enumerate((("kafka:4.3.1", "fail"), ("kafka:4.4.0", "pass")), 1):
+        write(tmp_path / target, judged(verdict, day=day, target=target))
+    first = build(find([tmp_path]), tmp_path / "site", SEEN)
+    link = re.search(r'href="(changes/[^"]+)">1 newly passing<', first.read_text(encoding="utf-8"))
+    assert link is not None
+    told = (first.parent / link[1]).read_text(encoding="utf-8")
+    assert "From kafka:4.3.1" in told
+    assert "to kafka:4.4.0" in told
+
+
+def test_matrix_shows_what_was_noticed_and_what_was_not(runs: Path, tmp_path: Path) -> None:
+    """Whatever was broken on purpose is on the page: by which rule it was noticed, or why not."""
+    first = build(find([runs]), tmp_path / "site", SEEN)
+    page = (first.parent / "detection.html").read_text(encoding="utf-8")
+    for said in ("It fibs.", "b.py::test_x", "It lags.", "It is odd.", "nobody looks there"):
+        assert said in page
+    assert figures(SEEN) == {"reference": "0", "lie": "1", "kafka": "1 of 2", "client": "0"}
+    rule = (first.parent / "rules" / "ACK-01.html").read_text(encoding="utf-8")
+    assert "1 of the lies told in front of real Kafka" in rule
+    assert 'href="../detection.html#ACK-01"' in rule
+
+
+def test_matrix_is_made_of_the_records() -> None:
+    """In the records every rule that a check reaches was seen broken by something."""
+    seen = {one.rule for one in detection().noticed}
+    owed = {
+        rule.id
+        for rule in load_requirements().values()
+        if rule.honesty is not Honesty.UNTESTED and rule.area != "INV"
+    }
+    assert owed - seen == set()
+    assert all(one.why for one in detection().missed)
+
+
+def test_track_record_leads_to_runs(tmp_path: Path) -> None:
+    """A past defect has the verdicts of runs on the releases that had it and that mended it."""
+    past = load_track_record()[0]
+    for day, (release, verdict) in enumerate(((past.seen, "fail"), (past.mended, "pass")), 1):
+        found = judged(verdict, day=day, target=f"kafka:{release}")
+        found["requirements"][0]["id"] = past.rule
+        write(tmp_path / release, found)
+    first = build(find([tmp_path]), tmp_path / "site", SEEN)
+    page = unescape((first.parent / "track-record.html").read_text(encoding="utf-8"))
+    told = re.findall(rf'<a class="(\w+)" href="runs/([^/]+)/report.html#{past.rule}">', page)
+    assert [verdict for verdict, _ in told] == ["fail", "pass"]
+    assert all(entry.title in page for entry in load_track_record())
 
 
 def test_feeds_tell_what_changed(runs: Path, tmp_path: Path) -> None:
     """Both feeds have one item for each run, the newest first."""
-    build(find([runs]), tmp_path / "site")
+    build(find([runs]), tmp_path / "site", SEEN)
     items = json.loads((tmp_path / "site" / "feed.json").read_text(encoding="utf-8"))["items"]
     assert [item["title"] for item in items] == [
         "reference: judged for the first time",
@@ -150,7 +240,7 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
     found = document(HOSTILE)
     found["target"]["name"] = f"../../{HOSTILE}"
     write(tmp_path / "run", found)
-    build(find([tmp_path / "run"]), tmp_path / "site")
+    build(find([tmp_path / "run"]), tmp_path / "site", SEEN)
     for page in (tmp_path / "site").rglob("*.html"):
         assert "<script>alert" not in page.read_text(encoding="utf-8"), page
     assert {path.name for path in tmp_path.iterdir()} == {"run", "site"}

@@ -1,0 +1,102 @@
+"""What the suite was seen to notice: the page that says why a verdict of this site is believed.
+
+Filled by whoever has the record; here is only what the page needs of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from spec.requirement import AREAS, Honesty, Requirement
+
+KINDS: Mapping[str, str] = MappingProxyType(
+    {
+        "reference": "mutants of the reference broker",
+        "lie": "lies told in front of real Kafka",
+        "kafka": "mutants of real Kafka",
+        "client": "mutants of the model client",
+    }
+)
+"""Ways to be broken on purpose, in the order of the page's columns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noticed:
+    """Something broken on purpose, and a rule that a check rightly reported broken there.
+
+    Attributes:
+        kind: One of :data:`KINDS`.
+        name: What it is called on the command line.
+        sentence: What is wrong with it.
+        rule: The rule that was reported broken.
+        check: The check that did; its file and name.
+    """
+
+    kind: str
+    name: str
+    sentence: str
+    rule: str
+    check: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missed:
+    """Something broken on purpose that no check noticed, and why."""
+
+    kind: str
+    name: str
+    sentence: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detection:
+    """All that was tried.
+
+    ``made`` says how many broken ones of a kind there are, for kinds of which each one was hunted.
+    Lies are not: the sweep tells a check one after the other until it fails.
+    """
+
+    made: Mapping[str, int] = field(default_factory=dict)
+    noticed: tuple[Noticed, ...] = ()
+    missed: tuple[Missed, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One rule of the matrix, and what was noticed by it, by kind."""
+
+    rule: Requirement
+    noticed: Mapping[str, tuple[Noticed, ...]]
+
+
+def figures(detection: Detection) -> dict[str, str]:
+    """Return of each kind how many were noticed, and of how many where each one was hunted."""
+    found: dict[str, set[str]] = {kind: set() for kind in KINDS}
+    for one in detection.noticed:
+        found[one.kind].add(one.name)
+    return {
+        kind: f"{len(names)} of {detection.made[kind]}"
+        if kind in detection.made
+        else f"{len(names)}"
+        for kind, names in found.items()
+    }
+
+
+def matrix(detection: Detection, rules: Iterable[Requirement]) -> dict[str, tuple[Row, ...]]:
+    """Return the rows of each area: all rules that a check reaches, noticed by them or not.
+
+    Invariants of whole histories are no rows; no check of one rule reaches them.
+    """
+    by_rule: dict[str, list[Noticed]] = {}
+    for one in detection.noticed:
+        by_rule.setdefault(one.rule, []).append(one)
+    rows: dict[str, list[Row]] = {area: [] for area in AREAS}
+    for rule in rules:
+        mine = by_rule.get(rule.id, [])
+        if mine or (rule.honesty is not Honesty.UNTESTED and rule.area != "INV"):
+            kinds = {kind: tuple(each for each in mine if each.kind == kind) for kind in KINDS}
+            rows[rule.area].append(Row(rule=rule, noticed=kinds))
+    return {area: tuple(found) for area, found in rows.items() if found}
