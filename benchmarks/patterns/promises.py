@@ -69,16 +69,19 @@ class Promise:
     why: str = ""
 
 
-def judged(system: str, courses: Sequence[Course], folder: Path) -> list[dict[str, object]]:
+def judged(
+    system: str, courses: Sequence[Course], folder: Path, version: str
+) -> list[dict[str, object]]:
     """Return what each rule says of all courses of a system.
 
     Args:
         system: whose they are.
         courses: what happened in each scenario.
         folder: a new directory for the history.
+        version: the release of Kafka that it happened on, by whose rules it is judged.
     """
     folder.mkdir(parents=True)
-    _write(system, courses, folder)
+    _write(system, courses, folder, version)
     found = judge(open_history(folder))
     known = load_requirements()
     promises = []
@@ -124,9 +127,9 @@ def _orderly(course: Course) -> tuple[int, int]:
     return cases, broken
 
 
-def _write(system: str, courses: Sequence[Course], folder: Path) -> None:
-    version = json.dumps({"schema": 1, "target": {"version": "4.4.0"}})
-    (folder / "run.json").write_text(version, encoding="utf-8")
+def _write(system: str, courses: Sequence[Course], folder: Path, version: str) -> None:
+    run = json.dumps({"schema": 1, "target": {"version": version}})
+    (folder / "run.json").write_text(run, encoding="utf-8")
     numbers = log_numbers()
     with Journal(folder, 0) as journal:
         for turn, course in enumerate(courses):

@@ -59,7 +59,7 @@ def document(
             found["systems"][system] = {"fault_at": at, "dry": course.dry, **measures}
     told = [one for one in played if one.scene.judged]
     promises = {
-        system: judged(system, courses, options.out / "histories" / system)
+        system: judged(system, courses, options.out / "histories" / system, target.version)
         for system in SYSTEMS
         if (courses := [one.courses[system] for one in told if system in one.courses])
     }

@@ -17,10 +17,12 @@ from benchmarks.patterns.page import write
 from benchmarks.patterns.promises import judged
 from benchmarks.patterns.scenes import PARTITIONS, SCENES
 from benchmarks.patterns.workload import GROUP, KMQ, SHARE, SYSTEMS
+from reports.analysis.files import open_history
 
 ROOT = Path(__file__).resolve().parents[2]
 S = 1_000_000_000
 OK = 1
+VERSION = "4.4.0"
 
 
 def lived(number: int, at: int, *, member: int = 0, op: int = 1, count: int = 1) -> Course:
@@ -52,7 +54,7 @@ def honest() -> Course:
 
 def verdicts(system: str, told: Course, room: Path) -> dict[str, str]:
     """Return the verdict of each rule."""
-    found = judged(system, [told], room / f"{system}-{len(list(room.iterdir()))}")
+    found = judged(system, [told], room / f"{system}-{len(list(room.iterdir()))}", VERSION)
     return {str(one["rule"]): str(one["verdict"]) for one in found}
 
 
@@ -94,7 +96,7 @@ def test_what_was_dropped_has_to_come_in_time(system: str, tmp_path: Path) -> No
 
 def test_what_a_system_does_not_have_is_absent(tmp_path: Path) -> None:
     """Counts of a consumer group and the order of the others are absent with a reason."""
-    found = {str(one["rule"]): one for one in judged(GROUP, [honest()], tmp_path / "g")}
+    found = {str(one["rule"]): one for one in judged(GROUP, [honest()], tmp_path / "g", VERSION)}
     assert found["INV-12"]["verdict"] == "absent"
     assert "count" in str(found["INV-12"]["why"])
     assert found["order"]["verdict"] == "held"
@@ -103,10 +105,18 @@ def test_what_a_system_does_not_have_is_absent(tmp_path: Path) -> None:
         assert told["order"] == "absent"
 
 
+def test_the_history_names_its_release(tmp_path: Path) -> None:
+    """A course on an older release is judged by the rules of that release."""
+    judged(SHARE, [honest()], tmp_path / "s", "4.2.1")
+    assert open_history(tmp_path / "s").version == "4.2.1"
+
+
 def test_order_can_be_broken(tmp_path: Path) -> None:
     """A consumer group that finished a later record of a partition first has not kept the order."""
     parts = [lived(number, (9 - number) * S, op=number + 1) for number in range(6)]
-    found = {str(one["rule"]): one for one in judged(GROUP, [course(*parts)], tmp_path / "g")}
+    found = {
+        str(one["rule"]): one for one in judged(GROUP, [course(*parts)], tmp_path / "g", VERSION)
+    }
     assert (found["order"]["verdict"], found["order"]["broken"]) == ("broken", 4)
 
 
