@@ -14,7 +14,7 @@ from reports.results import Document
 from reports.site import feed
 from reports.site.archive import Archive, Run
 from reports.site.comparing import KINDS, Comparison, compare
-from reports.site.crossing import by_broker, by_release, cross
+from reports.site.crossing import by_broker, by_release, by_version, cross
 from reports.site.detecting import KINDS as BROKEN
 from reports.site.detecting import Detection, figures, matrix
 from reports.telling import SIGNS, WORDS
@@ -84,8 +84,9 @@ def _keep(run: Run, folder: Path, archive: Archive) -> None:
 
 def _write_index(pages: _Pages, archive: Archive) -> dict[str, tuple[str, Comparison]]:
     """Write the first page and what changed; return of each run what did since the one before."""
+    of_clients = [run for run in archive.newest if run.kind == "client"]
     releases = cross((run for run in archive.newest if run.kind == "broker"), by_release)
-    brokers = cross((run for run in archive.newest if run.kind == "client"), by_broker)
+    brokers, versions = cross(of_clients, by_broker), cross(of_clients, by_version)
     before = {new.slug: _changed(pages, old, new) for old, new in archive.changes}
     pages.write(
         "index.html",
@@ -96,7 +97,8 @@ def _write_index(pages: _Pages, archive: Archive) -> dict[str, tuple[str, Compar
         brokers=brokers,
         steps=[
             (old, new, *_changed(pages, old, new))
-            for old, new in (*releases.neighbours, *brokers.neighbours)
+            for table in (releases, versions, brokers)
+            for old, new in table.neighbours
         ],
         before=before,
         areas=AREAS,

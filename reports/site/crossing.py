@@ -46,6 +46,12 @@ def by_broker(run: Run) -> tuple[str, str]:
     return f"{client['name']} {client['version']}", str(client["facing"])
 
 
+def by_version(run: Run) -> tuple[str, str]:
+    """Return a client library with the broker that it faced, and its version."""
+    client = run.document["client"]
+    return f"{client['name']} facing {client['facing']}", str(client["version"])
+
+
 def cross(runs: Iterable[Run], sides: Sides) -> Cross:
     """Return the table of some runs; what comes later wins a cell that two could have."""
     cells = {sides(run): run for run in runs}

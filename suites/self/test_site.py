@@ -16,7 +16,7 @@ from reports.results import write
 from reports.site.archive import Archive, Run, find
 from reports.site.build import build
 from reports.site.comparing import compare
-from reports.site.crossing import by_broker, by_release, cross
+from reports.site.crossing import by_broker, by_release, by_version, cross
 from reports.site.detecting import Detection, Missed, Noticed, figures
 from spec.requirement import Honesty, load_requirements
 from spec.track_record import load_track_record
@@ -166,10 +166,26 @@ def test_implementations_are_crossed_with_releases() -> None:
 def test_clients_are_crossed_with_brokers() -> None:
     """A row is a client with its version, a column is the broker that it faced."""
     runs = [judged("pass", day=day) for day in (1, 2)]
-    for run, facing in zip(runs, ("kafka:4.2.1", "kafka:4.4.0"), strict=True):
-        run["client"] = {"name": "java", "version": "4.4.0", "facing": facing}
+    for run, version in zip(runs, ("4.1.2", "4.4.0"), strict=True):
+        run["client"] = {"name": "java", "version": version, "facing": f"kafka:{version}"}
     found = cross(_archive(*runs).newest, by_broker)
-    assert (found.rows, found.columns) == (("java 4.4.0",), ("kafka:4.2.1", "kafka:4.4.0"))
+    assert (found.rows, found.columns) == (
+        ("java 4.1.2", "java 4.4.0"),
+        ("kafka:4.1.2", "kafka:4.4.0"),
+    )
+    assert found.neighbours == ()
+
+
+def test_versions_of_a_client_are_neighbours() -> None:
+    """What changed from one version of a client to the next is told where both faced one broker."""
+    runs = [judged("pass", day=day) for day in (1, 2)]
+    for run, version in zip(runs, ("4.1.2", "4.4.0"), strict=True):
+        run["client"] = {"name": "java", "version": version, "facing": "kafka:4.4.0"}
+    ((old, new),) = cross(_archive(*runs).newest, by_version).neighbours
+    assert (old.subject, new.subject) == (
+        "java 4.1.2 facing kafka:4.4.0",
+        "java 4.4.0 facing kafka:4.4.0",
+    )
 
 
 def test_releases_are_compared(tmp_path: Path) -> None:
