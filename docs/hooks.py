@@ -94,27 +94,26 @@ def _rules() -> str:
 
 
 def _commands() -> str:
-    import click
-    import typer
+    from shareproof.manpage import commands, options
+    from shareproof.manual import CODES, EXAMPLES, SETTINGS
 
-    from shareproof.cli import app
-    from shareproof.manual import CODES, EXAMPLES
-
-    command = typer.main.get_command(app)
-    context = click.Context(command, info_name="shareproof")
     parts = ["# The command line", "What `--help` says, on one page.", CODES, COMPLETION]
-    for name in command.list_commands(context):
-        found = command.get_command(context, name)
-        parts += [f"## shareproof {name}", (found.help or "").strip()]
-        rows = []
-        for option in found.params:
-            names = ", ".join(f"`{each}`" for each in (*option.opts, *option.secondary_opts))
-            rows.append(f"| {names} | {(getattr(option, 'help', '') or '').replace('|', ' or ')} |")
+    for name, command in commands().items():
+        parts += [f"## shareproof {name}", (command.help or "").strip()]
+        rows = [
+            f"| `{each.words.replace('|', ' or ')}` | {each.meaning.replace('|', ' or ')} |"
+            for each in options(name, command)
+        ]
         parts.append("\n".join(["| option | |", "| --- | --- |", *rows]))
         parts.append(
             "\n".join(
                 f"    shareproof {' '.join((name, *words.split()))}  # {what}"
-                for what, words in EXAMPLES.get(name, ())
+                for what, words in EXAMPLES[name]
             )
         )
+    rows = [f"| `{name}` | {meaning} |" for name, meaning in SETTINGS.items()]
+    parts += [
+        "## Settings of the environment",
+        "\n".join(["| variable | |", "| --- | --- |", *rows]),
+    ]
     return "\n\n".join(parts) + "\n"

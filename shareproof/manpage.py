@@ -8,6 +8,7 @@ Typer has inside, and make a page without examples for each command; one page is
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
@@ -19,10 +20,46 @@ from shareproof.manual import CODES, EXAMPLES, SETTINGS
 FILE = HOUSE / "docs" / "shareproof.1"
 
 
-def page() -> str:
-    """Return the page in roff, by the macros of man(7)."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """An option, or an argument, as ``--help`` tells it; ``words`` are its names and its values."""
+
+    words: str
+    meaning: str
+    positional: bool
+
+
+def commands() -> dict[str, TyperCommand]:
+    """Return the commands by name, in the order of ``--help``."""
+    return {
+        name: command
+        for name, command in _whole().commands.items()
+        if isinstance(command, TyperCommand)
+    }
+
+
+def options(name: str, command: TyperCommand | TyperGroup) -> list[Option]:
+    """Return what a command takes, but for ``--help``."""
+    context = command.context_class(command, info_name=name)
+    found = []
+    for each in command.get_params(context):
+        record = each.get_help_record(context)
+        if record and "--help" not in each.opts:
+            words, meaning = record
+            told = " ".join(meaning.split())
+            positional = isinstance(each, TyperArgument)
+            found.append(Option(words=words, meaning=told, positional=positional))
+    return found
+
+
+def _whole() -> TyperGroup:
     whole = typer.main.get_command(app)
     assert isinstance(whole, TyperGroup)
+    return whole
+
+
+def page() -> str:
+    """Return the page in roff, by the macros of man(7)."""
     lines = [
         '.TH SHAREPROOF 1 "" shareproof "User Commands"',
         ".nr HY 0",  # a name that is broken in two cannot be searched for
@@ -37,11 +74,10 @@ def page() -> str:
         "Each rule is one sentence with its source; each verdict comes with the evidence it rests",
         "on and with the command that runs it again.",
         ".SH OPTIONS",
-        *_options("shareproof", whole),
+        *_options("shareproof", _whole()),
         ".SH COMMANDS",
     ]
-    for name, command in whole.commands.items():
-        assert isinstance(command, TyperCommand)
+    for name, command in commands().items():
         lines += _command(name, command)
     lines += [".SH EXIT STATUS", _plain(CODES.partition(": ")[2])]
     lines += [".SH ENVIRONMENT", *_list((rf"\fB{name}\fR", is_) for name, is_ in SETTINGS.items())]
@@ -63,22 +99,17 @@ def _command(name: str, command: TyperCommand) -> Iterator[str]:
 
 
 def _options(name: str, command: TyperCommand | TyperGroup) -> Iterator[str]:
-    context = command.context_class(command, info_name=name)
-    told = []
-    for option in command.get_params(context):
-        record = option.get_help_record(context)
-        if record and "--help" not in option.opts:
-            words, meaning = record
-            style = "I" if isinstance(option, TyperArgument) else "B"
-            told.append((rf"\f{style}{_plain(words)}\fR", meaning))
-    yield from _list(told)
+    yield from _list(
+        (rf"\f{'I' if option.positional else 'B'}{_plain(option.words)}\fR", option.meaning)
+        for option in options(name, command)
+    )
 
 
 def _list(entries: Iterable[tuple[str, str]]) -> Iterator[str]:
     for term, meaning in entries:
         yield ".TP"
         yield term
-        yield _plain(" ".join(meaning.split()))
+        yield _plain(meaning)
 
 
 def _plain(text: str) -> str:
