@@ -44,6 +44,7 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
         "report": (
             ("the page of a run again", "out"),
             ("a site over many runs", "archive --site site"),
+            ("what changed between two runs", "yesterday today --diff"),
         ),
         "self": (
             ("all mutants", ""),

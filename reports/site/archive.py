@@ -100,6 +100,12 @@ class Archive:
         return tuple(sorted(whole, key=lambda run: (run.kind, run.subject)))
 
     @property
+    def lasting(self) -> Mapping[str, Run]:
+        """The newest runs by a name of their subject that fits an address and does not change."""
+        taken: set[str] = set()
+        return {_free(run.subject, taken): run for run in self.newest}
+
+    @property
     def changes(self) -> tuple[tuple[Run, Run], ...]:
         """Each run with the one before it of the same subject, newest first."""
         pairs = (pair for runs in self.histories.values() for pair in pairwise(runs))
@@ -155,7 +161,12 @@ def _slug(document: Document, taken: set[str]) -> str:
     client: Mapping[str, Any] | None = document.get("client")
     name = f"{client['name']}-{client['version']}" if client else document["target"]["name"]
     when = re.sub(r"\D", "", document["run"]["started"])[:14]
-    plain = re.sub(r"[^A-Za-z0-9.]+", "-", f"{name}-{when}").strip("-.")
+    return _free(f"{name}-{when}", taken)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """Return a name as it may stand in an address, with a number if it is taken; take it."""
+    plain = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")
     slug, number = plain, 1
     while slug in taken:
         number += 1

@@ -31,6 +31,8 @@ def build(archive: Archive, out: Path, detection: Detection) -> Path:
     pages = _Pages(out, len(archive.runs))
     for run in archive.runs:
         _keep(run, out / "runs" / run.slug, archive)
+    for name, run in archive.lasting.items():
+        _write_badge(run, out / "badges" / name)
     rules = _rules(archive)
     _write_rules(pages, archive, rules, detection)
     pages.write("rules.html", "rules.html", areas=_areas(rules, archive.newest))
@@ -77,9 +79,15 @@ def _keep(run: Run, folder: Path, archive: Archive) -> None:
             shutil.copyfile(source, folder / name)
     told = archive.told(run, lambda other: f"../{other.slug}/report.html")
     html.write(folder, run.document, told=told)
+    _write_badge(run, folder / "badge")
+
+
+def _write_badge(run: Run, path: Path) -> None:
+    """Write a run's badge as a picture and for shields.io, under a path without its ending."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     shield = badge.of_results(run.document)
-    (folder / "badge.json").write_text(shield.endpoint(), encoding="utf-8")
-    (folder / "badge.svg").write_text(shield.picture(), encoding="utf-8")
+    path.with_name(f"{path.name}.json").write_text(shield.endpoint(), encoding="utf-8")
+    path.with_name(f"{path.name}.svg").write_text(shield.picture(), encoding="utf-8")
 
 
 def _write_index(pages: _Pages, archive: Archive) -> dict[str, tuple[str, Comparison]]:
@@ -92,6 +100,7 @@ def _write_index(pages: _Pages, archive: Archive) -> dict[str, tuple[str, Compar
         "index.html",
         "index.html",
         newest=archive.newest,
+        badges={run.slug: f"badges/{name}.svg" for name, run in archive.lasting.items()},
         histories=archive.histories,
         releases=releases,
         brokers=brokers,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from reports.results import Document
 
@@ -46,6 +47,26 @@ class Comparison:
         told += [f"{len(self.added)} more rules judged"] if self.added else []
         told += [f"{len(self.dropped)} rules not judged this time"] if self.dropped else []
         return ", ".join(told) or "no verdict changed"
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Return the changes in lines of text: the numbers, and rule by rule what was before."""
+        told = [self.sentence]
+        for word, found in self.changes.items():
+            told += ["", KINDS[word]]
+            told += [f"  {one.rule['id']} was {one.before}: {one.rule['text']}" for one in found]
+        for what, names in (("judged now only", self.added), ("judged before only", self.dropped)):
+            told += ["", what, f"  {' '.join(names)}"] if names else []
+        return tuple(told)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return the changes as JSON can hold them."""
+        changed = [
+            {"rule": one.rule["id"], "before": one.before, "after": one.word}
+            for found in self.changes.values()
+            for one in found
+        ]
+        return {"changes": changed, "added": list(self.added), "dropped": list(self.dropped)}
 
 
 def compare(old: Mapping[str, Document], new: Mapping[str, Document]) -> Comparison:

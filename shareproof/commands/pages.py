@@ -1,7 +1,8 @@
-"""``report``: pages of finished runs, and a site over many."""
+"""``report``: pages of finished runs, a site over many, and what changed between two."""
 
 from __future__ import annotations
 
+import json
 import os
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ import typer
 from fixtures.targets import UsageFault
 
 if TYPE_CHECKING:
-    from reports.site.archive import Run
+    from reports.site.archive import Archive, Run
 
 
 def report(
@@ -25,19 +26,26 @@ def report(
         Path | None,
         typer.Option(help="Build a static site over all the runs in this directory."),
     ] = None,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Print what changed from the first run to the second.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="With --diff: print JSON, and nothing else, on stdout.")
+    ] = False,
 ) -> None:
     """Render the page of finished runs again, or a site: who keeps which rule, and what changed."""
     from reports import html
-    from reports.site.archive import find
-    from reports.site.build import build
 
-    try:
-        archive = find(runs)
-    except ValueError as error:
-        raise UsageFault(str(error)) from None
-    for problem in archive.unreadable:
-        typer.echo(f"left out: {problem}", err=True)
+    if as_json and not diff:
+        raise UsageFault("--json is for --diff; a run's own results.json is JSON already.")
+    if diff and site is not None:
+        raise UsageFault("--diff prints and --site writes: give one of them.")
+    if diff:
+        _tell_changes(runs, as_json=as_json)
+        return
+    archive = _find(runs)
     if site is not None:
+        from reports.site.build import build
         from suites.detection.told import detection
 
         typer.echo(build(archive, site, detection()))
@@ -45,6 +53,40 @@ def report(
     for run in archive.runs:
         told = archive.told(run, partial(_page_of, run.folder))
         typer.echo(html.write(run.folder, run.document, told=told))
+
+
+def _find(paths: list[Path]) -> Archive:
+    from reports.site.archive import find
+
+    try:
+        archive = find(paths)
+    except ValueError as error:
+        raise UsageFault(str(error)) from None
+    for problem in archive.unreadable:
+        typer.echo(f"left out: {problem}", err=True)
+    return archive
+
+
+def _tell_changes(paths: list[Path], *, as_json: bool) -> None:
+    """Print what changed from one run to the other, in the order in which they were given."""
+    from reports.site.comparing import compare
+
+    found = [run for path in paths for run in _find([path]).runs]
+    if len(found) != 2:
+        raise UsageFault(f"--diff compares two runs, and there are {len(found)}: give two.")
+    old, new = found
+    changes = compare(old.rules, new.rules)
+    if as_json:
+        sides = {"old": _named(old), "new": _named(new)}
+        typer.echo(json.dumps({**sides, **changes.to_plain()}, indent=1, ensure_ascii=False))
+        return
+    typer.echo(f"{old.subject}, {old.started} -> {new.subject}, {new.started}")
+    for line in changes.lines:
+        typer.echo(line)
+
+
+def _named(run: Run) -> dict[str, str]:
+    return {"subject": run.subject, "started": run.started, "folder": str(run.folder)}
 
 
 def _page_of(seen_from: Path, run: Run) -> str:

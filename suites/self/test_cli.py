@@ -61,6 +61,8 @@ def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
         ("up", "--property", "novalue"),
         ("list", "--only", "NOPE"),
         ("report", "nowhere"),
+        ("report", "nowhere", "--diff"),
+        ("report", "nowhere", "--json"),
         ("certify",),
     ],
 )
@@ -190,3 +192,20 @@ def test_no_command_prints_the_help(shell: Shell) -> None:
 
     assert code == 2
     assert "broker" in out
+
+
+def test_what_changed_is_told(shell: Shell, tmp_path: Path) -> None:
+    """``report OLD NEW --diff`` says which verdicts are others than before, for machines too."""
+    before, after = document(), document()
+    first = after["requirements"][0]
+    first["verdict"] = "pass" if first["verdict"] != "pass" else "fail"
+    for name, found in (("z-old", before), ("a-new", after)):
+        write(tmp_path / name, found)
+    given = ("report", str(tmp_path / "z-old"), str(tmp_path / "a-new"), "--diff")
+    code, out, _ = shell(*given)
+    was = before["requirements"][0]["verdict"]
+    assert code == 0
+    assert f"{first['id']} was {was}: " in out
+    changed = json.loads(shell(*given, "--json")[1])["changes"]
+    assert changed == [{"rule": first["id"], "before": was, "after": first["verdict"]}]
+    assert shell(*given[:2], "--diff")[0] == 2

@@ -238,6 +238,26 @@ def test_track_record_leads_to_runs(tmp_path: Path) -> None:
     assert all(entry.title in page for entry in load_track_record())
 
 
+def test_badges_keep_their_addresses(runs: Path, tmp_path: Path) -> None:
+    """The badge of a subject is that of its newest run, under a name without any date."""
+    build(find([runs]), tmp_path / "site", SEEN)
+    badges = tmp_path / "site" / "badges"
+    assert sorted(file.name for file in badges.iterdir()) == [
+        "kafka-4.4.0.json",
+        "kafka-4.4.0.svg",
+        "reference.json",
+        "reference.svg",
+    ]
+    newest = badge.of_results(judged("fail", day=2))
+    assert (badges / "kafka-4.4.0.json").read_text(encoding="utf-8") == newest.endpoint()
+
+
+def test_names_of_subjects_are_distinct() -> None:
+    """Two subjects whose names differ in signs alone have two badges."""
+    runs = [judged("pass", day=day, target=name) for day, name in enumerate(("a/b:1", "a-b:1"), 1)]
+    assert set(_archive(*runs).lasting) == {"a-b-1", "a-b-1-2"}
+
+
 def test_feeds_tell_what_changed(runs: Path, tmp_path: Path) -> None:
     """Both feeds have one item for each run, the newest first."""
     build(find([runs]), tmp_path / "site", SEEN)
