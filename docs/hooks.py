@@ -1,4 +1,4 @@
-"""What the documentation's site has beside written pages: pages made from the code."""
+"""What written pages of the documentation's site get: causes from ledgers, copies of files."""
 
 from __future__ import annotations
 
@@ -12,25 +12,12 @@ from mkdocs.structure.pages import Page
 
 CAUSES = re.compile(r"<!-- causes: ([\w-]+) -->")
 LINK = re.compile(r"\]\(((?:\.\./)+[^)#]+)")
-COMPLETION = (
-    "`shareproof --install-completion` teaches your shell (bash, zsh, fish, PowerShell) to "
-    "complete commands, options, targets, clients, ledgers and rules. "
-    "`shareproof --show-completion` prints what it would install. The manual page shareproof(1) "
-    "says what is here without a browser: an installation has it in `share/man/man1`, where "
-    "`man shareproof` finds it after `pipx install`, and `man .venv/share/man/man1/shareproof.1` "
-    "in an environment."
-)
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated pages."""
-    for address, text in (
-        ("reference/rules.md", _rules()),
-        ("reference/commands.md", _commands()),
-    ):
-        files.append(File.generated(config, address, content=text))
+    """Add what pages lead to outside of the documentation."""
     for plots in (ROOT / "reports" / "page" / "uplot").glob("uPlot.*"):
         files.append(File.generated(config, f"comparison/{plots.name}", abs_src_path=str(plots)))
     for page in list(files.documentation_pages()):
@@ -71,49 +58,3 @@ def _causes(ledger: str) -> str:
     ]
     rows += [f"| {one.reason}: *absent* | {' '.join(one.rules)} |" for one in profile.absent]
     return "\n".join(["| cause | rules |", "| --- | --- |", *rows])
-
-
-def _rules() -> str:
-    from spec.requirement import AREAS, load_requirements
-
-    rules = load_requirements().values()
-    parts = [
-        "# The rules",
-        f"{len(rules)} rules. A rule that is *untested* says why no check reaches it yet.",
-    ]
-    for area, title in AREAS.items():
-        parts += [f"## {area}: {title}", "| rule | level | since | sentence | source |"]
-        parts[-1] += "\n| --- | --- | --- | --- | --- |"
-        for rule in rules:
-            if rule.area == area:
-                honesty = "" if rule.honesty.value == "required" else f" *({rule.honesty.value})*"
-                cells = (rule.id, rule.level.value, rule.since, rule.text, "; ".join(rule.source))
-                row = " | ".join(cell.replace("|", "\\|").replace("*", "\\*") for cell in cells)
-                parts[-1] += f"\n| {row.replace(rule.id, rule.id + honesty, 1)} |"
-    return "\n\n".join(parts) + "\n"
-
-
-def _commands() -> str:
-    from shareproof.manpage import commands, options
-    from shareproof.manual import CODES, EXAMPLES, SETTINGS
-
-    parts = ["# The command line", "What `--help` says, on one page.", CODES, COMPLETION]
-    for name, command in commands().items():
-        parts += [f"## shareproof {name}", (command.help or "").strip()]
-        rows = [
-            f"| `{each.words.replace('|', ' or ')}` | {each.meaning.replace('|', ' or ')} |"
-            for each in options(name, command)
-        ]
-        parts.append("\n".join(["| option | |", "| --- | --- |", *rows]))
-        parts.append(
-            "\n".join(
-                f"    shareproof {' '.join((name, *words.split()))}  # {what}"
-                for what, words in EXAMPLES[name]
-            )
-        )
-    rows = [f"| `{name}` | {meaning} |" for name, meaning in SETTINGS.items()]
-    parts += [
-        "## Settings of the environment",
-        "\n".join(["| variable | |", "| --- | --- |", *rows]),
-    ]
-    return "\n\n".join(parts) + "\n"

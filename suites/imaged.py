@@ -57,6 +57,7 @@ def context(into: Path) -> None:
     subprocess.run(["git", "archive", "--output", str(archive), "HEAD"], cwd=HOME, check=True)
     shutil.unpack_archive(archive, into)
     wheels = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(into / "wheels")]
+    wheels += ["--constraint", str(into / "lock.txt")]
     subprocess.run([*wheels, str(into), "hatchling==1.33.0"], check=True)
 
 

@@ -32,7 +32,15 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for day, (release, verdict) in enumerate((("4.3.1", "fail"), ("4.4.0", "pass")), start=1):
         write(room / release, judged(verdict, day=day, target=f"kafka:{release}"))
         client = judged(verdict, day=day + 2)
-        client["client"] = {"name": "java", "version": release, "facing": "kafka:4.4.0"}
+        client["client"] = {
+            "name": "java",
+            "version": release,
+            "language": "Java",
+            "runtime": "OpenJDK 21",
+            "capabilities": [],
+            "facing": "kafka:4.4.0",
+            "facing_version": "4.4.0",
+        }
         write(room / f"java-{release}", client)
     return build(find([room]), room / "site", detection()).parent
 
