@@ -78,6 +78,27 @@ class RunOptions:
     profile: str = ""
     client: Client | None = None
 
+    @classmethod
+    def asked(
+        cls, *, only: list[str], seed: int | None, out: str | Path, profile: str, **others: Any
+    ) -> RunOptions:
+        """Return the options as a person gave them.
+
+        Args:
+            only: Areas and rules, each perhaps several with commas between.
+            seed: None for one that nobody chose.
+            out: A directory, seen from here; empty for a run without reports.
+            profile: A ledger's name, or a path that ends in ``.toml``, seen from here.
+            others: Fields that are kept as they are.
+        """
+        return cls(
+            only=words(only),
+            seed=new_seed() if seed is None else seed,
+            out=str(Path(out).absolute()) if out else "",
+            profile=str(Path(profile).absolute()) if profile.endswith(".toml") else profile,
+            **others,
+        )
+
     @property
     def suite(self) -> str:
         """Whose checks these are, which is the name of their folder below ``suites``."""
@@ -242,15 +263,14 @@ def from_pytest(config: pytest.Config, client: Client | None = None) -> RunOptio
         UsageFault: one of them makes no sense.
     """
     option = config.option
-    out = str(Path(option.out).absolute()) if option.out else ""
     return checked(
-        RunOptions(
+        RunOptions.asked(
             target=option.target,
             brokers=option.brokers,
-            only=words(option.only),
+            only=option.only,
             level=Level(option.level),
-            seed=new_seed() if option.seed is None else option.seed,
-            out=out,
+            seed=option.seed,
+            out=option.out,
             fast=option.fast,
             drafts=option.drafts,
             expect_version=option.expect_version,

@@ -48,19 +48,19 @@ def broker(
     as_json: AsJson = False,
 ) -> None:
     """Check a broker against the rules and write a report."""
-    from suites.options import RunOptions, new_seed, words
+    from suites.options import RunOptions
 
-    options = RunOptions(
+    options = RunOptions.asked(
         target=target,
         brokers=brokers,
-        only=words(only or []),
+        only=only or [],
         level=level,
-        seed=new_seed() if seed is None else seed,
-        out=str(out.absolute()),
+        seed=seed,
+        out=out,
         fast=fast,
         drafts=drafts,
         expect_version=expect_version,
-        profile=_ledger(profile),
+        profile=profile,
     )
     _certify(options, f"target {target}", workers, as_json=as_json)
 
@@ -90,21 +90,21 @@ def client(
     as_json: AsJson = False,
 ) -> None:
     """Check a client library against the rules and write its certificate."""
-    from suites.options import Client, RunOptions, new_seed, words
+    from suites.options import Client, RunOptions
 
     if bool(client) is bool(adapter):
         raise UsageFault("Give --client NAME or --adapter COMMAND: one of them.")
     asked = ("--client", client) if client else ("--adapter", adapter)
-    options = RunOptions(
+    options = RunOptions.asked(
         target=target,
         brokers=brokers,
-        only=words(only or []),
+        only=only or [],
         level=level,
-        seed=new_seed() if seed is None else seed,
-        out=str(out.absolute()),
+        seed=seed,
+        out=out,
         fast=fast,
         drafts=drafts,
-        profile=_ledger(profile),
+        profile=profile,
         client=Client.unmet(*asked),
     )
     _certify(options, f"client {asked[1]}, facing {target}", workers, as_json=as_json)
@@ -124,8 +124,3 @@ def _certify(options: RunOptions, subject: str, workers: int | None, *, as_json:
         show_end(ended, Console(stderr=as_json))
         console.print(f"reports in {options.out}", highlight=False, soft_wrap=True)
     raise typer.Exit(ended.code)
-
-
-def _ledger(named: str) -> str:
-    """Return a ledger's name as it is, and a path to one so that it holds in any directory."""
-    return str(Path(named).absolute()) if named.endswith(".toml") else named

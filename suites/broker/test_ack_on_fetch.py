@@ -122,7 +122,7 @@ async def test_requests_take_effect_in_order(share: Share, judge: Judge) -> None
             asyncio.create_task(session.acknowledge({consumer.where: acks}, epoch=epoch)),
             asyncio.create_task(session.fetch(epoch=epoch + 1, max_wait_ms=100)),
         ]
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # waits for nobody: one turn of the loop, in which both are written
     answers = await asyncio.gather(*calls)
     errors = [code for answer in answers for code in answer.errors]
     judge.equal("ACK-55", [], errors, "errors of requests sent without waiting")

@@ -50,7 +50,8 @@ class Crowd:
             self._take(member.member_id, counts)
             if self.double:
                 return
-            await asyncio.sleep(rng.random() * 0.01)  # work: lets others fetch meanwhile
+            # The pace of a consumer at work, so that others fetch meanwhile; waits for nobody.
+            await asyncio.sleep(rng.random() * 0.01)
             if counts:
                 await self._settle(member, counts)
 

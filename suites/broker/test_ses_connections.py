@@ -66,7 +66,7 @@ async def test_connection_closed_in_a_fetch(share: Share, judge: Judge) -> None:
     # Sent, and nobody waits for the answer. A broker may look at the connection again only when
     # the fetch has had its MaxWaitMs, and what is produced meanwhile may be acquired for nobody.
     fetching = asyncio.create_task(consumer.fetch(max_wait_ms=2000))
-    await asyncio.sleep(0)
+    await asyncio.sleep(0)  # waits for nobody: one turn of the loop, in which it is written
     await consumer.session.connection.close()
     with contextlib.suppress(ConnectionLost):
         await fetching
