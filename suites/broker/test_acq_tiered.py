@@ -46,7 +46,7 @@ TIERED = {
 
 
 @pytest.fixture
-async def share(
+async def tiered(
     run_options: RunOptions, rng: Random, transcripts: list[Transcript]
 ) -> AsyncIterator[Share]:
     """A world of its own on one broker with remote storage."""
@@ -77,9 +77,9 @@ async def _tiered(queue: Queue) -> tuple[Compacted, int]:
 @pytest.mark.requirement("ACQ-71")
 @pytest.mark.solo
 @pytest.mark.timeout(120)
-async def test_remote_records_are_acquired(share: Share, judge: Judge) -> None:
+async def test_remote_records_are_acquired(tiered: Share, judge: Judge) -> None:
     """ACQ-71: Records of remote segments and of local ones come to the same consumer alike."""
-    queue = await share.queue(topic_config=TIERED, lock_ms=60_000)
+    queue = await tiered.queue(topic_config=TIERED, lock_ms=60_000)
     written, local = await _tiered(queue)
 
     consumer = await queue.consumer()
@@ -101,9 +101,9 @@ async def test_remote_records_are_acquired(share: Share, judge: Judge) -> None:
 @pytest.mark.feature("dead-letters")
 @pytest.mark.solo
 @pytest.mark.timeout(120)
-async def test_remote_records_are_copied(share: Share, judge: Judge) -> None:
+async def test_remote_records_are_copied(tiered: Share, judge: Judge) -> None:
     """DLQ-12: Letters copy source records that are remote, local, or some of each."""
-    box = await boxed(share, copy=True, topic_config=TIERED, lock_ms=60_000)
+    box = await boxed(tiered, copy=True, topic_config=TIERED, lock_ms=60_000)
     _, local = await _tiered(box.queue)
 
     consumer = await box.queue.consumer()

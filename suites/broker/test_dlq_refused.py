@@ -6,13 +6,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from fixtures.clients.cluster import attempts, eventually
+from fixtures.clients.cluster import attempts
 from fixtures.clients.deadletters import AUTO_CREATE, NAME, PERMITTED, PREFIX
-from fixtures.clients.features import share_version
 from fixtures.clients.member import accept, reject, release
 from fixtures.wire.errors import ErrorCode, error_name
 from spec.verdict import OutOfReach, Undecided
-from suites.broker.deadletters import LIMIT, beyond, dead_name, dead_topic, letters_in, naming
+from suites.broker.deadletters import LIMIT, beyond, dead_name, naming
 from suites.broker.deliveries import hold_at
 from suites.broker.share import NOT_FOR, Share
 from suites.broker.statestore import ARCHIVING, StateKey, Trail, batches_of
@@ -119,29 +118,3 @@ async def test_group_without_a_topic(share: Share, judge: Judge, configs: dict[s
     archiving = [offset for offset, seen in states.items() if ARCHIVING in seen]
     judge.equal("DLQ-18", [], archiving, "offsets that were stored as archiving")
     judge.saw("DLQ-18", stored_states=sum(map(len, states.values())))
-
-
-async def _share_version(share: Share, level: int) -> None:
-    """Take ``share.version`` to a level and wait until the brokers work with it."""
-    update = {"feature": "share.version", "max_version_level": level, "upgrade_type": 2}
-    answer = await (await share.cluster.any()).call(
-        "UpdateFeatures", timeout_ms=15000, feature_updates=[update], validate_only=False
-    )
-    if answer.error_code:
-        raise Undecided(f"share.version {level}: {answer.error_message}")
-
-    async def ask() -> bool | None:
-        return await share_version(share.cluster) == level or None
-
-    await eventually(f"brokers working with share.version {level}", ask)
-
-
-@pytest.mark.draft("seen failing, not repeated twenty times yet")
-@pytest.mark.requirement("DLQ-17")
-@pytest.mark.solo
-async def test_below_share_version_2(solo_share: Share, judge: Judge) -> None:
-    """DLQ-17: Below share.version 2 a group's dead-letter topic gets nothing, and all goes on."""
-    dead = await dead_topic(solo_share)
-    await _share_version(solo_share, 1)
-    await _archives(solo_share, judge, "DLQ-17", naming(dead.name), "share.version being 1")
-    judge.equal("DLQ-17", [], await letters_in(solo_share, dead), "dead letters")

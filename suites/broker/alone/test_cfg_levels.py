@@ -9,7 +9,14 @@ from fixtures.clients.member import accept, reject
 from fixtures.wire.errors import error_name
 from spec.verdict import OutOfReach, Undecided
 from suites.broker.alone.lone import Lone
-from suites.broker.deadletters import boxed, offsets_of
+from suites.broker.deadletters import (
+    beyond,
+    boxed,
+    dead_topic,
+    letters_in,
+    naming,
+    offsets_of,
+)
 from suites.broker.share import Consumer, Queue
 from suites.broker.stored import read_state
 from suites.judge import Judge
@@ -62,3 +69,22 @@ async def test_dead_letters_come_with_level_two(lone: Lone, judge: Judge) -> Non
     judge.equal("CFG-22", [], others, "letters of the group that did not ask")
     await asking.acked(accept(0), accept(5))
     judge.equal("CFG-22", 0, await box.queue.lag(0), "lag with everything settled")
+
+
+@pytest.mark.draft("seen failing, not repeated twenty times yet")
+@pytest.mark.requirement("DLQ-17")
+@pytest.mark.feature("dead-letters")
+@pytest.mark.timeout(120)
+async def test_no_letters_below_level_two(lone: Lone, judge: Judge) -> None:
+    """DLQ-17: At level 1 a group's dead-letter topic gets nothing, and the group goes on."""
+    dead = await dead_topic(lone.share)
+    if code := await lone.set_level(1):
+        raise OutOfReach(f"share.version cannot be lowered to 1: {error_name(code)}")
+    queue = await lone.share.queue(4, group_config=naming(dead.name))
+    consumer = await queue.consumer()
+    await consumer.acquire(4)
+    await consumer.acked(reject(0, 1), accept(2), reject(3))
+
+    start = await beyond(queue, consumer, 4)
+    judge.holds("DLQ-17", start >= 4, f"the start offset stays at {start} of 4 rejected")
+    judge.equal("DLQ-17", [], await letters_in(lone.share, dead), "dead letters")
