@@ -1,0 +1,101 @@
+"""A share coordinator that has just read its partition, on the raw wire: finding 042.
+
+PYTHONPATH=. python docs/findings/scripts/moving_coordinator.py 4.1.2 0
+
+Three brokers. The second number is ``metadata.max.idle.interval.ms``: how long a controller that
+has nothing to say waits before it says so, 500 where nobody changes it, 0 for never. Each move of
+the state topic's partition is shown with all that its new leader answers to a summary. Exit code 1
+if that is UNKNOWN_TOPIC_OR_PARTITION for a topic that is there. Run it from a clone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+import time
+
+from fixtures.clients.cluster import attempts
+from fixtures.clients.member import accept
+from fixtures.targets import Target, open_target
+from fixtures.wire.errors import error_name
+from suites.broker.share import Share, world
+from suites.broker.statestore import SUMMARY, StateKey, Store
+
+MOVES = 9
+WATCHED = 2.0
+"""Seconds for which a new leader is asked, again and again."""
+
+UNKNOWN = "UNKNOWN_TOPIC_OR_PARTITION"
+
+
+async def summary(share: Share, key: StateKey, node: int) -> str:
+    """Ask one broker for the summary of a share-partition; return the error's name."""
+    asked = {"topic_id": key.topic_id, "partitions": [{"partition": 0, "leader_epoch": 0}]}
+    answer = await (await share.cluster.to(node)).call(SUMMARY, group_id=key.group, topics=[asked])
+    return error_name(answer.results[0].partitions[0].error_code)
+
+
+async def watched(share: Share, key: StateKey, node: int, moved: asyncio.Task[object]) -> list[str]:
+    """Ask the broker that is to lead until it has led for a while; return what it answered."""
+    told: list[str] = []
+    began = time.monotonic()
+    until = None
+    async for _ in attempts(30.0, pause=0.002):
+        answer = await summary(share, key, node)
+        if answer not in told[-1:]:
+            told.append(answer)
+            print(f"  {time.monotonic() - began:5.3f} s {answer}", flush=True)
+        if until is None and moved.done() and answer in {"NONE", UNKNOWN}:
+            until = time.monotonic() + WATCHED
+        if until is not None and time.monotonic() > until:
+            break
+    await moved
+    return told
+
+
+async def play(target: Target) -> bool:
+    """Move the partition about; tell whether a topic that is there was unknown."""
+    seen = False
+    async with world(target.info, random.Random(), []) as share:
+        queue = await share.queue(MOVES + 1, batches=MOVES + 1, replicas=3, lock_ms=60_000)
+        consumer = await queue.consumer()
+        await consumer.acquire(MOVES + 1)
+        key = Store(share).of(queue)
+        topic, partition = await key.home()
+        print(f"{topic.name}-{partition} is led by {topic.leaders[partition]}")
+        for number in range(MOVES):
+            topic = await share.cluster.topic(topic.name, len(topic.leaders))
+            others = [
+                node for node in sorted(share.cluster.brokers) if node != topic.leaders[partition]
+            ]
+            node = others[number % len(others)]
+            print(f"move {number + 1}, to broker {node}")
+            moving = asyncio.create_task(share.admin.move_leader(topic, node, partition))
+            told = await watched(share, key, node, moving)
+            if UNKNOWN in told:
+                seen = True
+            if told[-1] == UNKNOWN:
+                part = await consumer.ack(accept(number), timeout=60.0)
+                print(f"  ACCEPT {number} answered {error_name(part.ack_error)} {part.ack_message}")
+                await share.admin.create_topic()
+                print("  another topic is made", flush=True)
+                await watched(share, key, node, moving)
+        await share.disband()
+    return seen
+
+
+def main() -> int:
+    """Start the brokers and play."""
+    version, idle = sys.argv[1:]
+    properties = {"metadata.max.idle.interval.ms": idle}
+    target = open_target(f"kafka:{version}", brokers=3, properties=properties)
+    try:
+        target.start()
+        return int(asyncio.run(play(target)))
+    finally:
+        target.stop()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
