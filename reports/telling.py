@@ -26,7 +26,7 @@ SIGNS: Mapping[str, str] = {
     "error": "!",
     "unknown": "?",
     "vacuous": "∅",
-    "unsupported": "-",
+    "unsupported": "⊖",
     "pass": "✓",
     UNTESTED: "·",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,15 @@ from spec.track_record import Past, load_track_record
 
 KEPT = ("results.json", "run.json", "junit.xml", "chaos.json", "timelines.json", "transcripts")
 """What of a run goes into the site beside its page."""
+
+MEANINGS = {
+    "pass": "hold",
+    "fail": "do not hold",
+    "unknown": "could not be decided",
+    "vacuous": "were not exercised",
+    "unsupported": "are about what it does not have",
+}
+"""What the signs of the first page count."""
 
 
 def build(archive: Archive, out: Path, detection: Detection) -> Path:
@@ -57,6 +67,7 @@ class _Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
+        self._environment.filters["moment"] = _moment
 
     def write(self, template: str, address: str, **values: Any) -> None:
         """Write one page at an address below the site's root."""
@@ -66,6 +77,11 @@ class _Pages:
         page = self._environment.get_template(f"{template}.jinja")
         text = page.render(root=root, words=WORDS, runs=self._runs, **values)
         file.write_text(text, encoding="utf-8")
+
+
+def _moment(started: str) -> str:
+    """Return a time of ISO 8601 as people read it, to the minute."""
+    return f"{datetime.fromisoformat(started).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _keep(run: Run, folder: Path, archive: Archive) -> None:
@@ -112,6 +128,7 @@ def _write_index(pages: _Pages, archive: Archive) -> dict[str, tuple[str, Compar
         before=before,
         areas=AREAS,
         signs=SIGNS,
+        meanings=MEANINGS,
         tallies={run.slug: _tallies(run) for run in archive.newest},
         unreadable=archive.unreadable,
     )
