@@ -54,6 +54,14 @@ def test_accessible(browser: Browser, site: Path, name: str, *, dark: bool) -> N
         assert seen.complaints == []
 
 
+def test_changes_are_accessible(browser: Browser, site: Path) -> None:
+    """A page of changes is as sound, and fits a phone."""
+    for page in (site / "changes").iterdir():
+        with look(browser, page, width=360) as seen:
+            assert seen.axe() == []
+            assert seen.overflow() <= 0
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_fits_a_phone(browser: Browser, site: Path, name: str) -> None:
     """On a phone a page scrolls in one direction; what is wider scrolls within itself."""
