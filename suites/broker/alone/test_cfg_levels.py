@@ -71,7 +71,6 @@ async def test_dead_letters_come_with_level_two(lone: Lone, judge: Judge) -> Non
     judge.equal("CFG-22", 0, await box.queue.lag(0), "lag with everything settled")
 
 
-@pytest.mark.draft("seen failing, not repeated twenty times yet")
 @pytest.mark.requirement("DLQ-17")
 @pytest.mark.feature("dead-letters")
 @pytest.mark.timeout(120)

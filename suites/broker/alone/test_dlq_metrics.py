@@ -33,7 +33,6 @@ async def _until_failed(lone: Lone, box: Box) -> float:
     return seen
 
 
-@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("DLQ-41")
 @pytest.mark.feature("dead-letters")
 @pytest.mark.timeout(90)

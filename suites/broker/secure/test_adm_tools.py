@@ -17,7 +17,6 @@ PATIENCE = 120.0
 """Seconds that the tools may take together."""
 
 
-@pytest.mark.draft("no lie reaches it: a proxy cannot look into TLS")
 @pytest.mark.requirement("ADM-41")
 @pytest.mark.timeout(150)
 async def test_by_tls(realm: Realm, judge: Judge) -> None:

@@ -34,7 +34,6 @@ async def test_one_permission_on_a_group(realm: Realm, judge: Judge, name: str) 
     judge.equal("SEC-24", expected, await walk(place), f"what {name} on a group is good for")
 
 
-@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("SEC-24")
 @pytest.mark.parametrize("name", ON_TOPICS)
 async def test_one_permission_on_topics(realm: Realm, judge: Judge, name: str) -> None:
