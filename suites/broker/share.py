@@ -7,7 +7,6 @@ outcome never depends on who ran before. Nothing here judges; a set-up that does
 
 from __future__ import annotations
 
-import base64
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from typing import Any
 
 from fixtures.clients.admin import Admin, ShareOffset
 from fixtures.clients.cluster import WITHIN, Cluster, Topic, attempts, eventually
-from fixtures.clients.member import CLOSE, Ack, Answer, Member, Part, Session, Where
+from fixtures.clients.member import CLOSE, Ack, Answer, Member, Part, Session, Where, member_id
 from fixtures.targets.info import ClusterInfo
 from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import ErrorCode
@@ -235,12 +234,8 @@ class Share:
                 await member.leave()
 
     def member_id(self) -> str:
-        """Return a member id that nobody else uses: a UUID as Kafka's clients write theirs.
-
-        KIP-932 lets the member choose its id; 4.1 can only read ids of this form, so that checks
-        of other rules use no other.
-        """
-        return base64.urlsafe_b64encode(self.rng.randbytes(16)).decode().rstrip("=")
+        """Return a member id of the form that every release can read."""
+        return member_id(self.rng)
 
     async def queue(
         self,
