@@ -97,7 +97,8 @@ AROUND = (
     Scenario(
         name="members-die",
         sentence="Members die while they hold records among those of others, and begin again.",
-        rules=(*SAFE, "INV-12", "INV-15", "INV-26", *LIVE),
+        # With every member that dies an answer may get lost, so that nothing proves a record lost.
+        rules=("INV-01", "INV-02", "INV-04", "INV-12", "INV-15", "INV-26", *LIVE),
         strikes=(),
         rate=300.0,
         lock_ms=20000,
