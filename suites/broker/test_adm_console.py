@@ -83,7 +83,6 @@ async def test_console_share_consumer(share: Share, judge: Judge, how: str) -> N
     judge.equal("ADM-44", {(state, 1)}, seen, f"states and counts stored after {how}")
 
 
-@pytest.mark.draft("not seen failing yet")
 @pytest.mark.requirement("ADM-44")
 @pytest.mark.timeout(200)
 async def test_counting_consumers(share: Share, judge: Judge) -> None:

@@ -40,7 +40,6 @@ async def _move(stage: Stage, name: str, partition: int) -> tuple[int, int]:
     return old, new
 
 
-@pytest.mark.draft("seen failing, not repeated twenty times yet")
 @pytest.mark.requirement("LAG-08")
 async def test_coordinators_move(stage: Stage, judge: Judge) -> None:
     """LAG-08: Start offset and lag are the same with another coordinator of either kind."""
@@ -100,7 +99,6 @@ async def test_end_that_nobody_knows(stage: Stage, judge: Judge) -> None:
     judge.saw("LAG-13", seconds=round(time.monotonic() - began))
 
 
-@pytest.mark.draft("seen failing, not repeated twenty times yet")
 @pytest.mark.requirement("LAG-15")
 @pytest.mark.feature("dead-letters")
 async def test_letters_under_way(stage: Stage, judge: Judge) -> None:
