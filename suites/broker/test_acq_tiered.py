@@ -73,7 +73,6 @@ async def _tiered(queue: Queue) -> tuple[Compacted, int]:
     return written, local
 
 
-@pytest.mark.draft("seen failing, not repeated twenty times yet")
 @pytest.mark.requirement("ACQ-71")
 @pytest.mark.solo
 @pytest.mark.timeout(120)
@@ -96,7 +95,6 @@ async def test_remote_records_are_acquired(tiered: Share, judge: Judge) -> None:
     judge.saw("ACQ-71", remote=local)
 
 
-@pytest.mark.draft("seen failing, not repeated twenty times yet")
 @pytest.mark.requirement("DLQ-12")
 @pytest.mark.feature("dead-letters")
 @pytest.mark.solo

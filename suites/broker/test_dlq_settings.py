@@ -116,7 +116,6 @@ async def _exists(share: Share, name: str) -> bool:
     return not answer.topics[0].error_code
 
 
-@pytest.mark.draft("seen failing, not repeated twenty times yet")
 @pytest.mark.requirement("DLQ-20", "DLQ-26", "DLQ-28")
 @pytest.mark.solo({"log.message.timestamp.type": "LogAppendTime"})
 async def test_broker_settings_change(solo_share: Share, judge: Judge) -> None:

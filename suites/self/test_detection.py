@@ -120,13 +120,15 @@ OUTSIDE = (
     "suites/broker/test_adm_tools.py",
     "suites/broker/test_adm_console.py",
     "suites/broker/test_adm_other_tools.py",
+    "suites/broker/test_dlq_settings.py::test_broker_settings_change",
     "suites/broker/test_dlv_throttled.py",
     "suites/broker/test_per_topic.py::test_cold_snapshot",
     "suites/broker/test_per_topic.py::test_log_is_pruned",
     "suites/broker/test_per_topic.py::test_persister_that_keeps_nothing",
 )
 """Checks out of a reference broker's reach: they run Kafka's own tools, set quotas, wait for what a
-share coordinator does from time to time, or take the brokers' persister away."""
+share coordinator does from time to time, have brokers stamp records, or take their persister
+away."""
 
 UPDATE = (
     "run `shareproof self --record`; for checks that no reference broker satisfies, "
