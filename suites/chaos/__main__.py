@@ -118,11 +118,10 @@ class Replays:
         return found
 
 
-def broken(document: Document) -> list[str]:
-    """Return the rules that a run broke and nobody foresaw."""
-    return [
-        r["id"] for r in document["requirements"] if r["verdict"] == "fail" and not r["expected"]
-    ]
+def broken(document: Document, *, foreseen: bool = False) -> list[str]:
+    """Return the rules that a run broke and nobody foresaw, or those that somebody did."""
+    failed = [rule for rule in document["requirements"] if rule["verdict"] == "fail"]
+    return [rule["id"] for rule in failed if bool(rule["expected"]) == foreseen]
 
 
 def _told(document: Document) -> str:
@@ -175,8 +174,11 @@ def shrink_run(swarm: Swarm, run: Path, *, tries: int, replays: int, most: int) 
     Raises:
         UsageFault: the run broke no rule.
     """
-    judged = (run / "results.json").is_file()
-    rules = broken(read_results(run)) if judged else sorted(broken_by_oracle(run))
+    if (run / "results.json").is_file():
+        results = read_results(run)
+        rules = broken(results) or broken(results, foreseen=True)
+    else:
+        rules = sorted(broken_by_oracle(run))
     if not rules:
         raise UsageFault(f"{run}: that run broke no rule.")
     schedule = Schedule.from_json((run / "schedule.json").read_text(encoding="utf-8"))
