@@ -108,7 +108,6 @@ async def test_late_write_of_an_ended_lock(stage: Stage, judge: Judge, outage: b
     judge.saw("COO-36", accepted=RECORDS, outages=int(outage))
 
 
-@pytest.mark.draft("seen failing on Kafka 4.3.1 and passing on 4.4.0, not repeated twenty times")
 @pytest.mark.requirement("COO-38")
 @pytest.mark.timeout(150)
 async def test_late_write_of_an_acknowledgement(stage: Stage, judge: Judge) -> None:
