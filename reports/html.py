@@ -34,6 +34,7 @@ def render(
     *,
     folder: Path | None = None,
     told: Mapping[str, Sequence[Told]] | None = None,
+    home: str = "",
 ) -> str:
     """Return the page. Everything that came from outside is escaped by the template engine.
 
@@ -41,6 +42,7 @@ def render(
         document: the run's results.
         folder: the run's directory, where its transcripts are; without it they are left out.
         told: what other runs of the same subject said of each rule, newest first.
+        home: where the site is that the page is part of, seen from the page; empty if of none.
     """
     environment = Environment(
         loader=FileSystemLoader(PAGE),
@@ -58,6 +60,7 @@ def render(
         document=document,
         tell=telling,
         told=told or {},
+        home=home,
         frames=_frames(document, folder) if folder else {},
         runs=runs,
         drawn=drawn,
@@ -68,11 +71,15 @@ def render(
 
 
 def write(
-    out: Path, document: Document, *, told: Mapping[str, Sequence[Told]] | None = None
+    out: Path,
+    document: Document,
+    *,
+    told: Mapping[str, Sequence[Told]] | None = None,
+    home: str = "",
 ) -> Path:
     """Write the page into the run's directory and return its path."""
     file = out / "report.html"
-    file.write_text(render(document, folder=out, told=told), encoding="utf-8")
+    file.write_text(render(document, folder=out, told=told, home=home), encoding="utf-8")
     return file
 
 

@@ -94,7 +94,7 @@ def _keep(run: Run, folder: Path, archive: Archive) -> None:
         elif source.is_file():
             shutil.copyfile(source, folder / name)
     told = archive.told(run, lambda other: f"../{other.slug}/report.html")
-    html.write(folder, run.document, told=told)
+    html.write(folder, run.document, told=told, home="../../index.html")
     _write_badge(run, folder / "badge")
 
 

@@ -170,6 +170,8 @@ def test_site_tells_the_history_of_a_rule(browser: Browser, tmp_path: Path) -> N
         seen.page.locator("#SES-00 .told a").click()
         seen.page.locator("#SES-00[open]").wait_for()
         assert archive.runs[0].slug in seen.page.url
+        seen.page.get_by_role("link", name="All runs").click()
+        assert seen.page.url == index.as_uri()
         assert seen.complaints == []
 
 
