@@ -11,9 +11,13 @@ from fixtures.clients.tools import CONFIGS, GROUPS, ToolRun, Tools
 from fixtures.targets.maven import kafka_release
 from spec.verdict import Undecided
 from suites.broker.kinds import classic_group, consumer_group
+from suites.broker.membership import beating
 from suites.broker.settings import LOCK, everywhere
 from suites.broker.share import Share
 from suites.judge import Judge
+
+PATIENCE = 120.0
+"""Seconds that the tools may take together."""
 
 MINUTE_MS = 61_000
 """More than a lock may last under the broker's default bounds."""
@@ -33,17 +37,20 @@ async def test_groups_of_all_types(share: Share, judge: Judge) -> None:
     """
     tools = await Tools.of(share.cluster.info)
     queue = await share.queue()
-    await share.member(queue.group, queue.topic)
+    member = await share.member(queue.group, queue.topic)
     other, old = share.cluster.fresh_name("g"), share.cluster.fresh_name("g")
     await consumer_group(share, queue, other)
     await classic_group(share, queue, old)
 
-    every, ours, typed, others = await asyncio.gather(
+    asked = asyncio.gather(
         tools.run(GROUPS, "--list"),
         tools.run(GROUPS, "--list", "--share"),
         tools.run(GROUPS, "--list", "--group-type", "share"),
         tools.run(GROUPS, "--list", "--consumer"),
     )
+    # Tools may take longer than a session: the member must not fall silent meanwhile.
+    await beating([member], asked.done, within=PATIENCE)
+    every, ours, typed, others = await asked
 
     said = _told(every, queue.group, other, old)
     if not {other, old} <= said.keys():
