@@ -3,11 +3,13 @@
 ``python -m suites.imaged`` makes a base of this machine's own Python, Java and Toxiproxy, fetches
 the wheels that the suite needs, builds the Containerfile on that base without a network, and runs
 the image: its help, its doctor, and a short certificate of the reference broker. Each step is told
-with its seconds. What the Containerfile fetches where its usual base lacks it is not tried here.
+with its seconds. Jars come from this machine's cache, which has to have them. What the
+Containerfile fetches where its usual base lacks it is not tried here.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -17,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from fixtures.proxies.toxiproxy import find_server
+from fixtures.targets.cache import cache_root
 from fixtures.targets.container.engine import Engine
-from fixtures.targets.container.rootfs import RootFileSystem
+from fixtures.targets.container.rootfs import RootFileSystem, linked
 from fixtures.targets.java import find_java
 from spec.verdict import EnvironmentFault
 
@@ -26,9 +29,11 @@ HOME = Path(__file__).parents[1]
 BASE, IMAGE = "local/python-java:local", "local/shareproof:local"
 _PATH = "/opt/python/bin:/opt/java/bin:/usr/local/bin:/bin"
 _LEFT_OUT = ("test", "__pycache__", "idlelib", "tkinter")
+REGISTRY = "Maven registry"
+"""What ``doctor`` calls the one thing that an image without a network has to lack."""
+
 _TRIES: tuple[tuple[str, ...], ...] = (
     ("--help",),
-    ("doctor",),
     ("broker", "--target", "reference", "--only", "ACK-01,ACK-07", "--out", "/out"),
 )
 
@@ -48,7 +53,19 @@ def base(archive: Path, work: Path) -> None:
         root.java(find_java(), work)
         root.file("opt/python", python)
         root.libraries([python / "bin" / "python3", *python.rglob("*.so")])
+        for library in _of_wheels(python / "bin" / "python3"):
+            root.file(str(library).lstrip("/"), library)
         root.program("usr/local/bin/toxiproxy-server", find_server())
+
+
+def _of_wheels(python: Path) -> list[Path]:
+    """Return the libraries that every Linux has and that wheels, not Python itself, ask for.
+
+    They are parts of the C library that has been one since glibc 2.34 (PEP 600).
+    """
+    library = next(path for path in linked([python]) if path.name == "libc.so.6")
+    names = ("libdl.so.2", "libpthread.so.0", "librt.so.1", "libutil.so.1")
+    return [library.with_name(name) for name in names if library.with_name(name).is_file()]
 
 
 def context(into: Path) -> None:
@@ -100,16 +117,37 @@ def try_out(engine: Engine, words: tuple[str, ...]) -> None:
     Raises:
         EnvironmentFault: it ended otherwise than with 0.
     """
-    import docker.errors  # noqa: PLC0415 - it comes with an extra
+    status, said = _run(engine, words)
+    if status:
+        raise EnvironmentFault(f"{' '.join(words)} ended with {status}: {said[-1500:]}")
 
-    labels = dict(engine.labels)
-    try:
-        engine.client.containers.run(IMAGE, list(words), labels=labels, network_mode="none")
-    except docker.errors.ContainerError as error:
-        said = (error.stderr or b"").decode(errors="replace")[-1500:]
-        raise EnvironmentFault(
-            f"{' '.join(words)} ended with {error.exit_status}: {said}"
-        ) from None
+
+def examine(engine: Engine) -> None:
+    """Let the image say what it lacks, which may be the network that it is run without.
+
+    Raises:
+        EnvironmentFault: it lacks something else.
+    """
+    _, said = _run(engine, ("doctor", "--json"))
+    lacking = [one for one in json.loads(said) if one["needed"] and not one["ok"]]
+    if strange := [one for one in lacking if one["name"] != REGISTRY]:
+        raise EnvironmentFault(f"the image lacks something: {strange}")
+
+
+def _run(engine: Engine, words: tuple[str, ...]) -> tuple[int, str]:
+    """Run the image without a network, on our cache; return its exit code and what it printed."""
+    container = engine.client.containers.run(
+        IMAGE,
+        list(words),
+        labels=dict(engine.labels),
+        network_mode="none",
+        volumes={str(cache_root()): {"bind": "/cache", "mode": "rw"}},
+        detach=True,
+    )
+    status = int(container.wait()["StatusCode"])
+    said = container.logs().decode(errors="replace")
+    container.remove()
+    return status, said
 
 
 def _timed(what: str, call: Any, *arguments: Any, **named: Any) -> None:
@@ -127,6 +165,7 @@ def main() -> int:
             build(engine, Path(work))
             size = engine.client.images.get(IMAGE).attrs["Size"] >> 20
             print(f"{IMAGE}: {size} MiB")
+            _timed("docker run shareproof doctor", examine, engine)
             for words in _TRIES:
                 _timed(f"docker run shareproof {' '.join(words)}", try_out, engine, words)
         except (EnvironmentFault, subprocess.CalledProcessError) as fault:
