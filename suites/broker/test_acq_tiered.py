@@ -36,6 +36,9 @@ PROPERTIES = {
     "rlmm.config.remote.log.metadata.topic.num.partitions": "1",
     "rlmm.config.remote.log.metadata.topic.replication.factor": "1",
     "log.retention.check.interval.ms": "500",
+    # A flush that comes later than this after its segment went takes the whole broker down, and on
+    # a crowded machine flushes come late. Segments go here as soon as they are copied.
+    "log.segment.delete.delay.ms": "120000",
 }
 TIERED = {
     "remote.storage.enable": "true",
