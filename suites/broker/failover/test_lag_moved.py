@@ -64,7 +64,6 @@ async def test_coordinators_move(stage: Stage, judge: Judge) -> None:
     judge.equal("LAG-08", 4, await queue.lag(4), "lag after one more, by the new coordinators")
 
 
-@pytest.mark.draft("seen failing, not repeated twenty times yet")
 @pytest.mark.requirement("LAG-13")
 async def test_end_that_nobody_knows(stage: Stage, judge: Judge) -> None:
     """LAG-13: With a leader dead its partition is an error or -1, and the other is answered."""
