@@ -29,7 +29,7 @@ def break_things(
         Path | None, typer.Option(help="Play the schedule.json of an earlier run.")
     ] = None,
     scenario: Annotated[
-        list[str] | None, typer.Option(help="Play a scenario by its name, or all; repeatable.")
+        list[str] | None, typer.Option(help="Play a scenario, some, or all; repeatable.")
     ] = None,
     list_scenarios: Annotated[
         bool, typer.Option("--list-scenarios", help="Say which scenarios there are, and end.")

@@ -24,7 +24,7 @@ from suites.chaos.scenario import (
 )
 from suites.chaos.unplugged import UNPLUGGED
 
-ALL = "all"
+ALL, SOME = "all", "some"
 
 _SCENARIOS = (
     Scenario(
@@ -287,6 +287,22 @@ _SCENARIOS = (
 )
 
 SCENARIOS: Mapping[str, Scenario] = {one.name: one for one in (*_SCENARIOS, *AROUND, *UNPLUGGED)}
+TEN_MINUTES = (
+    "leader-change",
+    "coordinator-write-failure",
+    "lock-expiry",
+    "compaction-gaps",
+    "records-deleted",
+    "leader-killed",
+    "leader-zombie",
+    "share-coordinator-killed",
+    "share-coordinator-cut",
+    "group-coordinator-killed",
+    "client-link-cut",
+    "members-die",
+)
+"""What ``some`` stands for: one scenario of each kind, for which ten minutes are enough."""
+
 SHORT, SHORT_CONTAINED = "short", "short-unplugged"
 """The scenarios that stand for all where there is time for one only; one is for containers."""
 
@@ -299,6 +315,8 @@ def fits(scenario: Scenario, *, contained: bool) -> bool:
 def chosen(names: Sequence[str], *, contained: bool = False) -> list[Scenario]:
     """Return the scenarios of these names, or for ``all`` every one that fits any release.
 
+    ``some`` stands for those that ten minutes are enough for.
+
     Args:
         names: What was asked for.
         contained: Whether the brokers run in containers.
@@ -309,7 +327,8 @@ def chosen(names: Sequence[str], *, contained: bool = False) -> list[Scenario]:
     if ALL in names:
         fit = [one for one in SCENARIOS.values() if fits(one, contained=contained)]
         return [one for one in fit if not one.release]
-    for name in names:
+    wanted = [one for name in names for one in (TEN_MINUTES if name == SOME else (name,))]
+    for name in wanted:
         if name not in SCENARIOS:
             raise UsageFault(f"{name!r} is no scenario; there are {', '.join(SCENARIOS)}.")
-    return [SCENARIOS[name] for name in dict.fromkeys(names)]
+    return [SCENARIOS[name] for name in dict.fromkeys(wanted)]

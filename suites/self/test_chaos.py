@@ -195,3 +195,13 @@ def test_shrinking_ends() -> None:
     found = shrink(draw(3, 600, ALL), lambda _: False, tries=3, replays=2, tell=_silent, most=10)
     assert found.tried <= 10
     assert found.reliability == "fails 0 of 2"
+
+
+def test_ten_minutes_are_enough_for_some() -> None:
+    """``some`` is a scenario of each kind, the mission's four among them, and fits ten minutes."""
+    some = chosen(["some"])
+
+    assert {"leader-change", "coordinator-write-failure", "lock-expiry", "compaction-gaps"} <= {
+        scenario.name for scenario in some
+    }
+    assert sum(scenario.seconds for scenario in some) < 330
