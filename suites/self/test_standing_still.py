@@ -25,13 +25,15 @@ spin()
 def test_no_thread_runs_on() -> None:
     """Running threads are told from stopped ones, and the wait ends with the latter."""
     with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        tasks = Path(f"/proc/{process.pid}/task")
-        assert not broker._is_still(tasks)
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            tasks = Path(f"/proc/{process.pid}/task")
+            assert not broker._is_still(tasks)
 
-        process.send_signal(signal.SIGSTOP)
-        broker._until_still(process.pid)
+            process.send_signal(signal.SIGSTOP)
+            broker._until_still(process.pid)
 
-        assert broker._is_still(tasks)
-        process.kill()
+            assert broker._is_still(tasks)
+        finally:
+            process.kill()
