@@ -2,14 +2,16 @@
 
 ``python -m suites.packaged`` builds the sdist, and from that the wheel, installs the wheel into an
 empty environment, and runs the command line in an empty directory: help, rules, a certificate of
-the reference broker, one of our model client, and one of a real Kafka. Each command is told with
-its exit code and its seconds; the first that ends otherwise than it should ends all.
+the reference broker, one of our model client, and one of a real Kafka. ``uvx`` runs the wheel
+without an installation, too. Each command is told with its exit code and its seconds; the first
+that ends otherwise than it should ends all.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -106,6 +108,20 @@ def install(wheel: Path, into: Path) -> Path:
     return into / "bin" / "shareproof"
 
 
+def run_without_installing(wheel: Path, where: Path) -> None:
+    """Let uvx, with nothing in its cache, run the command line that is in the wheel.
+
+    Raises:
+        Broken: there is no uvx, or it cannot.
+    """
+    uvx = shutil.which("uvx")
+    if uvx is None:
+        raise Broken("there is no uvx; pip install 'shareproof[release]' brings it")
+    words = ("shareproof", "--version")
+    command = [uvx, "--quiet", "--no-cache", "--from", str(wheel), *words]
+    _run(command, where, what=f"uvx {' '.join(words)}")
+
+
 def _run(command: Sequence[str], where: Path, *, what: str) -> None:
     began = time.monotonic()
     # Nothing that would lead Python back to the checkout.
@@ -139,6 +155,7 @@ def _try(room: Path, names: Iterable[str]) -> None:
         raise Broken(f"there is no {MANUAL} in the environment")
     away = room / "away"
     away.mkdir()
+    run_without_installing(built.wheel, away)
     for name in names:
         _run([command, *COMMANDS[name]], away, what=f"shareproof {' '.join(COMMANDS[name])}")
 
