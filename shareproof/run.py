@@ -71,7 +71,8 @@ def show_end(ended: Ended, console: Console) -> None:
     if ended.document:
         show(ended.document, console)
     else:
-        console.print(f"The run came to no results; {ended.log} says why.", soft_wrap=True)
+        said = f"The run came to no results; {ended.log} says why."
+        console.print(said, markup=False, soft_wrap=True)
 
 
 def _ended(code: int, out: Path, log: Path) -> Ended:

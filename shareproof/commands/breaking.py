@@ -94,10 +94,11 @@ def break_things(
             out=out.absolute(),
             judged=judged,
         )
-        console.print(f"seed {asked.seed}, target {target}", highlight=False)
+        console.print(f"seed {asked.seed}, target {target}", highlight=False, markup=False)
         played = chaos.run(asked, console)
         if played is None:
-            console.print(f"not judged: shareproof chaos --rejudge {out}", highlight=False)
+            told = f"not judged: shareproof chaos --rejudge {out}"
+            console.print(told, highlight=False, markup=False, soft_wrap=True)
             raise typer.Exit
         document = played
     if as_json:
@@ -105,7 +106,7 @@ def break_things(
     else:
         chaos.show_struck(document, Console())
         show(document, Console())
-        console.print(f"reports in {out}", highlight=False, soft_wrap=True)
+        console.print(f"reports in {out}", highlight=False, markup=False, soft_wrap=True)
     raise typer.Exit(int(document["run"]["exit_code"]))
 
 

@@ -116,11 +116,11 @@ def _certify(options: RunOptions, subject: str, workers: int | None, *, as_json:
     from shareproof.run import run_checks, show_end
 
     console = Console(stderr=True)
-    console.print(f"seed {options.seed}, {subject}", highlight=False)
+    console.print(f"seed {options.seed}, {subject}", highlight=False, markup=False)
     ended = run_checks(options, workers, console)
     if as_json and ended.document:
         typer.echo(json.dumps(ended.document, indent=1, ensure_ascii=False))
     else:
         show_end(ended, Console(stderr=as_json))
-        console.print(f"reports in {options.out}", highlight=False, soft_wrap=True)
+        console.print(f"reports in {options.out}", highlight=False, markup=False, soft_wrap=True)
     raise typer.Exit(ended.code)

@@ -47,6 +47,7 @@ def up(
 def doctor(*, as_json: AsJson = False) -> None:
     """Say what this machine lacks for a run, and how to get it."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     from fixtures.targets.doctor import examine
@@ -60,9 +61,9 @@ def doctor(*, as_json: AsJson = False) -> None:
         for finding in findings:
             lacking = "[bold red]no[/]" if finding.needed else "[yellow]no[/]"
             mark = "[green]ok[/]" if finding.ok else lacking
-            table.add_row(mark, finding.name, finding.detail)
+            table.add_row(mark, finding.name, escape(finding.detail))
             if not finding.ok and finding.remedy:
-                table.add_row("", "", f"[bold]{finding.remedy}[/]")
+                table.add_row("", "", f"[bold]{escape(finding.remedy)}[/]")
         Console().print(table)
     raise typer.Exit(0 if all(each.ok or not each.needed for each in findings) else FAULT)
 

@@ -33,7 +33,7 @@ def load(
 
     chosen = new_seed() if seed is None else seed
     console = Console(stderr=True)
-    console.print(f"seed {chosen}, target {target}", highlight=False)
+    console.print(f"seed {chosen}, target {target}", highlight=False, markup=False)
     done = histories.load(
         target=target,
         brokers=brokers,
@@ -93,5 +93,5 @@ def analyse(
         typer.echo(json.dumps(document, indent=1, ensure_ascii=False))
     else:
         show(document, Console())
-        console.print(f"results in {where}", highlight=False, soft_wrap=True)
+        console.print(f"results in {where}", highlight=False, markup=False, soft_wrap=True)
     raise typer.Exit(int(document["run"]["exit_code"]))

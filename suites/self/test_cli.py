@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from fixtures.targets.doctor import Finding
 from reports.results import write
 from shareproof import cli, run
 from shareproof.commands import cluster
@@ -184,6 +185,17 @@ def test_doctor_reports_in_json(shell: Shell) -> None:
 
     assert findings
     assert code == (0 if all(each["ok"] for each in findings if each["needed"]) else 3)
+
+
+def test_doctor_keeps_words_in_brackets(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An extra that somebody has to install is named, brackets and all."""
+    lacking = Finding(name="a", ok=False, needed=True, detail="x[one]", remedy="x[two]")
+    monkeypatch.setattr("fixtures.targets.doctor.examine", lambda: [lacking])
+    code, out, _ = shell("doctor")
+
+    assert code == 3
+    assert "x[one]" in out
+    assert "x[two]" in out
 
 
 def test_no_command_prints_the_help(shell: Shell) -> None:
