@@ -1,27 +1,21 @@
-"""The recipes for CI: in a form that GitHub and GitLab take, with commands that ours understand."""
+"""The recipes for CI have a form that GitHub and GitLab take; see test_documents.py, too."""
 
 from __future__ import annotations
 
-import configparser
 import re
-import shlex
 import textwrap
 from pathlib import Path
-from typing import Any
 
 import check_jsonschema
 import pytest
-import typer
 from click.testing import CliRunner
 from ruamel.yaml import YAML
 
-from shareproof.cli import app
 from suites.self.fake import HOUSE
 
 PAGE, ACTION = HOUSE / "docs" / "ci.md", HOUSE / ".github" / "actions" / "client" / "action.yml"
 OURS = "OWNER/shareproof/.github/actions/client@main"
 SCHEMAS = {".github/workflows": "vendor.github-workflows", ".gitlab-ci.yml": "vendor.gitlab-ci"}
-COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 
 pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="an installation has no documents")
 
@@ -63,26 +57,6 @@ def test_all_recipes_are_found() -> None:
     """The page has recipes for both, of a certificate and of a night."""
     kinds = [schema for schema, _ in recipes()]
     assert [kinds.count(schema) for schema in SCHEMAS.values()] == [3, 2]
-
-
-def lines() -> list[str]:
-    """Return each command of ours that the recipes and the action run."""
-    texts = [text for _, text in recipes()]
-    texts += [ACTION.read_text(encoding="utf-8")] if ACTION.exists() else []
-    joined = "\n".join(texts).replace('/shareproof"', "/shareproof").replace("\\\n", " ")
-    return re.findall(r"\b(?:shareproof (?:broker|client|report)|tox) .*-.*", joined)
-
-
-@pytest.mark.parametrize("line", lines())
-def test_our_commands_are_understood(line: str) -> None:
-    """Every command of a recipe is one of ours, with options that it knows."""
-    program, *words = shlex.split(line)
-    if program == "tox":
-        tox = configparser.ConfigParser()
-        tox.read(HOUSE / "tox.ini")
-        assert f"testenv:{words[words.index('-e') + 1]}" in tox
-    else:
-        assert COMMANDS[words[0]].make_context(words[0], words[1:]).params
 
 
 def test_the_action_is_given_what_it_knows() -> None:
