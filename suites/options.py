@@ -210,8 +210,10 @@ def load_ledger(name: str) -> Profile:
         if not name.endswith(".toml"):
             return profiles.load_profile(name)
         return profiles.parse_profile(Path(name).read_text(encoding="utf-8"), Path(name).name)
-    except (SpecError, OSError) as error:
+    except (SpecError, UnicodeDecodeError) as error:
         raise UsageFault(f"--profile {name}: {error}.") from None
+    except OSError as error:
+        raise UsageFault(f"--profile {name}: {error.strerror}.") from None
 
 
 def words(values: list[str]) -> tuple[str, ...]:

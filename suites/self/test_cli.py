@@ -57,6 +57,7 @@ def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
         ("broker", "--only", "NOPE"),
         ("broker", "--level", "WISH"),
         ("broker", "--profile", "nobody"),
+        ("broker", "--profile", "missing.toml"),
         ("broker", "--target", "kafka:4.4.0", "--expect-version", "4.3.0"),
         ("up", "--brokers", "2"),
         ("up", "--property", "novalue"),
@@ -77,6 +78,14 @@ def test_wrong_usage_is_one_sentence_and_two(
 
     assert (code, out) == (2, "")
     assert err.splitlines()[-1].startswith("shareproof: ")
+
+
+def test_a_ledger_that_is_no_text_is_wrong_usage(shell: Shell, tmp_path: Path) -> None:
+    """A file of another kind is refused as a ledger is, and not by a traceback."""
+    (tmp_path / "x.toml").write_bytes(b"\xff\xfe")
+    _, _, err = shell("broker", "--profile", str(tmp_path / "x.toml"))
+
+    assert err.splitlines()[-1].startswith(f"shareproof: --profile {tmp_path / 'x.toml'}: ")
 
 
 def test_directory_of_other_things_is_not_overwritten(shell: Shell, tmp_path: Path) -> None:
