@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fixtures.targets import Target, open_target
+from fixtures.targets.config import Advertise
 from fixtures.targets.info import ClusterInfo
 from spec.verdict import EnvironmentFault, OutOfReach
 from suites.options import RunOptions
@@ -134,6 +135,7 @@ def own_cluster(
     listeners: Mapping[str, str] | None = None,
     jvm: Sequence[str] = (),
     files: bool = False,
+    fronts: Advertise | None = None,
 ) -> Iterator[Target]:
     """Run a cluster of the same release that its user may configure, break and mend.
 
@@ -144,6 +146,7 @@ def own_cluster(
         listeners: name and security protocol of each further listener.
         jvm: JVM options, such as an agent's.
         files: whether brokers and checks have to see the same files.
+        fronts: gives what brokers advertise instead of their own addresses.
 
     Raises:
         OutOfReach: the target under test is somebody else's cluster, or in containers with files
@@ -162,6 +165,7 @@ def own_cluster(
         properties=dict(properties or {}),
         listeners=listeners,
         jvm=jvm,
+        fronts=fronts,
     )
     try:
         target.start()

@@ -1,0 +1,80 @@
+"""A broker with fronts of ours before it, for requests between brokers that are to be refused.
+
+A broker that leads a share-partition and is its share coordinator, too, still writes the state over
+the network, to the address that it advertises to other brokers. What stands at that address can
+answer in its place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from random import Random
+
+from fixtures.proxies.doors import INTERNAL
+from fixtures.proxies.fronts import Fronts, Weather
+from fixtures.proxies.meddling import Act, Rule, Way, state_write_refused
+from fixtures.targets.maven import clients_jar
+from fixtures.targets.names import ContainerName, KafkaName, innermost
+from fixtures.wire.errors import ErrorCode
+from fixtures.wire.frame import Transcript
+from fixtures.wire.schema import Schemas
+from spec.verdict import OutOfReach
+from suites import lifecycle
+from suites.broker.share import Share, world
+from suites.options import RunOptions
+
+STATE_WRITES = frozenset({"WriteShareGroupState"})
+
+
+@dataclass(frozen=True, slots=True)
+class Fronted:
+    """A check's share of a cluster, and what stands before its brokers."""
+
+    share: Share
+    fronts: Fronts
+
+    @contextlib.contextmanager
+    def state_writes_refused(self) -> Iterator[Rule]:
+        """Refuse every state write for as long as the block runs, as a coordinator that loads does.
+
+        Nothing of what is refused is stored, and the leader repeats it. Gives the rule, which
+        counts.
+        """
+        refusal = state_write_refused(int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
+        rule = Rule(apis=STATE_WRITES, way=Way.REQUEST, act=Act.REFUSE, refusal=refusal)
+        self._set(rule)
+        try:
+            yield rule
+        finally:
+            self._set()
+
+    def _set(self, *rules: Rule) -> None:
+        def change(weather: Weather) -> None:
+            weather.rules = list(rules)
+
+        for node in self.share.cluster.brokers:
+            self.fronts.change(self.fronts.door(node, INTERNAL), change)
+
+
+@contextlib.asynccontextmanager
+async def fronted(
+    options: RunOptions, rng: Random, transcripts: list[Transcript]
+) -> AsyncIterator[Fronted]:
+    """Give a world of its own on one broker of Kafka's with fronts before it.
+
+    Raises:
+        OutOfReach: the target is not one whose brokers talk to each other over addresses of ours.
+    """
+    name = innermost(options.target)
+    if not isinstance(name, KafkaName | ContainerName):
+        raise OutOfReach("nothing of ours can stand between brokers of this kind")
+    with contextlib.ExitStack() as stack:
+        schemas = Schemas.from_jar(await asyncio.to_thread(clients_jar, name.version))
+        fronts = stack.enter_context(Fronts(schemas))
+        own = lifecycle.own_cluster(options, fronts=fronts.stand_before)
+        target = await asyncio.to_thread(stack.enter_context, own)
+        async with world(target.info, rng, transcripts) as share:
+            yield Fronted(share, fronts)

@@ -1,0 +1,101 @@
+"""State writes of locks that ended, stored late: nothing acknowledged meanwhile is taken back.
+
+A lock that runs out is a state write in the background. Where it is refused by a share coordinator
+that is not ready, the leader repeats it after one, two, four seconds and so on, whatever has been
+stored in between.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from random import Random
+
+import pytest
+
+from fixtures.clients.cluster import attempts
+from fixtures.clients.member import accept
+from fixtures.wire.frame import Transcript
+from spec.verdict import Undecided
+from suites.broker.fronted import Fronted, fronted
+from suites.broker.share import Catch, Consumer, Queue
+from suites.broker.stored import AVAILABLE, read_state
+from suites.judge import Judge
+from suites.options import RunOptions
+
+LOCK_MS = 3000
+RECORDS = 5
+REPEATED_FOR = 20.0
+"""Seconds in which a write that was refused is repeated, unless it was refused again."""
+
+
+@pytest.fixture
+async def between(
+    run_options: RunOptions, rng: Random, transcripts: list[Transcript]
+) -> AsyncIterator[Fronted]:
+    """A broker of the check's own, with what stands before it."""
+    async with fronted(run_options, rng, transcripts) as own:
+        yield own
+
+
+def _demand_counts(catch: Catch, count: int) -> None:
+    if catch.counts != dict.fromkeys(range(1, RECORDS + 1), count):
+        raise Undecided(f"delivery counts are not all {count}: {catch.counts}")
+
+
+async def _run_out(queue: Queue, first: Consumer, times: int) -> list[Consumer]:
+    """Let locks run out under one consumer after the other; their counts are 1, 2 and so on."""
+    consumers = [first]
+    _demand_counts(await first.acquire(RECORDS), 1)
+    for count in range(2, times + 1):
+        consumer = await queue.consumer(join=False)
+        _demand_counts(await consumer.acquire(RECORDS), count)
+        consumers.append(consumer)
+    return consumers
+
+
+async def _stored_available(queue: Queue, within: float) -> list[int]:
+    """Return the offsets that are stored as available, as soon as there are any."""
+    found: list[int] = []
+    async for _ in attempts(within):
+        state = await read_state(queue)
+        available = [b for b in state.state_batches if b.delivery_state == AVAILABLE]
+        found = [o for b in available for o in range(b.first_offset, b.last_offset + 1)]
+        if found:
+            break
+    return found
+
+
+@pytest.mark.requirement("COO-36")
+@pytest.mark.solo
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("refused", [False, True], ids=["calm", "refused"])
+async def test_late_write_of_an_ended_lock(between: Fronted, judge: Judge, refused: bool) -> None:
+    """COO-36: What is stored late of an ended lock takes no later acceptance back."""
+    queue = await between.share.queue(lock_ms=LOCK_MS)
+    first = await queue.consumer()
+    settled = await queue.produce(1)
+    await first.drain(until=settled)
+    await first.acked(accept(settled))
+    await queue.produce(RECORDS)
+    with between.state_writes_refused() if refused else contextlib.nullcontext():
+        # With the last connection of the group the leader forgets the share-partition, and the
+        # next consumer gets what is stored.
+        for consumer in await _run_out(queue, first, 3):
+            await consumer.depart()
+        last = await queue.consumer(join=False)
+        caught = await last.acquire(RECORDS)
+        if refused:
+            _demand_counts(caught, 1)
+    await last.acked(accept(1, RECORDS))
+
+    taken_back = await _stored_available(queue, REPEATED_FOR if refused else 1.0)
+    await last.depart()
+    reader = await queue.consumer(join=False)
+    sentinel = await queue.produce(1)
+    seen = await reader.drain(until=sentinel)
+
+    again = sorted(seen.counts.keys() - {sentinel})
+    told = f"delivered again after an ACCEPT was answered NONE, stored as available: {taken_back}"
+    judge.equal("COO-36", [], again, told)
+    judge.saw("COO-36", accepted=RECORDS, refused=int(refused))
