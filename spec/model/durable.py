@@ -146,17 +146,18 @@ class Coordinator:
         *,
         updates_per_snapshot: int = 500,
         sink: Callable[[Record | None], None] | None = None,
-        ready: Callable[[], bool] | None = None,
+        ready: Callable[[int], bool] | None = None,
     ) -> None:
         """Begin without state.
 
-        ``sink`` is given each record that is written, None a tombstone. ``ready`` tells whether it
-        could be written; while it cannot, nothing changes and the answer is an error.
+        ``sink`` is given each record that is written, None a tombstone. ``ready`` tells whether one
+        with so many state batches could be written; while it cannot, nothing changes and the answer
+        is an error.
         """
         self._release = release
         self._per_snapshot = updates_per_snapshot
         self._sink = sink
-        self._ready = ready or (lambda: True)
+        self._ready = ready or (lambda _: True)
         self.state: Durable | None = None
         self.records: list[Record] = []
 
@@ -167,7 +168,7 @@ class Coordinator:
         known = self.state or Durable()
         if self.state is not None and 0 <= state_epoch < known.state_epoch:
             return Error.FENCED_STATE_EPOCH
-        if not self._ready():
+        if not self._ready(0):
             return Error.COORDINATOR_NOT_AVAILABLE
         epoch = known.snapshot_epoch + 1 if self.state is not None else 0
         self._store(
@@ -192,7 +193,7 @@ class Coordinator:
         if leader_epoch < state.leader_epoch and not anyone:
             return Error.FENCED_LEADER_EPOCH, None
         if leader_epoch > state.leader_epoch:
-            if not self._ready():
+            if not self._ready(0):
                 return Error.COORDINATOR_NOT_AVAILABLE, None
             self._snapshot(replace(state, leader_epoch=leader_epoch))
         return Error.NONE, self.state
@@ -210,7 +211,7 @@ class Coordinator:
         refused = self._fence(state_epoch, leader_epoch)
         if refused is not Error.NONE or self.state is None:
             return refused
-        if not self._ready():
+        if not self._ready(len(batches)):
             return Error.COORDINATOR_NOT_AVAILABLE
         raising = self._release.write_raises_epochs
         update = Record(
@@ -246,7 +247,7 @@ class Coordinator:
 
     def delete(self) -> Error:
         """Answer DeleteShareGroupState; nothing to delete is no fault (PER-23, PER-24)."""
-        if self.state is not None and not self._ready():
+        if self.state is not None and not self._ready(0):
             return Error.COORDINATOR_NOT_AVAILABLE
         if self.state is not None and self._sink:
             self._sink(None)

@@ -13,6 +13,7 @@ async def replicated(
     share: Share,
     records: int,
     *,
+    reset: str | None = "earliest",
     group_config: Mapping[str, str] | None = None,
     topic_config: Mapping[str, str] | None = None,
 ) -> Queue:
@@ -28,6 +29,7 @@ async def replicated(
     return await share.queue(
         records,
         assignments=[pair],
+        reset=reset,
         lock_ms=30_000,
         group_config=group_config,
         topic_config=topic_config,

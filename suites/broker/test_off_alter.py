@@ -7,6 +7,7 @@ import pytest
 from fixtures.clients.member import accept, release
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode
+from suites.broker.membership import group_epoch
 from suites.broker.share import Queue, Share
 from suites.judge import Judge
 
@@ -62,6 +63,20 @@ async def test_alter_discards_state(share: Share, judge: Judge) -> None:
     await _alter(judge, "OFF-34", queue, 0)
 
     judge.equal("OFF-34", dict.fromkeys(range(11), 1), await _all(queue), "delivery counts")
+
+
+@pytest.mark.requirement("ADM-48")
+@pytest.mark.fast
+async def test_alter_raises_the_epoch(share: Share, judge: Judge) -> None:
+    """ADM-48: Each alteration raises the group epoch."""
+    queue = await _used(share)
+    seen = [await group_epoch(share, queue.group)]
+    for to in share.rng.sample(range(10), k=2):
+        await _alter(judge, "ADM-48", queue, to)
+        seen.append(await group_epoch(share, queue.group))
+
+    told = f"group epoch before and after two alterations: {seen}"
+    judge.holds("ADM-48", seen[0] < seen[1] < seen[2], told)
 
 
 @pytest.mark.requirement("OFF-35")

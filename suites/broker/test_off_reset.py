@@ -10,7 +10,11 @@ from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept
 from fixtures.wire.errors import ErrorCode
 from fixtures.wire.records import Record, encode_batch
+from spec.verdict import Undecided
 from suites.broker.acking import soon
+from suites.broker.administering import NONE, alter, refusals
+from suites.broker.leaders import moved, replicated
+from suites.broker.roaming import Roamer
 from suites.broker.share import Consumer, Queue, Share
 from suites.judge import Judge
 
@@ -24,12 +28,13 @@ async def _first_delivery(queue: Queue, consumer: Consumer) -> tuple[int, list[i
     during a first fetch; what is produced before that moment may rightly be skipped.
     """
     seen: list[int] = []
-    end = await queue.share.admin.log_offset(queue.topic)
+    partition = consumer.where[1]
+    end = await queue.share.admin.log_offset(queue.topic, partition=partition)
     async for _ in attempts():
         seen += consumer.sound(await consumer.fetch()).offsets
         if seen:
             break
-        end = await queue.produce(1) + 1
+        end = await queue.produce(1, partition) + 1
     return end, seen
 
 
@@ -48,6 +53,23 @@ async def test_default_is_latest(share: Share, judge: Judge) -> None:
     expected = list(range(min(first), last + 1))
     judge.equal("OFF-01", expected, sorted({*first, *rest.offsets}), "all that was delivered")
     judge.saw("OFF-01", skipped=min(first), log_end=end)
+
+
+@pytest.mark.requirement("OFF-45")
+@pytest.mark.fast
+async def test_neighbours_of_an_altered_partition(share: Share, judge: Judge) -> None:
+    """OFF-45: To alter one partition's start does not decide where a new group's others begin."""
+    queue = await share.queue(partitions=2, reset=None)
+    for partition in queue.topic.partitions:
+        await queue.produce(5, partition)
+    altered = await alter(share, queue.group, {(queue.topic.name, 0): share.rng.randint(0, 5)})
+    if refusals(altered) != {NONE}:
+        raise Undecided(f"the alteration of partition 0 was answered {altered}")
+
+    end, first = await _first_delivery(queue, await queue.consumer(1))
+
+    judge.holds("OFF-45", min(first) >= 5, f"{first} were delivered; 0 to 4 came before the group")
+    judge.saw("OFF-45", skipped=min(first), log_end=end)
 
 
 @pytest.mark.requirement("OFF-02")
@@ -123,6 +145,29 @@ async def test_stored_offset_wins(share: Share, judge: Judge, later: str) -> Non
 
     judge.equal("OFF-06", list(range(done, 10)), back.offsets, "delivered after coming back")
     judge.saw("OFF-06", delivered_before=len(held.counts))
+
+
+@pytest.mark.requirement("OFF-46")
+async def test_decided_once(share: Share, judge: Judge) -> None:
+    """OFF-46: Where a share-partition begins is decided once, and the next leader goes by it."""
+    queue = await replicated(share, 5, reset=None)
+    _, held = await _first_delivery(queue, await queue.consumer())
+
+    after = await moved(queue)
+    roamer = Roamer(after)
+    seen: dict[int, int] = {}
+    async for _ in attempts():
+        if part := await roamer.fetch():
+            seen |= part.counts
+        if seen:
+            break
+        await after.produce(1)
+    if not seen:
+        raise Undecided("the next leader gave nothing")
+
+    told = f"first record given by the next leader; {held} were held under the one before"
+    judge.equal("OFF-46", min(held), min(seen), told)
+    judge.saw("OFF-46", leader_moves=1)
 
 
 @pytest.mark.requirement("OFF-07")

@@ -124,7 +124,7 @@ def test_everything_written_reaches_the_sink() -> None:
 def test_nothing_changes_while_nothing_can_be_written() -> None:
     """PER-43, ADM-35: what cannot be stored is refused, and done when it is asked for again."""
     ready = True
-    coordinator = Coordinator(ready=lambda: ready)
+    coordinator = Coordinator(ready=lambda _: ready)
     coordinator.initialize(0, 0)
     leader = Leader(coordinator=coordinator)
     leader.produce(2)

@@ -1,0 +1,94 @@
+"""State writes that a leader gathers and sends in one request: each has an outcome of its own.
+
+The state topic of a cluster of the check's own is told to take small records only. The state of
+many records acknowledged in turns does not fit, that of one record does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Iterable
+
+import pytest
+
+from fixtures.clients.admin import TOPIC_RESOURCE
+from fixtures.clients.cluster import eventually
+from fixtures.clients.configs import alter
+from fixtures.clients.member import AckType, Part, accept, each
+from fixtures.wire.errors import error_name
+from spec.verdict import OutOfReach, Undecided
+from suites.broker.acking import result
+from suites.broker.share import Consumer, Queue, Share
+from suites.broker.statestore import STATE_TOPIC
+from suites.broker.stored import ACKNOWLEDGED, ARCHIVED, read_state
+from suites.judge import Judge
+
+LIMIT, SMALL = "max.message.bytes", "600"
+MANY, PAIRS = 60, 6
+"""How many records a large acknowledgement is about, and how many are sent with a small one."""
+
+IN_TURNS = tuple(AckType.REJECT if number % 2 else AckType.ACCEPT for number in range(MANY))
+
+
+async def _small_records_only(share: Share) -> None:
+    answer = await alter(share.cluster, TOPIC_RESOURCE, STATE_TOPIC, {LIMIT: SMALL})
+    if answer.error_code:
+        raise Undecided(f"configs of {STATE_TOPIC}: {error_name(answer.error_code)}")
+
+    async def ask() -> bool | None:
+        seen = await share.admin.configs(TOPIC_RESOURCE, STATE_TOPIC)
+        return True if seen[LIMIT] == SMALL else None
+
+    await eventually(f"{LIMIT} of {STATE_TOPIC} in force", ask)
+
+
+async def _holder(queue: Queue, count: int, *, join: bool = False) -> tuple[Consumer, int]:
+    """Return a new consumer that holds the next records, and the first of them."""
+    consumer = await queue.consumer(join=join)
+    held = (await consumer.acquire(count, max_records=count, batch_size=1)).offsets
+    if held != list(range(held[0], held[0] + count)):
+        raise Undecided(f"not in a row: {held}")
+    return consumer, held[0]
+
+
+async def _sent(acks: Iterable[Awaitable[Part]], *, together: bool) -> list[str]:
+    parts = await asyncio.gather(*acks) if together else [await ack for ack in acks]
+    return [result(part) for part in parts]
+
+
+async def _unstored(queue: Queue, offsets: Iterable[int]) -> list[int]:
+    """Return those of the offsets that are not stored as finished."""
+    state = await read_state(queue)
+    finished = {
+        offset
+        for batch in state.state_batches
+        if batch.delivery_state in {ACKNOWLEDGED, ARCHIVED}
+        for offset in range(batch.first_offset, batch.last_offset + 1)
+    }
+    return [o for o in offsets if o >= state.start_offset and o not in finished]
+
+
+@pytest.mark.requirement("PER-47")
+@pytest.mark.solo
+@pytest.mark.parametrize("together", [False, True], ids=["one by one", "together"])
+async def test_none_means_stored(solo_share: Share, judge: Judge, *, together: bool) -> None:
+    """PER-47: What is answered with NONE is stored, whatever was sent with it."""
+    total = MANY + PAIRS * (MANY + 1)
+    queue = await solo_share.queue(total, batches=total, lock_ms=60_000)
+    # What the first one holds stays unfinished, so that the start offset passes nothing.
+    alone, first = await _holder(queue, MANY, join=True)
+    large = [await _holder(queue, MANY) for _ in range(PAIRS)]
+    small = [await _holder(queue, 1) for _ in range(PAIRS)]
+    await _small_records_only(solo_share)
+    if (refused := result(await alone.ack(each(first, IN_TURNS)))) == "NONE":
+        raise OutOfReach(f"the state of {MANY} records fits into {SMALL} bytes")
+
+    acks = [(one, each(begin, IN_TURNS)) for one, begin in large]
+    acks += [(one, accept(only)) for one, only in small]
+    told = await _sent((one.ack(ack, timeout=60.0) for one, ack in acks), together=together)
+
+    good = [begin for (_, begin), one in zip(large, told[:PAIRS], strict=True) if one == "NONE"]
+    wanted = [offset for begin in good for offset in range(begin, begin + MANY)]
+    missing = await _unstored(queue, wanted)
+    judge.equal("PER-47", [], missing, f"answered NONE and not stored; alone it is {refused}")
+    judge.saw("PER-47", refused=told.count(refused), accepted=told.count("NONE"))
