@@ -1,0 +1,110 @@
+"""Where partitions begin whose topic a share group knows by an alteration only: finding 047.
+
+PYTHONPATH=. python docs/findings/scripts/known_topic.py 4.4.0 altered
+
+Nobody has set share.auto.offset.reset, so that a group begins at the log's end. In the scene
+``altered`` the start offset of partition 0 is set before the group is used for the first time; in
+``refused`` that is tried and answered with an error. Then a member reads partition 1, and another
+group's member does. Exit code 1 if the first one is given records that are older than its group.
+One broker. Run it from a clone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+import time
+
+from fixtures.clients.admin import TOPIC_RESOURCE
+from fixtures.clients.cluster import attempts
+from fixtures.clients.configs import alter as alter_configs
+from fixtures.targets import Target, open_target
+from fixtures.wire.errors import error_name
+from suites.broker.share import Queue, Share, world
+from suites.broker.statestore import STATE_TOPIC
+
+OLD = 5
+"""How many records are older than the groups."""
+
+BEGAN = time.monotonic()
+
+
+def say(*what: object) -> None:
+    """Print a step and when it was."""
+    print(f"{time.monotonic() - BEGAN:6.2f} s ", *what, flush=True)
+
+
+async def jam(share: Share, largest: str | None) -> None:
+    """Let the state topic refuse every record, or take them again."""
+    await alter_configs(share.cluster, TOPIC_RESOURCE, STATE_TOPIC, {"max.message.bytes": largest})
+    async for _ in attempts():
+        seen = (await share.admin.configs(TOPIC_RESOURCE, STATE_TOPIC))["max.message.bytes"]
+        if (seen == "1") == (largest == "1"):
+            return
+
+
+async def alter(queue: Queue) -> None:
+    """Set the start offset of partition 0 to the log's end."""
+    answer = await queue.share.admin.alter_offset(queue.group, queue.topic, OLD)
+    errors = {
+        part.partition_index: f"{error_name(part.error_code)} {part.error_message or ''}".strip()
+        for topic in answer.responses
+        for part in topic.partitions
+    }
+    say("AlterShareGroupOffsets of partition 0 answered", errors)
+
+
+async def first_read(queue: Queue) -> list[int]:
+    """Join, read partition 1 up to a record that comes after the first fetch; return it all."""
+    member = await queue.share.member(queue.group)
+    await member.join(queue.topic, within=90)
+    session = await member.session(queue.topic.leaders[1])
+    seen: list[int] = []
+    named = [(queue.topic, 1)]
+    async for _ in attempts():
+        seen += (await session.fetch(*named)).offsets
+        if seen:
+            break
+        named = []
+        await queue.produce(1, 1)
+    await member.leave()
+    await session.connection.close()
+    return seen
+
+
+async def play(target: Target, scene: str) -> bool:
+    """Play a scene; tell whether the group was given what is older than itself."""
+    async with world(target.info, random.Random(), []) as share:
+        warm = await share.queue(1)
+        await warm.consumer()
+        plain = await share.queue(partitions=2, reset=None)
+        for partition in plain.topic.partitions:
+            await plain.produce(OLD, partition, batches=OLD)
+        touched = Queue(share=share, topic=plain.topic, group=share.cluster.fresh_name("g"))
+        if scene == "refused":
+            await jam(share, "1")
+        await alter(touched)
+        if scene == "refused":
+            await jam(share, None)
+        found = {}
+        for what, queue in (("untouched", plain), (scene, touched)):
+            found[what] = await first_read(queue)
+            say(f"the {what} group is first given, of partition 1,", found[what])
+        await share.disband()
+    return min(found[scene], default=OLD) < OLD <= min(found["untouched"], default=OLD)
+
+
+def main() -> int:
+    """Start the broker and play."""
+    version, scene = sys.argv[1:]
+    target = open_target(f"kafka:{version}", brokers=1)
+    try:
+        target.start()
+        return int(asyncio.run(play(target, scene)))
+    finally:
+        target.stop()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,105 @@
+"""A topic whose deletion the group coordinator could not write down: finding 050.
+
+PYTHONPATH=. python docs/findings/scripts/topic_not_forgotten.py 4.4.0
+
+A member subscribes to two topics. One of them is deleted while __consumer_offsets takes no records,
+by a max.message.bytes that nothing fits in; then it takes them again, and the topic is made anew.
+Each step is shown with the member epochs of the heartbeats that follow. Exit code 1 if the epoch
+goes up for as long as anybody looks, although nothing changes any more. One broker. Run it from a
+clone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+import time
+
+from fixtures.clients.admin import TOPIC_RESOURCE
+from fixtures.clients.cluster import attempts, eventually
+from fixtures.clients.configs import alter as alter_configs
+from fixtures.clients.member import Member
+from fixtures.targets import Target, open_target
+from fixtures.wire.errors import error_name
+from suites.broker.share import Share, world
+
+OFFSETS = "__consumer_offsets"
+LIMIT = "max.message.bytes"
+PACE = 1.5
+"""Seconds between heartbeats: more than share.assignment.interval.ms."""
+
+BEGAN = time.monotonic()
+
+
+def say(*what: object) -> None:
+    """Print a step and when it was."""
+    print(f"{time.monotonic() - BEGAN:6.2f} s ", *what, flush=True)
+
+
+async def jam(share: Share, largest: str | None) -> None:
+    """Let the group coordinator's topic refuse every record, or take them again."""
+    await alter_configs(share.cluster, TOPIC_RESOURCE, OFFSETS, {LIMIT: largest})
+    async for _ in attempts():
+        seen = (await share.admin.configs(TOPIC_RESOURCE, OFFSETS))[LIMIT]
+        if (seen == "1") == (largest == "1"):
+            return
+
+
+async def gone(share: Share, name: str) -> None:
+    """Delete a topic, and wait until its broker has it no more."""
+    await share.admin.delete_topics(name)
+
+    async def ask() -> bool | None:
+        found = (await (await share.cluster.any()).call("Metadata", topics=[{"name": name}])).topics
+        return True if found[0].error_code else None
+
+    await eventually(f"deletion of {name}", ask)
+
+
+async def epochs(member: Member, count: int) -> list[int]:
+    """Return the member epochs that a number of heartbeats were answered with."""
+    seen = []
+    for _ in range(count):
+        answer = await member.heartbeat()
+        if answer.error_code:
+            say("heartbeat answered", error_name(answer.error_code), answer.error_message)
+        seen.append(int(answer.member_epoch))
+        await asyncio.sleep(PACE)  # the pace of heartbeats
+    return seen
+
+
+async def play(target: Target) -> bool:
+    """Play; tell whether the epoch goes up without an end."""
+    async with world(target.info, random.Random(), []) as share:
+        for jammed in (False, True):
+            say("with a jam" if jammed else "without a jam")
+            one, two = [await share.admin.create_topic() for _ in range(2)]
+            member = await share.member(share.cluster.fresh_name("g"), one, two)
+            say("  two topics are there; member epochs", await epochs(member, 3))
+            if jammed:
+                await jam(share, "1")
+            await gone(share, one.name)
+            await asyncio.sleep(PACE)  # the coordinator hears of it by itself
+            await jam(share, None)
+            say("  one is deleted; member epochs", await epochs(member, 5))
+            await share.admin.create_topic(name=one.name)
+            say("  it is made anew; member epochs", await epochs(member, 5))
+            last = await epochs(member, 5)
+            say("  and then", last)
+        await share.disband()
+    return len(set(last)) == len(last)
+
+
+def main() -> int:
+    """Start the broker and play."""
+    target = open_target(f"kafka:{sys.argv[1]}", brokers=1)
+    try:
+        target.start()
+        return int(asyncio.run(play(target)))
+    finally:
+        target.stop()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
