@@ -1,4 +1,4 @@
-"""Share-partitions whose state is initialised twice: finding 047, and what is no defect.
+"""Share-partitions whose state is initialised twice: findings 047 and 053, and no defect.
 
 PYTHONPATH=. python docs/findings/scripts/initialised_again.py 4.4.0 unanswered
 
