@@ -68,6 +68,9 @@ async def _unstored(queue: Queue, offsets: Iterable[int]) -> list[int]:
     return [o for o in offsets if o >= state.start_offset and o not in finished]
 
 
+@pytest.mark.draft(
+    "nothing holds the first state write up, so that others gather in some runs only"
+)
 @pytest.mark.requirement("PER-47")
 @pytest.mark.solo
 @pytest.mark.parametrize("together", [False, True], ids=["one by one", "together"])
