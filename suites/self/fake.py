@@ -38,7 +38,7 @@ RULES.append(rule(42, level=Level.MAY))
 requirement.load_requirements = lambda: {entry.id: entry for entry in RULES}
 
 class Target:
-    def __init__(self, name, *, brokers=1, properties=None, listeners=None, jvm=()):
+    def __init__(self, name, *, brokers=1, properties=None, listeners=None, jvm=(), fronts=None):
         self.info = ClusterInfo(name=name, version="4.4.0", profile="apache-kafka",
             bootstrap=("127.0.0.1:1",) * brokers, schema_jar="", prefix="sp-",
             properties=properties or {})
