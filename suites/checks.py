@@ -1,15 +1,11 @@
-"""One check's way through pytest: whether it runs, for how long, what its report says."""
+"""One check's way through pytest: whether it runs, and what its report says."""
 
 from __future__ import annotations
 
-import asyncio
-import functools
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from inspect import iscoroutinefunction
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import allure
 import pytest
@@ -18,19 +14,13 @@ from fixtures.targets.info import ClusterInfo
 from fixtures.wire.frame import Transcript
 from spec.profile import Absent, defined_in
 from spec.requirement import Requirement
-from spec.verdict import Observation, Undecided, Verdict
+from spec.verdict import Observation, Verdict
 from suites import allured, canary
 from suites.canary import CANARY, is_canary
 from suites.judge import Judge
 from suites.options import UNSEEN, RunOptions, load_ledger
 from suites.outcome import broken, observe, pack, refused
 from suites.recorder import PROPERTY
-
-TIME_LIMIT = 60.0
-"""Seconds after which a check is undecided; a check may ask for more with ``timeout(seconds)``."""
-
-GRACE = 60.0
-"""Seconds beyond the limit after which a hanging harness is interrupted from outside."""
 
 JUDGE = pytest.StashKey[Judge]()
 REFUSED = pytest.StashKey[str]()
@@ -77,34 +67,6 @@ def keep(item: pytest.Item, options: RunOptions, known: Mapping[str, Requirement
         return False
     owed = any(rule not in known or defined_in(known[rule], options.version) for rule in rules)
     return owed or bool(features_of(item))
-
-
-def limit_time(item: pytest.Item) -> None:
-    """Give a check its time limit: undecided when it runs out, an error when it cannot be stopped.
-
-    The inner limit ends a coroutine in an orderly way. The outer one, pytest-timeout's, breaks into
-    whatever hangs, fixtures included, and says nothing about the target.
-    """
-    mark = item.get_closest_marker("timeout")
-    limit = float(mark.args[0]) if mark and mark.args else TIME_LIMIT
-    if isinstance(item, pytest.Function) and iscoroutinefunction(item.obj):
-        item.obj = _limited(item.obj, limit)
-    outer = pytest.mark.timeout(limit + GRACE, method="signal")
-    item.add_marker(outer, append=False)
-
-
-def _limited(check: Callable[..., Awaitable[None]], limit: float) -> Callable[..., Awaitable[None]]:
-    @functools.wraps(check)
-    async def within(**fixtures: Any) -> None:
-        try:
-            async with asyncio.timeout(limit) as budget:
-                await check(**fixtures)
-        except TimeoutError:
-            if budget.expired():
-                raise Undecided(f"no verdict within {limit:g} s") from None
-            raise
-
-    return within
 
 
 def conclude(

@@ -11,7 +11,15 @@ from typing import Any
 import pytest
 
 from fixtures.targets import DEFAULT_TARGET
-from fixtures.targets.names import ContainerName, ExternalName, UsageFault, innermost, parse_target
+from fixtures.targets.names import (
+    ContainerName,
+    ExternalName,
+    FakeName,
+    ReferenceName,
+    UsageFault,
+    innermost,
+    parse_target,
+)
 from spec import profile as profiles
 from spec import requirement as requirements
 from spec.profile import Profile
@@ -126,6 +134,11 @@ class RunOptions:
     def contained(self) -> bool:
         """Whether brokers run in containers, which know no files of this machine."""
         return isinstance(innermost(self.target), ContainerName)
+
+    @property
+    def imitated(self) -> bool:
+        """Whether brokers are no Java programs, but programs that act as if they were."""
+        return isinstance(innermost(self.target), ReferenceName | FakeName)
 
     @property
     def version(self) -> str:

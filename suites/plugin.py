@@ -31,10 +31,10 @@ from suites.checks import (
     features_of,
     keep,
     lacking,
-    limit_time,
     rules_of,
 )
 from suites.judge import Judge, Vacuous
+from suites.limits import limit_time, open_stacks, uncollected, watched
 from suites.options import RunOptions, add_options, load_ledger
 from suites.recorder import PRESENT
 from suites.session import Controller
@@ -56,6 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if home:
         config.stash[OPTIONS] = RunOptions.from_plain(json.loads(home["options"]))
         config.stash[MEETING] = lifecycle.Meeting(Path(home["meeting"]))
+        open_stacks(config)
     else:
         controller = Controller(config)
         config.pluginmanager.register(controller, "shareproof-controller")
@@ -173,9 +174,17 @@ async def refusal_of_absent_features(
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
+    """Let no check hang before it begins."""
+    with watched(item):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Let no check end green that never put its rules to the test."""
-    result = yield
+    """Let no check hang, nor end green that never put its rules to the test."""
+    with watched(item):
+        result = yield
     if rules := rules_of(item):
         judge = item.stash.get(JUDGE, None)
         silent = judge.unexercised() if judge else rules
@@ -184,12 +193,26 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     return result
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    """Let no check hang while it is cleaned up after."""
+    with watched(item):
+        return (yield)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_timeout_set_timer(item: pytest.Item) -> bool | None:
+    """Keep pytest-timeout away from checks, which have limits of their own."""
+    return True if rules_of(item) else None
+
+
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Put what the check observed into its report."""
-    report = yield
+    with uncollected():
+        report = yield
     if rules_of(item):
         config = item.config
         info = config.stash.get(INFO, None)

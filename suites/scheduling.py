@@ -23,7 +23,34 @@ def stage_scheduler(config: Any, log: Any) -> Any:
         def _split_scope(self, nodeid: str) -> str:
             return scope(nodeid)
 
+        def remove_node(self, node: Any) -> str | None:
+            """Give what a dead worker left to others; return the check that it died of, if any.
+
+            Pytest-xdist would have that check run again, and kill the next worker.
+            """
+            left = self.assigned_work.pop(node)
+            died = first_open(left)
+            self.workqueue.update(left)
+            for other in self.assigned_work:
+                self._reschedule(other)
+            return died
+
     return StageScheduling(config, log)
+
+
+def first_open(work: dict[str, dict[str, bool]]) -> str | None:
+    """Take the first check that is not done out of the work of one worker, and return it.
+
+    Args:
+        work: whether each check is done, by scope; scopes without an open check are dropped.
+    """
+    open_ones = [(unit, nodeid) for unit in work.values() for nodeid in unit if not unit[nodeid]]
+    if open_ones:
+        unit, nodeid = open_ones[0]
+        unit[nodeid] = True
+    for name in [name for name, unit in work.items() if all(unit.values())]:
+        del work[name]
+    return open_ones[0][1] if open_ones else None
 
 
 def scope(nodeid: str) -> str:

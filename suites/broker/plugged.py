@@ -26,10 +26,13 @@ async def plugged(
     """Give a world of its own on one broker that has ``plugin``, with these broker properties.
 
     Raises:
-        OutOfReach: the target is somebody else's, or the class cannot be made here.
+        OutOfReach: the target is somebody else's or no Java program, or the class cannot be made
+            here.
     """
     if options.external:
         raise OutOfReach(f"somebody else's brokers cannot be given {plugin}, a class of ours")
+    if options.imitated:
+        raise OutOfReach(f"brokers of this kind cannot load {plugin}, a Java class of ours")
     try:
         jvm = await asyncio.to_thread(plugin_options, plugin, options.version)
     except EnvironmentFault as fault:

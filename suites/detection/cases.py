@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from suites.checks import TIME_LIMIT
 from suites.inventory import Check
+from suites.limits import TIME_LIMIT
 
 FIXTURES = frozenset({"share", "solo_share", "judge", "store", "rng"})
 """What a check may ask for and be played all the same."""

@@ -24,7 +24,7 @@ from fixtures.targets.info import ClusterInfo
 from spec import requirement
 from spec.requirement import Honesty, Level, Requirement
 from spec.verdict import EnvironmentFault
-from suites import features, lifecycle
+from suites import features, lifecycle, limits
 
 def rule(number, **changes):
     facts = dict(id=f"ACK-{number:02}", level=Level.MUST, text="a <b>rule</b>", source=("KIP-932",),
@@ -57,6 +57,7 @@ async def refusal(info, probe):
     return "UNSUPPORTED_VERSION" if probe == "refuses" else None
 
 lifecycle.open_target = Target
+limits.GRACE = float(os.environ.get("FAKE_GRACE", limits.GRACE))
 features.refusal = refusal
 pytest_plugins = ["suites.plugin"]
 """

@@ -1,0 +1,68 @@
+"""Which release's command line tools are run before a cluster, above all one that has none."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fixtures.clients.tools import Tools
+from fixtures.targets.info import ClusterInfo
+from fixtures.targets.maven import Release
+from spec.verdict import EnvironmentFault, OutOfReach
+
+
+def registry(published: set[str], asked: list[str]) -> Callable[[str], Release]:
+    """Return a registry that has the tools of some releases, and notes what it is asked for."""
+
+    def jars(version: str) -> Release:
+        asked.append(version)
+        if version not in published:
+            raise EnvironmentFault(f"no tools of {version}")
+        return Release(version=version, home=Path(), jars=())
+
+    return jars
+
+
+def cluster(version: str) -> ClusterInfo:
+    """Return a cluster that says it is of a release, or of a line of them."""
+    return ClusterInfo(
+        name=f"kafka:{version}",
+        version=version,
+        profile="apache-kafka",
+        bootstrap=(),
+        schema_jar="",
+        prefix="sp-",
+        properties={},
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "published", "expected"),
+    [
+        pytest.param("4.3.0", {"4.3.0", "4.3.1"}, ["4.3.0"], id="its own"),
+        pytest.param("4.3", {"4.3.0", "4.3.1"}, ["4.3.1"], id="the last of the line it shows"),
+        pytest.param("4.2.2", {"4.2.1", "4.2.2"}, ["4.2.1"], id="known to have none"),
+        pytest.param("4.4.0", {"4.3.1"}, ["4.3.1"], id="a line that has none"),
+        pytest.param("4.2.9", {"4.2.1"}, ["4.2.9", "4.2.1"], id="found to have none"),
+    ],
+)
+def test_tools_that_suit_a_cluster(version: str, published: set[str], expected: list[str]) -> None:
+    """Tools are those of the release, or the last before it that were published."""
+    asked: list[str] = []
+
+    tools = asyncio.run(Tools.of(cluster(version), registry(published, asked)))
+
+    assert asked == expected
+    assert tools.version == expected[-1]
+
+
+@pytest.mark.parametrize(
+    ("version", "why"), [("4.2.9", "no tools of 4.2.1"), ("9.0.0", "no tools of 9.0.0"), ("", "''")]
+)
+def test_no_tools_are_out_of_reach(version: str, why: str) -> None:
+    """Where no tools can be had nothing is held against the target, and it is said why."""
+    with pytest.raises(OutOfReach, match=why):
+        asyncio.run(Tools.of(cluster(version), registry(set(), [])))
