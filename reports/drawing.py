@@ -30,7 +30,7 @@ def read_timelines(folder: Path | None) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     known = isinstance(document, dict) and document.get("schema") == SCHEMA
-    return dict(document["runs"]) if known else {}
+    return dict(document.get("runs", {})) if known else {}
 
 
 def runs(document: Document, timelines: Mapping[str, Any]) -> list[dict[str, Any]]:

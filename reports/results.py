@@ -161,8 +161,13 @@ def read(path: Path) -> Document:
     except OSError as error:
         raise ValueError(f"{file}: {error.strerror}") from None
     except ValueError:
-        raise ValueError(f"{file}: not JSON") from None
-    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        raise ValueError(f"{file}: not JSON, or only a part of it") from None
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if isinstance(schema, int) and schema > SCHEMA:
+        raise ValueError(
+            f"{file}: results of schema {schema}, and this release knows {SCHEMA}: use a later one"
+        )
+    if not isinstance(document, dict) or schema != SCHEMA:
         raise ValueError(f"{file}: not results of schema {SCHEMA}")
     return document
 

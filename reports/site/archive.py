@@ -11,10 +11,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from reports.form import completed
 from reports.results import Document, read
 from reports.telling import Told
 
@@ -74,10 +76,19 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archive:
-    """Runs in the order they were started, and the files that could not be read."""
+    """Runs in the order they were started, and what is wrong with files that were left out.
+
+    ``doubles`` are files that say what another one of the archive says, to the byte.
+    """
 
     runs: tuple[Run, ...]
     unreadable: tuple[str, ...] = ()
+    doubles: tuple[str, ...] = ()
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What was found and is not among the runs, and why: a sentence for each file."""
+        return (*self.unreadable, *self.doubles)
 
     @property
     def histories(self) -> Mapping[str, tuple[Run, ...]]:
@@ -132,28 +143,59 @@ def find(paths: Iterable[Path]) -> Archive:
     """Return the archive of all runs at and below some paths.
 
     Raises:
-        ValueError: a path is not there, or has no run at or below it.
+        ValueError: a path is not there, or has no run at or below it that can be read.
     """
     documents: dict[Path, Document] = {}
     unreadable: list[str] = []
-    for path in paths:
-        files = [path] if path.is_file() else sorted(path.rglob("results.json"))
-        if not files:
-            raise ValueError(f"{path}: no results.json at or below it")
-        for file in files:
-            try:
-                documents[file.resolve()] = read(file)
-            except ValueError as error:
-                unreadable.append(str(error))
+    for file in dict.fromkeys(file for path in paths for file in _files(path)):
+        try:
+            document = read(file)
+        except ValueError as error:
+            unreadable.append(str(error))
+            continue
+        try:
+            documents[file] = completed(document)
+        except ValueError as error:
+            unreadable.append(f"{file}: {error}")
     if not documents:
         raise ValueError("; ".join(unreadable))
-    ordered = sorted(documents.items(), key=lambda item: (item[1]["run"]["started"], str(item[0])))
+    doubles = _doubles(documents)
+    ordered = sorted(
+        ((file, document) for file, document in documents.items() if file not in doubles),
+        key=lambda item: (item[1]["run"]["started"], str(item[0])),
+    )
     slugs: set[str] = set()
     runs = tuple(
         Run(slug=_slug(document, slugs), folder=file.parent, document=document)
         for file, document in ordered
     )
-    return Archive(runs=runs, unreadable=tuple(unreadable))
+    told = tuple(f"{file}: the same run as {kept}" for file, kept in doubles.items())
+    return Archive(runs=runs, unreadable=tuple(unreadable), doubles=told)
+
+
+def _files(path: Path) -> list[Path]:
+    """Return every results.json at and below a path, resolved."""
+    if path.is_file():
+        return [path.resolve()]
+    files = sorted(file.resolve() for file in path.rglob("results.json") if not file.is_dir())
+    if not files:
+        raise ValueError(f"{path}: no results.json at or below it")
+    return files
+
+
+def _doubles(documents: Mapping[Path, Document]) -> dict[Path, Path]:
+    """Return copies of one run, each with the file that is kept: the one with most beside it.
+
+    A site keeps copies of its runs, and may lie among them.
+    """
+    same: dict[str, list[Path]] = {}
+    for file in documents:
+        same.setdefault(sha256(file.read_bytes()).hexdigest(), []).append(file)
+    found: dict[Path, Path] = {}
+    for files in same.values():
+        kept = max(files, key=lambda file: len(list(file.parent.iterdir())))
+        found |= {file: kept for file in files if file != kept}
+    return found
 
 
 def _slug(document: Document, taken: set[str]) -> str:

@@ -89,6 +89,8 @@ def _keep(run: Run, folder: Path, archive: Archive) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name in KEPT:
         source = run.folder / name
+        if source == (folder / name).resolve():  # a site that is built of itself
+            continue
         if source.is_dir():
             shutil.copytree(source, folder / name, dirs_exist_ok=True)
         elif source.is_file():

@@ -62,7 +62,7 @@ def _find(paths: list[Path]) -> Archive:
         archive = find(paths)
     except ValueError as error:
         raise UsageFault(str(error)) from None
-    for problem in archive.unreadable:
+    for problem in archive.left_out:
         typer.echo(f"left out: {problem}", err=True)
     return archive
 

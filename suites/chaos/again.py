@@ -24,7 +24,7 @@ from fixtures.history.upgrading import is_old, upgrade
 from reports import html
 from reports.analysis.analysis import Request, analyse
 from reports.results import Document
-from reports.site.archive import find
+from reports.site.archive import Archive, find
 from reports.site.comparing import Comparison, compare
 from reports.verdicts import BROKEN, FAULT, OK, USAGE
 from spec.requirement import Level
@@ -94,15 +94,15 @@ class Again:
         }
 
 
-def earlier(paths: Iterable[Path]) -> list[Earlier]:
-    """Return every judgement of histories at and below some paths, in the order of their making.
+def earlier(archive: Archive) -> list[Earlier]:
+    """Return every judgement of histories in an archive, in the order of their making.
 
     Raises:
-        ValueError: a path is not there, or there is no such judgement.
+        ValueError: there is no such judgement.
     """
     found = [
         _earlier(run.folder, run.document)
-        for run in find(paths).runs
+        for run in archive.runs
         if "distributions" in run.document  # only who judges a history measures it
     ]
     if not found:
@@ -213,20 +213,23 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print what changed as JSON")
     asked = parser.parse_args(arguments)
     try:
-        found = earlier(asked.archive)
+        archive = find(asked.archive)
+        found = earlier(archive)
     except ValueError as error:
         print(f"suites.chaos.again: {error}", file=sys.stderr)
         return USAGE
+    for problem in archive.left_out:
+        print(f"left out: {problem}", file=sys.stderr)
     told = rejudge(found, replace=asked.replace)
     if asked.json:
         print(json.dumps([again.plain for again in told], indent=1, ensure_ascii=False))
     changed = sum(bool(again.comparison and again.comparison.changes) for again in told)
-    missed = sum(again.comparison is None for again in told)
+    missed = sum(again.comparison is None for again in told) + len(archive.unreadable)
     print(
         f"{len(told)} judgements made again, {changed} with other verdicts, {missed} impossible",
         file=sys.stderr,
     )
-    return exit_code(told)
+    return max(exit_code(told), FAULT if archive.unreadable else OK)
 
 
 if __name__ == "__main__":

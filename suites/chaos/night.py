@@ -76,7 +76,14 @@ def _judge_again(archive: Path, latest: int) -> int:
     """Return 0 if no verdict of the latest runs changed, and otherwise what judging again says."""
     if not latest or not _has_runs(archive):
         return OK
-    known = earlier([archive])[-latest:]
+    try:
+        found = find([archive])
+        known = earlier(found)[-latest:]
+    except ValueError as nothing:
+        tell(f"== nothing to judge again: {nothing}")
+        return OK
+    for problem in found.left_out:
+        tell(f"== left out: {problem}")
     tell(f"== judging {len(known)} earlier runs again")
     return exit_code(rejudge(known, replace=False))
 

@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
 
 from reports.results import write
+from reports.site.archive import find
 from suites.chaos.again import earlier, exit_code, main, rejudge
 from suites.self.small_histories import read_cases, write_history
 from suites.self.test_results import document
@@ -71,7 +72,7 @@ def test_what_changed_is_shown_and_what_did_not_says_so(
 def test_changed_verdicts_end_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A verdict that is another one now is told with its reason, and ends with 1."""
     (tmp_path / "run" / "history").mkdir(parents=True)
-    found = earlier([results(tmp_path / "run", runs=["/long/gone/run"])])
+    found = earlier(find([results(tmp_path / "run", runs=["/long/gone/run"])]))
     assert found[0].runs == (tmp_path / "run",)
 
     def other(_: object, __: Path) -> Any:
@@ -99,3 +100,17 @@ def test_certificates_are_not_judged_again(
     write(tmp_path, document())
     assert main([str(tmp_path)]) == 2
     assert "no judged history there" in capsys.readouterr().err
+
+
+def test_what_cannot_be_read_is_told_and_ends_with_3(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Half a file is named, and ends with 3 although all that could be read was judged again."""
+    (tmp_path / "run" / "history").mkdir(parents=True)
+    results(tmp_path / "run", runs=["/long/gone/run"])
+    (tmp_path / "half").mkdir()
+    (tmp_path / "half" / "results.json").write_text('{"schema', encoding="utf-8")
+    assert main([str(tmp_path)]) == 3
+    said = capsys.readouterr().err
+    assert "left out:" in said
+    assert "only a part of it" in said
