@@ -67,7 +67,7 @@ def _json(run: ToolRun) -> list[dict[str, Any]]:
 
 
 @pytest.mark.requirement("ADM-44")
-@pytest.mark.timeout(200)
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize("how", ["accept", "release", "reject"])
 async def test_console_share_consumer(share: Share, judge: Judge, how: str) -> None:
     """ADM-44: The console consumer prints each record and settles it as it was told to."""
@@ -95,7 +95,7 @@ async def test_console_share_consumer(share: Share, judge: Judge, how: str) -> N
 
 
 @pytest.mark.requirement("ADM-44")
-@pytest.mark.timeout(200)
+@pytest.mark.timeout(400)
 async def test_counting_consumers(share: Share, judge: Judge) -> None:
     """ADM-44: The performance tool and the verifiable consumer count what was delivered to them."""
     tools = await Tools.of(share.cluster.info)
@@ -134,7 +134,7 @@ async def test_counting_consumers(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("ADM-45")
-@pytest.mark.timeout(200)
+@pytest.mark.timeout(400)
 async def test_state_formatter(share: Share, judge: Judge) -> None:
     """ADM-45: The formatter of the state topic prints all of its records, keys and values."""
     tools = await Tools.of(share.cluster.info)
