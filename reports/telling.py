@@ -171,3 +171,9 @@ def _to_explain(document: Document) -> str:
     if rules:
         return "1 rule is not as foreseen." if rules == 1 else f"{rules} rules are not as foreseen."
     return "The ledger is wrong." if problems else "A fault did not hit, or a check failed."
+
+
+def runtime(client: Mapping[str, str]) -> str:
+    """Return what a client runs on: its language, unless the runtime begins with its name."""
+    language, said = client["language"], client["runtime"]
+    return said if said.lower().startswith(language.lower()) else f"{language} {said}".strip()

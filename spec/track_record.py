@@ -38,6 +38,14 @@ class Past:
     scenario: str = ""
     seed: int = 1
 
+    @property
+    def command(self) -> str:
+        """The command that finds it again on the release that had it."""
+        target = f"--target kafka:{self.seen}"
+        if self.scenario:
+            return f"shareproof chaos {target} --scenario {self.scenario} --seed {self.seed}"
+        return f"shareproof broker {target} --only {self.rule} --profile strict"
+
 
 def parse(text: str) -> list[Past]:
     """Return the entries of a file, in its order.

@@ -45,7 +45,7 @@ def build(archive: Archive, out: Path, detection: Detection) -> Path:
         _write_badge(run, out / "badges" / name)
     rules = _rules(archive)
     _write_rules(pages, archive, rules, detection)
-    pages.write("rules.html", "rules.html", areas=_areas(rules, archive.newest))
+    pages.write("rules.html", "rules.html", areas=_areas(rules, archive.newest), signs=SIGNS)
     pages.write(
         "track-record.html", "track-record.html", entries=_past(archive), judged=rules.keys()
     )
@@ -161,11 +161,13 @@ def _write_rules(
     )
     rows = {row.rule.id: row for found in areas.values() for row in found}
     for name, rule in rules.items():
+        told = _told(archive, name)
         pages.write(
             "rule.html",
             f"rules/{name}.html",
             rule=rule,
-            told=_told(archive, name),
+            told=told,
+            again=_again(told),
             row=rows.get(name),
             kinds=BROKEN,
             past=[one for one in load_track_record() if one.rule == name],
@@ -208,6 +210,13 @@ def _areas(
         judges = [run for run in newest if any(rule["id"] in run.rules for rule in owned)]
         found.append((name, AREAS.get(name, ""), owned, judges))
     return found
+
+
+def _again(told: Iterable[tuple[Run, Document]]) -> str:
+    """Return the command of the newest run that saw a rule broken, or else of the newest one."""
+    said = [one for _, one in told if one["reproduce"]]
+    broken = [one for one in said if one["verdict"] == "fail"]
+    return next((str(one["reproduce"]) for one in (*broken, *said)), "")
 
 
 def _told(archive: Archive, rule: str) -> list[tuple[Run, Document]]:

@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from reports import console, html
+from reports import console, html, telling
 from reports.results import SCHEMA_FILE, Run, Subject, Timing, build, read, write
 from reports.verdicts import settle
 from spec.profile import Expected, Profile
@@ -190,3 +190,17 @@ def test_summary_prints_the_unexpected_only() -> None:
 def test_summary_takes_hostile_text_literally() -> None:
     """Markup in somebody's text is text."""
     assert HOSTILE in console.render_text(document(HOSTILE))
+
+
+@pytest.mark.parametrize(
+    ("language", "runtime", "told"),
+    [
+        ("java", "17.0.15+6", "java 17.0.15+6"),
+        ("Python", "Python 3.11.7, librdkafka 2.16.0", "Python 3.11.7, librdkafka 2.16.0"),
+        ("go", "go1.26.8", "go1.26.8"),
+        ("", "", ""),
+    ],
+)
+def test_runtime_of_a_client_is_told_once(language: str, runtime: str, told: str) -> None:
+    """A client's language is not said twice where its runtime begins with it."""
+    assert telling.runtime({"language": language, "runtime": runtime}) == told

@@ -11,7 +11,7 @@ from spec.requirement import SpecError, load_requirements
 from spec.track_record import Past, load_track_record, parse
 from suites.chaos.scenarios import SCENARIOS
 from suites.inventory import by_rule, read_checks
-from suites.track_record import PAGE, Question, Seen, doubt, page, questions
+from suites.track_record import PAGE, Question, Seen, about, doubt, page, questions, words
 
 OLD, NEW = Question("4.1.1"), Question("4.2.0")
 LOCK = Past(bug="KAFKA-19953", title="half released", rule="LCK-18", seen="4.1.1", mended="4.2.0")
@@ -27,6 +27,12 @@ def test_every_entry_is_reached() -> None:
         assert entry.rule in rules
         assert entry.rule in (invariants if entry.scenario else checks)
         assert not entry.scenario or entry.scenario in SCENARIOS
+
+
+def test_command_of_an_entry_asks_what_was_asked() -> None:
+    """The command that the site shows is the one by which the entry was found again."""
+    for entry in load_track_record():
+        assert entry.command.split() == words(about(entry, entry.seen), [entry.rule])
 
 
 def test_page_has_every_entry() -> None:
