@@ -2,9 +2,10 @@
 
 ``python -m suites.imaged`` makes a base of this machine's own Python, Java and Toxiproxy, fetches
 the wheels that the suite needs, builds the Containerfile on that base without a network, and runs
-the image: its help, its doctor, and a short certificate of the reference broker. Each step is told
-with its seconds. Jars come from this machine's cache, which has to have them. What the
-Containerfile fetches where its usual base lacks it is not tried here.
+the image: its help, its doctor, and short certificates of the reference broker and of a cluster of
+Kafka's that is started in the container. Each step is told with its seconds. Jars come from this
+machine's cache, which has to have them. What the Containerfile fetches where its usual base lacks
+it is not tried here.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ REGISTRY = "Maven registry"
 _TRIES: tuple[tuple[str, ...], ...] = (
     ("--help",),
     ("broker", "--target", "reference", "--only", "ACK-01,ACK-07", "--out", "/out"),
+    ("broker", "--target", "kafka:4.4.0", "--only", "ACK,COO-01", "--out", "/out"),
 )
 
 

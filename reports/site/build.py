@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -35,11 +35,24 @@ MEANINGS = {
 """What the signs of the first page count."""
 
 
-def build(archive: Archive, out: Path, detection: Detection) -> Path:
-    """Write the site into a folder, over what is there; return its first page."""
+def build(
+    archive: Archive,
+    out: Path,
+    detection: Detection,
+    *,
+    watched: Callable[[Sequence[Run]], Iterable[Run]] = iter,
+) -> Path:
+    """Write the site into a folder, over what is there; return its first page.
+
+    Args:
+        archive: the runs.
+        out: the folder.
+        detection: what the suite was seen to notice.
+        watched: gives the runs one by one, and tells whoever waits how far it has come.
+    """
     out.mkdir(parents=True, exist_ok=True)
     pages = _Pages(out, len(archive.runs))
-    for run in archive.runs:
+    for run in watched(archive.runs):
         _keep(run, out / "runs" / run.slug, archive)
     for name, run in archive.lasting.items():
         _write_badge(run, out / "badges" / name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -48,11 +49,21 @@ def report(
         from reports.site.build import build
         from suites.detection.told import detection
 
-        typer.echo(build(archive, site, detection()))
+        typer.echo(build(archive, site, detection(), watched=_watched))
         return
     for run in archive.runs:
         told = archive.told(run, partial(_page_of, run.folder))
         typer.echo(html.write(run.folder, run.document, told=told))
+
+
+def _watched(runs: Sequence[Run]) -> Iterable[Run]:
+    """Give runs one by one, under a bar on a terminal's standard error."""
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+    hidden = not console.is_terminal
+    return track(runs, "pages of runs", console=console, transient=True, disable=hidden)
 
 
 def _find(paths: list[Path]) -> Archive:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Sequence
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -149,6 +150,19 @@ def test_site_links_hold(runs: Path, tmp_path: Path) -> None:
         for link in re.findall(r'(?:href|src)="([^"#]+)', text):
             if not link.startswith(("transcripts/", "https://", "data:")):
                 assert (page.parent / link).exists(), (page, link)
+
+
+def test_whoever_waits_is_told(runs: Path, tmp_path: Path) -> None:
+    """Runs are given one by one to whoever tells how far the site has come."""
+    given: list[str] = []
+
+    def watched(found: Sequence[Run]) -> Iterator[Run]:
+        for run in found:
+            given.append(run.subject)
+            yield run
+
+    build(find([runs]), tmp_path / "site", SEEN, watched=watched)
+    assert given == ["kafka:4.4.0", "kafka:4.4.0", "reference"]
 
 
 def test_implementations_are_crossed_with_releases() -> None:
