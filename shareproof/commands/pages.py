@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -49,11 +50,24 @@ def report(
         from reports.site.build import build
         from suites.detection.told import detection
 
-        typer.echo(build(archive, site, detection(), watched=_watched))
+        with _writing():
+            first = build(archive, site, detection(), watched=_watched)
+        typer.echo(first)
         return
     for run in archive.runs:
         told = archive.told(run, partial(_page_of, run.folder))
-        typer.echo(html.write(run.folder, run.document, told=told))
+        with _writing():
+            page = html.write(run.folder, run.document, told=told)
+        typer.echo(page)
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    """Take a place that nothing can be written to for wrong usage."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageFault(f"{error.filename}: cannot be written: {error.strerror}.") from None
 
 
 def _watched(runs: Sequence[Run]) -> Iterable[Run]:
