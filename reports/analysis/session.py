@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from importlib import resources
 
 import pyarrow as pa
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 
 from reports.analysis.files import History
 from spec.history import BUCKETED, TABLES, bucket_of
 from spec.model.release import release_of
+from spec.verdict import EnvironmentFault
 
 _TYPES = {
     pa.int8(): "TINYINT",
@@ -75,7 +78,14 @@ def open_session(
         master: where Spark runs: ``local[*]``, or ``spark://HOST:PORT`` for a cluster.
         memory: of the driver, and of each executor.
         settings: Spark settings that win over ours.
+
+    Raises:
+        EnvironmentFault: its JVM does not start.
     """
+    if master.startswith("local"):
+        # Spark looks up the machine's own name, which need not have an address, as in a container.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
     chosen = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -107,7 +117,12 @@ def open_session(
     builder = SparkSession.builder.master(master).appName("shareproof")
     for name, value in chosen.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    try:
+        return builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        raise EnvironmentFault(
+            f"Spark does not start; what Java said stands above: {error}"
+        ) from None
 
 
 @contextlib.contextmanager

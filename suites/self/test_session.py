@@ -1,0 +1,59 @@
+"""Opening Spark: on a machine whose name nobody knows, and where its JVM does not start."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
+
+from pyspark.errors import PySparkRuntimeError
+
+from reports.analysis import session
+from spec.verdict import EnvironmentFault
+
+PLACES = ("SPARK_LOCAL_IP", "SPARK_LOCAL_HOSTNAME")
+
+
+class Unstartable:
+    """Spark's builder on a machine where Java ends at once."""
+
+    def __getattr__(self, name: str) -> object:
+        """Take every setting."""
+        return lambda *_: self
+
+    def getOrCreate(self) -> object:  # noqa: N802 - pyspark's name
+        """Say what pyspark says then."""
+        raise PySparkRuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited")
+
+
+@pytest.fixture(autouse=True)
+def spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have Spark not start, and the environment know nothing of it."""
+    stand_in = type("SparkSession", (), {"builder": Unstartable()})
+    monkeypatch.setattr(session, "SparkSession", stand_in)
+    for name in PLACES:
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+
+
+def test_java_that_does_not_start_is_no_verdict() -> None:
+    """Where Spark's JVM ends at once the environment is to blame, and it is said in a sentence."""
+    with pytest.raises(EnvironmentFault, match="Spark does not start"):
+        session.open_session()
+
+
+def test_the_name_of_a_machine_needs_no_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark on this machine looks up no name of it, unless it was told one; a cluster's Spark may.
+
+    In a container the name of the machine is often known to nobody, and Spark's JVM ended there.
+    """
+    monkeypatch.setenv("SPARK_LOCAL_IP", "192.0.2.7")
+    for master, expected in (
+        ("spark://elsewhere:7077", ["192.0.2.7", None]),
+        ("local[2]", ["192.0.2.7", "localhost"]),
+    ):
+        with pytest.raises(EnvironmentFault):
+            session.open_session(master)
+        assert [os.environ.get(name) for name in PLACES] == expected
