@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from rich.console import Console
@@ -76,6 +77,7 @@ def analyse(
 ) -> Document:
     """Judge histories, write the results to ``out`` and return them."""
     require("pyarrow", "pyspark")
+    _known(only)
     from fixtures.history.class_data import class_data_options  # noqa: PLC0415
     from reports.analysis.analysis import Request, analyse  # noqa: PLC0415
 
@@ -97,6 +99,19 @@ def analyse(
     return document
 
 
+def _known(only: Iterable[str]) -> None:
+    """Raise UsageFault if there is a word that chooses no invariant."""
+    from reports.analysis.rules import load_invariants  # noqa: PLC0415
+
+    rules = {rule.id for rule in load_invariants()}
+    for word in only:
+        if word not in {*rules, *(rule[:3] for rule in rules)}:
+            raise UsageFault(
+                f"--only {word}: no history is judged by that; these rules are: "
+                f"{', '.join(sorted(rules))}."
+            )
+
+
 def _prepare(runs: list[Path], console: Console) -> None:
     """Finish what a killed run could not, and bring old histories up to date.
 
@@ -112,13 +127,17 @@ def _prepare(runs: list[Path], console: Console) -> None:
             raise UsageFault(f"{run}: there is no such directory.")
         if not is_compacted(folder) and (folder / "journal").is_dir():
             tell(console, f"{folder}: compacting what its run left behind")
-            try:
-                compact(folder, keep=True)
-            except OSError as error:
-                raise EnvironmentFault(f"{folder}: {error}") from None
+            _written(folder, compact, keep=True)
         if is_old(folder):
             tell(console, f"{folder}: adding what an earlier release did not write")
-            upgrade(folder)
+            _written(folder, upgrade)
+
+
+def _written(folder: Path, write: Callable[..., object], **how: bool) -> None:
+    try:
+        write(folder, **how)
+    except (OSError, ValueError) as error:
+        raise EnvironmentFault(f"{folder}: {error}") from None
 
 
 def tell(console: Console, line: str) -> None:

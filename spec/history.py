@@ -321,9 +321,32 @@ class Manifest:
                 raise ValueError(f"history of schema {raw['schema']}, this release reads {SCHEMA}")
             files = tuple(File(**file) for file in raw.pop("files"))
             cut, broken = tuple(raw.pop("cut")), tuple(raw.pop("broken"))
-            return cls(files=files, cut=cut, broken=broken, **raw)
+            found = cls(files=files, cut=cut, broken=broken, **raw)
         except (KeyError, TypeError) as error:
             raise ValueError(f"no manifest of a history: {error}") from None
+        if wrong := found.wrong():
+            raise ValueError(f"no manifest of a history: {wrong}")
+        return found
+
+    def wrong(self) -> str:
+        """Return what cannot be true of any history, or nothing."""
+        if not _is_number(self.buckets, 1):
+            return f"{self.buckets!r} buckets"
+        for file in self.files:
+            numbers = (file.rows, file.size, file.crc)
+            if file.table not in TABLES or not isinstance(file.path, str):
+                return f"a file {file.path!r} of a table {file.table!r}"
+            if not all(_is_number(number, 0) for number in numbers):
+                return f"rows, size or checksum of {file.path}"
+            bucketed = file.table in BUCKETED
+            if not _is_number(file.bucket, -1) or bucketed != (0 <= file.bucket < self.buckets):
+                return f"{file.path} is in bucket {file.bucket!r} of {self.buckets}"
+        paths = [file.path for file in self.files]
+        return next((f"{path} twice" for path in paths if paths.count(path) > 1), "")
+
+
+def _is_number(value: object, lowest: int) -> bool:
+    return isinstance(value, int) and value >= lowest
 
 
 def bucket_of(log: int, buckets: int = BUCKETS) -> int:

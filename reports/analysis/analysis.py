@@ -13,12 +13,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from reports import results
 from reports.analysis.distributions import distributions
 from reports.analysis.files import History, of_one_target, open_history, read_manifest
-from reports.analysis.judging import Found, Tell, askable, judge, observation
+from reports.analysis.judging import Found, Tell, askable, judge, observation, told
 from reports.analysis.progress import progress
 from reports.analysis.reached import reached
 from reports.analysis.rules import Invariant, load_invariants
@@ -156,11 +158,18 @@ def _wanted(rule: Invariant, only: Sequence[str]) -> bool:
 @contextlib.contextmanager
 def _session(request: Request, rows: int) -> Iterator[SparkSession]:
     settings = {**settings_for(rows), **request.settings}
-    spark = open_session(request.master, request.memory, settings)
+    try:
+        spark = open_session(request.master, request.memory, settings)
+    except (PySparkException, Py4JError) as error:
+        how = f"with master {request.master} and {request.memory} of memory"
+        raise EnvironmentFault(f"Spark does not start {how}: {told(error)}") from None
     try:
         yield spark
+    except (PySparkException, Py4JError) as error:
+        raise EnvironmentFault(f"Spark could not finish: {told(error)}") from None
     finally:
-        spark.stop()
+        with contextlib.suppress(PySparkException, Py4JError):
+            spark.stop()
 
 
 def _judge(
@@ -172,8 +181,8 @@ def _judge(
 ) -> _Judged:
     """Judge a history; with no moments to draw, verdicts and witnesses are all there is."""
     database = f"history_{os.getpid()}_{next(_NUMBERS)}"
-    told = (rule.sql for rule in askable(history, invariants))
-    register(spark, history, database, VIEWS if moments else views_of(("shares", *told)))
+    asked = (rule.sql for rule in askable(history, invariants))
+    register(spark, history, database, VIEWS if moments else views_of(("shares", *asked)))
     try:
         with progress(spark, tell):
             found = judge(spark, history, invariants, tell)
@@ -276,10 +285,11 @@ def _owed(request: Request, judged: Sequence[_Judged]) -> dict[Path, tuple[str, 
     return owed
 
 
-def _excused(seen: Observation, rules: Sequence[str] | None) -> Observation:
-    """Excuse what was not exercised and did not have to be."""
-    idle = seen.verdict is Verdict.VACUOUS and rules is not None and seen.requirement not in rules
-    return replace(seen, excused=True) if idle else seen
+def _excused(seen: Observation, rules: Sequence[str] | None, history: History) -> Observation:
+    """Excuse what was not exercised and did not have to be, or what may be unreadable."""
+    idle = seen.verdict is Verdict.VACUOUS
+    free = rules is not None and seen.requirement not in rules
+    return replace(seen, excused=True) if idle and (free or not history.complete) else seen
 
 
 def _compared(request: Request) -> list[str]:
@@ -315,7 +325,7 @@ def _observations(
             owes = owed.get(one.history.folder.parent)
             compared = control.found if control is not None and one is not control else None
             said = observation(rule, one.found[rule.id], one.history, compared)
-            found.append(_excused(said, owes))
+            found.append(_excused(said, owes, one.history))
             if said.verdict is not Verdict.VACUOUS or rule.id in (owes or ()):
                 telling.append(said)
         seen += telling or found[:1]

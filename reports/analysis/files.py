@@ -18,6 +18,16 @@ from spec.verdict import EnvironmentFault, MixedTargets
 MANIFEST, RUN = "manifest.json", "run.json"
 NEEDED = frozenset({"queues", "reloads", "blinds", "members"})
 """Tables without which nothing can be judged soundly."""
+EXCUSES = frozenset({"deletions", "faults", "limits", "offsets"})
+"""Tables that say why what looks like a breach is none: without them nothing is surely broken."""
+_KINDS: dict[str, type] = {
+    "target": dict,
+    "load": dict,
+    "properties": dict,
+    "seed": int,
+    "brokers": int,
+}
+"""What the parts of ``run.json`` are, where they are there."""
 _CHUNK = 1 << 20
 
 
@@ -46,6 +56,11 @@ class History:
         """Whether what is missing here did not happen: no process was killed, nothing spoiled."""
         return not (self.manifest.cut or self.manifest.broken or self.lost_tables)
 
+    @property
+    def complete(self) -> bool:
+        """Whether all is here that its run had to leave, to be read."""
+        return self.whole and not self.lost_buckets
+
     def rows(self, table: str) -> int:
         """Return how many rows a table has, by the manifest."""
         return sum(file.rows for file in self.manifest.files if file.table == table)
@@ -59,6 +74,12 @@ class History:
             and table not in self.lost_tables
             and file.bucket not in self.lost_buckets
         ]
+
+    @property
+    def lost_excuses(self) -> tuple[str, ...]:
+        """The tables that cannot be read and might have excused what looks broken."""
+        broken = {Path(name).stem for name in self.manifest.broken}
+        return tuple(sorted(self.lost_tables & EXCUSES | broken & (EXCUSES | NEEDED | {"settled"})))
 
     @property
     def version(self) -> str:
@@ -109,28 +130,68 @@ def open_history(path: Path) -> History:
         EnvironmentFault: there is none, or too little of it can be read to judge anything.
     """
     folder, manifest = read_manifest(path)
+    _look_through(folder, manifest)
     wrong = [(file, why) for file in manifest.files if (why := _fault(folder, file))]
     lost = frozenset(file.table for file, _ in wrong if file.table not in BUCKETED)
     spoiled = tuple(f"{folder / file.path}: {why}" for file, why in wrong)
     if unjudgeable := lost & NEEDED:
         names = ", ".join(sorted(unjudgeable))
         raise EnvironmentFault(f"nothing can be judged without {names}: {'; '.join(spoiled)}")
+    run, unknown = _run(folder)
+    spoiled += (unknown,) if unknown else ()
     return History(
         folder=folder,
         manifest=manifest,
-        run=_run(folder),
+        run=run,
         spoiled=spoiled,
         lost_tables=lost,
         lost_buckets=frozenset(file.bucket for file, _ in wrong if file.table in BUCKETED),
     )
 
 
-def _run(folder: Path) -> dict[str, Any]:
+def _look_through(folder: Path, manifest: Manifest) -> None:
+    """Look whether the files that are there and those that should be are the same.
+
+    Raises:
+        EnvironmentFault: a table is not there that no history lacks, or a file is that belongs to
+            none: Spark reads whole folders.
+    """
+    rows = {name: sum(f.rows for f in manifest.files if f.table == name) for name in TABLES}
+    if missing := sorted(NEEDED - {file.table for file in manifest.files}):
+        raise EnvironmentFault(f"{folder / MANIFEST}: it names no file of {', '.join(missing)}")
+    if not rows["queues"]:
+        lost = [name for name in (*manifest.cut, *manifest.broken) if "/queues." in name]
+        why = f"{lost[0]} cannot be read" if lost else "nothing was recorded before its run ended"
+        raise EnvironmentFault(f"{folder}: nothing can be judged, {why}")
+    known = {folder / file.path for file in manifest.files}
+    for name in TABLES:
+        if strange := sorted(set((folder / name).glob("[!._]*")) - known):
+            raise EnvironmentFault(
+                f"{strange[0]}: {MANIFEST} does not name it, so it is no part of this history: "
+                "take it away."
+            )
+
+
+def _run(folder: Path) -> tuple[dict[str, Any], str]:
+    """Return what a run says about itself, and what is wrong with that."""
+    path = folder / RUN
+    doubt = "so what release it is of is not known, and it is judged as the newest"
     try:
-        document = json.loads((folder / RUN).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return document if isinstance(document, dict) else {}
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        return {}, f"{path}: cannot be read ({error.strerror}), {doubt}"
+    except ValueError as error:
+        return {}, f"{path}: is no JSON ({error}), {doubt}"
+    if not _tells_of_a_run(document):
+        return {}, f"{path}: is no description of a run, {doubt}"
+    return document, ""
+
+
+def _tells_of_a_run(document: object) -> bool:
+    if not isinstance(document, dict):
+        return False
+    fitting = (isinstance(document.get(name, kind()), kind) for name, kind in _KINDS.items())
+    return all(fitting) and isinstance(document.get("load", {}).get("owed", []), list)
 
 
 def _fault(folder: Path, file: File) -> str:
