@@ -177,9 +177,7 @@ def _handovers(pl: Any, tables: dict[str, Any], shares: Any) -> Any:
 
 def _ledger(pl: Any, tables: dict[str, Any], shares: Any) -> Any:
     bit = pl.lit(1, pl.Int64) * 2 ** pl.col("slot").cast(pl.Int64)
-    marked = tables["deliveries"].join(
-        shares.select("queue", "committed_only", bit.alias("bit")), on="queue"
-    )
+    marked = tables["deliveries"].join(shares.select("queue", bit.alias("bit")), on="queue")
     here, sealed = pl.col("present"), pl.col("crc") >= 0
     delivered = marked.group_by("log", "offset").agg(
         pl.col("producer").filter(here).min().alias("low_producer"),
@@ -189,12 +187,8 @@ def _ledger(pl: Any, tables: dict[str, Any], shares: Any) -> Any:
         pl.col("crc").filter(sealed).min().alias("low_crc"),
         pl.col("crc").filter(sealed).max().alias("high_crc"),
         here.any(),
-        pl.col("bit").bitwise_or().alias("seen"),
-        pl.when(pl.col("committed_only") & here)
-        .then(pl.col("bit"))
-        .otherwise(0)
-        .bitwise_or()
-        .alias("seen_committed"),
+        pl.col("bit").bitwise_or().alias("listed"),
+        pl.when(here).then(pl.col("bit")).otherwise(0).bitwise_or().alias("came"),
         pl.lit(value=True).first().alias("was_delivered"),
     )
     produced = (
@@ -206,6 +200,7 @@ def _ledger(pl: Any, tables: dict[str, Any], shares: Any) -> Any:
     owed = pl.when(pl.col("dry") & (pl.col("blinds") < pl.col("lowest_limit")))
     logs = shares.group_by("log").agg(
         owed.then(bit).otherwise(0).bitwise_or().alias("owed"),
+        pl.when("committed_only").then(bit).otherwise(0).bitwise_or().alias("committed"),
         pl.max_horizontal("first", "log_start").max().alias("owed_from"),
     )
     doubtful = (
@@ -222,7 +217,8 @@ def _ledger(pl: Any, tables: dict[str, Any], shares: Any) -> Any:
             pl.col("was_produced", "was_delivered", "present", "may_be_stored").fill_null(
                 value=False
             ),
-            pl.col("seen", "seen_committed").fill_null(0),
+            pl.when(pl.col("crc") >= 0).then("came").otherwise("listed").fill_null(0).alias("seen"),
+            (pl.col("came") & pl.col("committed")).fill_null(0).alias("seen_committed"),
             pl.when(pl.col("was_produced") & (pl.col("offset") >= pl.col("owed_from")))
             .then("owed")
             .otherwise(0)

@@ -33,7 +33,8 @@ def stored_and_delivered(books: Books) -> Iterator[Case]:
             continue
         owed = _owed(books, log, offset)
         if owed and record.transaction in _KEPT:
-            yield "INV-05", first[log], bool(owed - {one.queue for one in deliveries})
+            served = {one.queue for one in deliveries if one.present or record.crc < 0}
+            yield "INV-05", first[log], bool(owed - served)
         if record.transaction == Transaction.ABORTED:
             strict = (one for one in seen if books.shares[one.queue].row.committed_only)
             yield "INV-34", first[log], any(strict)
@@ -104,11 +105,10 @@ def finished(books: Books, lives: dict[int, list[list[Moment]]]) -> Iterator[Cas
         for accepted in (True, False):
             if any(_may_have_finished(at, accepted) for at in record):
                 who.setdefault((log, offset, accepted), set()).add(queue)
-    for (queue, offset), state in _stored_as_finished(books).items():
+    for queue, offset, accepted in _stored_as_finished(books):
         share = books.shares[queue]
         if (share.row.log, offset) not in kept or offset < share.log_start:
             continue
-        accepted = state == _ACKNOWLEDGED
         finishers = who.get((share.row.log, offset, accepted), set())
         spent = last.get((queue, offset), 0) + share.blinds >= share.lowest_limit
         own = queue in finishers or (spent and not accepted)
@@ -118,15 +118,14 @@ def finished(books: Books, lives: dict[int, list[list[Moment]]]) -> Iterator[Cas
             yield "INV-10", queue, not own
 
 
-def _stored_as_finished(books: Books) -> dict[tuple[int, int], int]:
-    """Return the state of each share-partition's offsets that were ever stored as finished."""
-    states: dict[tuple[int, int], int] = {}
-    for row in books.of("persisted"):
-        if row.state not in _UNFINISHED and row.first >= 0:
-            for offset in range(row.first, row.last + 1):
-                key = (row.queue, offset)
-                states[key] = min(row.state, states.get(key, row.state))
-    return states
+def _stored_as_finished(books: Books) -> set[tuple[int, int, bool]]:
+    """Return each share-partition's offsets that were ever stored as acknowledged or archived."""
+    return {
+        (row.queue, offset, row.state == _ACKNOWLEDGED)
+        for row in books.of("persisted")
+        if row.state not in _UNFINISHED and row.first >= 0
+        for offset in range(row.first, row.last + 1)
+    }
 
 
 def _may_have_finished(at: Moment, accepted: bool) -> bool:

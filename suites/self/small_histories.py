@@ -147,8 +147,9 @@ def _produce(journal: Journal, case: Case) -> int:
     for one in stored:
         outcome = Outcome[one.get("outcome", "ok").upper()]
         transaction = Transaction[one.get("transaction", "none").upper()]
-        row = (case.log, one["offset"], 1, 1, one.get("sequence", one["offset"]), -1, 0)
-        journal.add("produced", *row, MS, int(outcome), 0, int(transaction))
+        row = (case.log, one["offset"], 1, 1, one.get("sequence", one["offset"]))
+        ended = (one.get("crc", -1), 0, MS, int(outcome), 0, int(transaction))
+        journal.add("produced", *row, *ended)
     return 1 + max(highest, *(int(one["offset"]) for one in stored))
 
 
@@ -161,7 +162,8 @@ def _deliver(journal: Journal, case: Case, queue: int, deliveries: Sequence[Plai
         row = (op, queue, case.log, number, first, last, one["count"])
         asked = one.get("asked", one["at"] - 1)
         times = (case.plain.get("lock_ms", 1000), asked * MS, one["at"] * MS)
-        told = (one.get("after", -1), True, one.get("of", 1), one.get("sequence", first), 7)
+        payload = (True, one.get("of", 1), one.get("sequence", first), 7)
+        told = (one.get("after", -1), *((False, -1, -1, -1) if "absent" in one else payload))
         journal.add("acquired", *row, *times, *told)
         for act in _acts(one):
             journal.add("settled", op, queue, case.log, first, last, *act)

@@ -1,4 +1,5 @@
--- Every record that was stored as finished (2 acknowledged, 3 and 4 archived), and whether a member of
+-- Every record that was stored as acknowledged (2), and every one that was stored as archived (3 or 4; one
+-- that was stored as both is here twice), and whether a member of
 -- its group ("own") or of another ("others") may have finished it: accepted it, or rejected or
 -- exhausted it, whatever the answer. Records that may be gone from the log are left out, they are
 -- archived by themselves, and so are those of aborted transactions.
@@ -23,7 +24,7 @@ FROM (
     FROM persisted
     WHERE state IN (2, 3, 4) AND first >= 0 AND last >= first
   )
-  GROUP BY queue, offset
+  GROUP BY queue, offset, state = 2
 ) AS k
 JOIN shares AS s ON s.queue = k.queue
 JOIN produced AS p ON p.log = s.log AND p.offset = k.offset AND p.transaction IN (0, 1)

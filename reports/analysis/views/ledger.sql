@@ -1,5 +1,6 @@
 -- The ledger: one row for each record of a log, with what was produced there and what every group
--- made of it. "owed" and "seen" have a bit for each group of the log.
+-- made of it. "owed" and "seen" have a bit for each group of the log. A delivery without the payload is
+-- none of a record whose batch has a CRC: nothing rewrites such a log, so there was something to deliver.
 SELECT
   coalesce(p.log, d.log) AS log,
   coalesce(p.offset, d.offset) AS offset,
@@ -20,8 +21,8 @@ SELECT
   d.low_crc,
   d.high_crc,
   coalesce(d.present, false) AS present,
-  coalesce(d.seen, 0) AS seen,
-  coalesce(d.seen_committed, 0) AS seen_committed,
+  coalesce(CASE WHEN p.crc >= 0 THEN d.came ELSE d.listed END, 0) AS seen,
+  coalesce(d.came, 0) & l.committed AS seen_committed,
   CASE WHEN p.offset >= l.owed_from THEN l.owed ELSE 0 END AS owed,
   l.queue,
   u.log IS NOT NULL AS may_be_stored
@@ -39,10 +40,10 @@ FULL OUTER JOIN (
     min(CASE WHEN crc >= 0 THEN crc END) AS low_crc,
     max(CASE WHEN crc >= 0 THEN crc END) AS high_crc,
     max(present) AS present,
-    bit_or(bit) AS seen,
-    bit_or(CASE WHEN committed_only AND present THEN bit ELSE 0 END) AS seen_committed
+    bit_or(bit) AS listed,
+    bit_or(CASE WHEN present THEN bit ELSE 0 END) AS came
   FROM (
-    SELECT d.*, shiftleft(1L, s.slot) AS bit, s.committed_only
+    SELECT d.*, shiftleft(1L, s.slot) AS bit
     FROM deliveries AS d
     JOIN shares AS s ON s.queue = d.queue
   )
@@ -53,6 +54,7 @@ LEFT JOIN (
     log,
     min(queue) AS queue,
     bit_or(CASE WHEN dry AND blinds < lowest_limit THEN shiftleft(1L, slot) ELSE 0 END) AS owed,
+    bit_or(CASE WHEN committed_only THEN shiftleft(1L, slot) ELSE 0 END) AS committed,
     max(greatest(first, log_start)) AS owed_from
   FROM shares
   GROUP BY log
