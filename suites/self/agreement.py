@@ -18,7 +18,8 @@ from pyspark.sql import SparkSession
 
 from fixtures.history.compaction import compact
 from reports.analysis.files import open_history
-from reports.analysis.rules import Invariant, load_invariants
+from reports.analysis.judging import asked
+from reports.analysis.rules import Invariant, by_view, load_invariants
 from reports.analysis.session import SMALL, open_session, register, unregister
 from reports.oracle.judging import Verdicts, judge
 from spec.history import log_numbers
@@ -30,8 +31,30 @@ LIES = (*EDITS, never_came)
 
 
 def by_spark(spark: SparkSession, rules: Sequence[Invariant]) -> Verdicts:
-    """Return the cases and the broken cases of the registered history as the oracle counts them."""
-    return {rule.id: found for rule in rules if (found := _places(spark, rule))}
+    """Return the cases and the broken cases of the registered history as the oracle counts them.
+
+    Rules over one view are asked together, as the judge does it.
+    """
+    found: Verdicts = {}
+    alone = [rule for rule in rules if rule.simple is None]
+    for view, together in by_view(rules).items():
+        if "queue" in spark.table(view).columns:
+            found |= _by_queue(spark, view, together)
+        else:
+            alone += together
+    found |= {rule.id: _places(spark, rule) for rule in alone}
+    return {name: places for name, places in found.items() if places}
+
+
+def _by_queue(spark: SparkSession, view: str, rules: Sequence[Invariant]) -> Verdicts:
+    of = range(len(rules))
+    counts = ", ".join(f"count_if(x{n}) AS x{n}, count_if(b{n}) AS b{n}" for n in of)
+    query = f"SELECT queue, {counts} FROM ({asked(view, rules, 'queue')}) GROUP BY queue"  # noqa: S608
+    rows = spark.sql(query).collect()
+    return {
+        rules[n].id: {row.queue: (row[f"x{n}"], row[f"b{n}"]) for row in rows if row[f"x{n}"]}
+        for n in of
+    }
 
 
 def _places(spark: SparkSession, rule: Invariant) -> dict[int, tuple[int, int]]:

@@ -1,0 +1,277 @@
+"""Copies of a log of a real history, as rows that can be altered, and the way back to files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from fixtures.history.compaction import MANIFEST, checksum, layout
+from fixtures.history.expansion import beside, columns_of
+from spec.history import BUCKETED, NEVER, TABLES, File, Manifest, Outcome, Settle, bucket_of
+
+Row = dict[str, Any]
+Rows = dict[str, list[Row]]
+MS, SECOND = 1_000_000, 1_000_000_000
+_OPS = 1 << 48
+"""How far the requests of one copy are from those of the next."""
+_OWN = [
+    name
+    for name in TABLES["deliveries"].names
+    if not name.startswith("next_") and name not in {"fellows", "highest_before", "lowest_after"}
+]
+"""The columns of deliveries that are not about other rows."""
+_OF_QUEUES = ("reloads", "blinds", "offsets", "persisted", "limits", "dead_letters", "queues")
+_UNSETTLED = {
+    "kind": int(Settle.NONE),
+    "settle_sent": NEVER,
+    "settle_answered": NEVER,
+    "outcome": int(Outcome.NONE),
+    "error": 0,
+    "attempts": 0,
+    "renewals": 0,
+    "freed": NEVER,
+}
+
+
+@dataclass(slots=True)
+class Copy:
+    """A log and its groups, under numbers of its own.
+
+    ``edge`` says which of several places that suit an alteration is taken: 0 the first, -1
+    the last.
+    """
+
+    tables: Rows
+    edge: int = 0
+    _ops: int = 0
+
+    @property
+    def log(self) -> int:
+        """The number of the log."""
+        return int(self.tables["queues"][0]["log"])
+
+    @property
+    def places(self) -> frozenset[int]:
+        """All numbers that a verdict may name: share-partitions and requests."""
+        queues = {row["queue"] for row in self.tables["queues"]}
+        return frozenset(queues | {row["op"] for row in self.tables["operations"]})
+
+    def share(self, queue: int) -> Row:
+        """Return the row of a share-partition."""
+        return next(row for row in self.tables["queues"] if row["queue"] == queue)
+
+    def queues(self, *groups: str) -> list[int]:
+        """Return the share-partitions of groups of a load, by what it calls these."""
+        rows = self.tables["queues"]
+        return [r["queue"] for r in rows if any(f"-{name}-" in r["group"] for name in groups)]
+
+    @property
+    def log_start(self) -> int:
+        """How far the log's start may have moved."""
+        looks = (row["log_start"] for row in self.tables["offsets"])
+        return max(
+            0, 0, *map(int, looks), *(int(row["before"]) for row in self.tables["deletions"])
+        )
+
+    @property
+    def lives(self) -> dict[tuple[int, int], list[Row]]:
+        """The deliveries of each record to each group in the order in which they were seen."""
+        found: dict[tuple[int, int], list[Row]] = {}
+        rows = self.tables["deliveries"]
+        for row in sorted(rows, key=lambda one: (one["offset"], one["queue"], one["acquired"])):
+            found.setdefault((row["offset"], row["queue"]), []).append(row)
+        return found
+
+    def life(self, row: Row) -> list[Row]:
+        """Return all deliveries of a delivery's record to its group."""
+        return self.lives[row["offset"], row["queue"]]
+
+    def choose(self, wanted: Callable[[list[Row]], bool], *groups: str) -> list[Row]:
+        """Return the life of the first or the last record that suits.
+
+        Raises:
+            NoPlace: there is none.
+        """
+        queues = self.queues(*(groups or ("calm", "odd", "rough", "committed")))
+        found = [
+            life
+            for (offset, queue), life in self.lives.items()
+            if queue in queues and offset >= self.log_start and wanted(life)
+        ]
+        if not found:
+            raise NoPlace
+        return found[self.edge]
+
+    def again(self, row: Row, *, sent: int, acquired: int, count: int, **changes: Any) -> Row:
+        """Deliver a record once more, to a member that acknowledges with an unknown outcome."""
+        lock = row["lock_ms"] * MS
+        self._ops += 1
+        twin = {**row, **_UNSETTLED, "op": max(self.places) + 1 + self._ops, "after": -1}
+        twin |= {"member": row["member"] + 1, "sent": sent, "acquired": acquired, "count": count}
+        twin |= {"holds_until": sent + lock, "ends_by": acquired + lock}
+        twin |= settled(Settle.ACCEPT, acquired + MS, NEVER, Outcome.UNKNOWN) | changes
+        self.tables["deliveries"].append(twin)
+        return twin
+
+    @staticmethod
+    def unsettled() -> Row:
+        """Return what a delivery's row says if nobody ended it."""
+        return dict(_UNSETTLED)
+
+    def reload(self, queue: int, since: int, until: int) -> None:
+        """Have a share-partition loaded anew."""
+        row = {"queue": queue, "since": since, "until": until, "why": "altered"}
+        self.tables["reloads"].append(row)
+
+    def blind(self, queue: int, since: int, until: int) -> None:
+        """Have the answer to a fetch be seen by nobody."""
+        self.tables["blinds"].append({"queue": queue, "since": since, "until": until})
+
+    def looks(self, queue: int) -> list[Row]:
+        """Return what was shown of a share-partition, in order."""
+        rows = [row for row in self.tables["offsets"] if row["queue"] == queue]
+        return sorted(rows, key=lambda row: row["sent"])
+
+    def drop(self, table: str, unwanted: Callable[[Row], bool]) -> None:
+        """Remove rows of a table."""
+        self.tables[table] = [row for row in self.tables[table] if not unwanted(row)]
+
+
+class NoPlace(Exception):
+    """A history has no place where an alteration would make sense."""
+
+
+def settled(kind: Settle, sent: int, answered: int, outcome: Outcome = Outcome.OK) -> Row:
+    """Return what a delivery's row says of its one end."""
+    error = 121 if outcome is Outcome.FAILED else 0
+    ended = {"kind": int(kind), "settle_sent": sent, "settle_answered": answered, "attempts": 1}
+    return {**ended, "outcome": int(outcome), "error": error}
+
+
+def is_proven(row: Row) -> bool:
+    """Tell whether an acknowledgement was answered OK certainly within its lock."""
+    in_lock = row["settle_answered"] <= min(row["holds_until"], row["freed"])
+    one_reign = row["reign"] == row["reign_settled"]
+    return bool(row["outcome"] == Outcome.OK and row["attempts"] == 1 and in_lock and one_reign)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One log of a history, with the rows that are about it."""
+
+    tables: Rows
+    requests: frozenset[int] = field(default=frozenset())
+
+    def copy(self, number: int, log: int, edge: int) -> Copy:
+        """Return a copy; its numbers follow from ``number``, and ``log`` is that of its log."""
+        names = {row["queue"]: 1000 * number + row["slot"] for row in self.tables["queues"]}
+        found: Rows = {}
+        for name, rows in self.tables.items():
+            found[name] = [dict(row) for row in rows]
+            for row in found[name]:
+                row.update(_renumbered(row, name, names, log, number * _OPS))
+        return Copy(found, edge)
+
+
+def _renumbered(
+    row: Row, table: str, names: dict[int, int], log: int, ops: int
+) -> Iterator[tuple[str, int]]:
+    if "log" in row:
+        yield "log", log
+    if "queue" in row:
+        yield "queue", names[row["queue"]]
+    if "op" in row:
+        yield "op", row["op"] + ops
+    if table == "queues":
+        yield "topic", f"copy-{log}"  # type: ignore[misc]
+
+
+def read_source(history: Path, partition: int) -> Source:
+    """Read what a history says of one partition of its topic."""
+    tables = {name: _read(history, name) for name in TABLES}
+    queues = [row for row in tables["queues"] if row["partition"] == partition]
+    logs, numbers = {row["log"] for row in queues}, {row["queue"] for row in queues}
+    for name, rows in tables.items():
+        if name in _OF_QUEUES:
+            tables[name] = [row for row in rows if row["queue"] in numbers]
+        elif name in {"produced", "deliveries", "deletions"}:
+            tables[name] = [row for row in rows if row["log"] in logs]
+    used = {row["op"] for row in tables["deliveries"]}
+    tables["operations"] = [row for row in tables["operations"] if row["op"] in used]
+    return Source(tables)
+
+
+def _read(history: Path, name: str) -> list[Row]:
+    files = sorted((history / name).glob("*.parquet"))
+    return [row for file in files for row in pq.read_table(file).to_pylist()]
+
+
+def write_copies(folder: Path, copies: Sequence[Copy], version: str) -> None:
+    """Write copies as one compacted history, as the recorder would have left it."""
+    files: list[File] = []
+    for name in TABLES:
+        (folder / name).mkdir(parents=True)
+        if name in BUCKETED:
+            files += _write_bucketed(folder, name, copies)
+        else:
+            chosen = copies[:1] if name in {"phases", "faults", "members", "clocks"} else copies
+            table = _table(name, (row for copy in chosen for row in copy.tables[name]))
+            files.append(_write(folder, File(table=name, path="", rows=0, size=0, crc=0), table))
+    (folder / MANIFEST).write_text(Manifest(files=tuple(files)).to_json(), encoding="utf-8")
+    document = {"target": {"name": "altered", "version": version}}
+    (folder / "run.json").write_text(json.dumps(document), encoding="utf-8")
+
+
+def _write_bucketed(folder: Path, name: str, copies: Sequence[Copy]) -> Iterator[File]:
+    by_bucket: dict[int, list[Copy]] = {}
+    for copy in sorted(copies, key=lambda one: one.log):
+        if copy.tables[name]:
+            by_bucket.setdefault(bucket_of(copy.log), []).append(copy)
+    for bucket, members in sorted(by_bucket.items()):
+        parts = [_laid_out(name, copy) for copy in members]
+        file = File(table=name, path="", rows=0, size=0, crc=0, bucket=bucket)
+        yield _write(folder, file, pa.concat_tables(parts))
+
+
+def _write(folder: Path, file: File, table: pa.Table) -> File:
+    path = f"{file.table}/part-00000" + (f"_{file.bucket:05}" if file.bucket >= 0 else "")
+    options = layout(file.table) if file.table in BUCKETED else {}
+    pq.write_table(table, folder / f"{path}.parquet", **options)
+    where = folder / f"{path}.parquet"
+    told = {"rows": table.num_rows, "size": where.stat().st_size, "crc": checksum(where)}
+    return File(**{**asdict(file), "path": f"{path}.parquet", **told})
+
+
+def _table(name: str, rows: Iterable[Row]) -> pa.Table:
+    return pa.Table.from_pylist(list(rows), schema=TABLES[name])
+
+
+def _laid_out(name: str, copy: Copy) -> pa.Table:
+    """Return a copy's records in the order of the files, with what rows say of their neighbours."""
+    rows = sorted(copy.tables[name], key=lambda row: tuple(row[key] for key in BUCKETED[name]))
+    if name != "deliveries":
+        return _table(name, rows)
+    for row in rows:
+        row.update(_numbered(copy, row))
+    table = _table(name, rows)
+    for column, found in beside(columns_of(table.select(_OWN))).items():
+        place = table.schema.get_field_index(column)
+        kind = TABLES[name].field(place)
+        table = table.set_column(place, kind, pa.array(found).cast(kind.type))
+    return table
+
+
+def _numbered(copy: Copy, row: Row) -> Iterator[tuple[str, int]]:
+    """Count the loads and the unseen answers before a delivery, as the schema says."""
+    for table, name in (("reloads", "reign"), ("blinds", "blind")):
+        spans = [one for one in copy.tables[table] if one["queue"] == row["queue"]]
+        yield name, sum(one["until"] < row["sent"] for one in spans)
+        yield f"{name}_acquired", sum(one["since"] <= row["acquired"] for one in spans)
+        if name == "reign":
+            yield "reign_settled", sum(one["since"] <= row["settle_answered"] for one in spans)
