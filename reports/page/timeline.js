@@ -39,6 +39,27 @@
     ].filter(plot => plot.times.length && plot.columns.length);
   }
 
+  // Each name goes into the first line that has room at its fault; the table below has those of all.
+  function names(plot, faults) {
+    const { ctx, bbox } = plot;
+    const gap = 4 * devicePixelRatio;
+    const line = 13 * devicePixelRatio;
+    const filled = [0, 0, 0, 0, 0];
+    ctx.fillStyle = colour("--fg");
+    ctx.textAlign = "left";
+    ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+    for (const fault of faults) {
+      const width = ctx.measureText(fault.kind).width;
+      const [since, until] = [fault.since, fault.until].map(at => plot.valToPos(at, "x", true));
+      if (until < bbox.left || since > bbox.left + bbox.width) continue;
+      const from = Math.min(Math.max(since, bbox.left) + gap, bbox.left + bbox.width - width);
+      const free = filled.findIndex(end => end < from);
+      if (free < 0) continue;
+      filled[free] = from + width + gap;
+      ctx.fillText(fault.kind, from, bbox.top + (free + 1) * line);
+    }
+  }
+
   // Faults behind the lines, witnesses before them; the first plot names the faults.
   function background(drawn, named) {
     return plot => {
@@ -48,20 +69,14 @@
       ctx.beginPath();
       ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
       ctx.clip();
-      drawn.faults.forEach((fault, at) => {
+      ctx.globalAlpha = 0.16;
+      ctx.fillStyle = colour("--unknown");
+      for (const fault of drawn.faults) {
         const from = plot.valToPos(fault.since, "x", true);
-        const width = Math.max(2, plot.valToPos(fault.until, "x", true) - from);
-        ctx.globalAlpha = 0.16;
-        ctx.fillStyle = colour("--unknown");
-        ctx.fillRect(from, bbox.top, width, bbox.height);
-        if (!named) return;
-        ctx.globalAlpha = 1;
-        ctx.fillStyle = colour("--fg");
-        ctx.textAlign = "left";
-        ctx.font = `${11 * scale}px system-ui, sans-serif`;
-        ctx.fillText(fault.kind, Math.max(from, bbox.left) + 3 * scale, bbox.top + (12 + 13 * (at % 4)) * scale);
-      });
+        ctx.fillRect(from, bbox.top, Math.max(2, plot.valToPos(fault.until, "x", true) - from), bbox.height);
+      }
       ctx.globalAlpha = 1;
+      if (named) names(plot, [...drawn.faults].sort((one, other) => one.since - other.since));
       ctx.fillStyle = colour("--fail");
       for (const mark of drawn.marks.filter(each => each.at !== null)) {
         ctx.fillRect(plot.valToPos(mark.at, "x", true) - scale, bbox.top, 2 * scale, bbox.height);
