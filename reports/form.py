@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from reports.results import SCHEMA_FILE, Document
+from reports.results import SCHEMA_FILE, Document, text_of
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
@@ -39,6 +39,10 @@ def _faults(document: Document) -> Iterator[str]:
         # A later release may say more; what it says as before can be shown.
         if error.validator != "additionalProperties":
             yield f"{error.json_path.removeprefix('$.')}: {error.message[:200]}"
+    try:
+        text_of(document).encode()
+    except UnicodeEncodeError:
+        yield "it has half of a character that takes two (a lone surrogate)"
     try:
         datetime.fromisoformat(document["run"]["started"])
     except ValueError:

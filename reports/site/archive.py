@@ -20,6 +20,9 @@ from reports.form import completed
 from reports.results import Document, read
 from reports.telling import Told
 
+LONGEST_NAME = 100
+"""Characters of a run's name in addresses; two are in that of a change, and files have limits."""
+
 MOST_TOLD = 12
 """Other runs that a rule's history names."""
 
@@ -208,7 +211,7 @@ def _slug(document: Document, taken: set[str]) -> str:
 
 def _free(name: str, taken: set[str]) -> str:
     """Return a name as it may stand in an address, with a number if it is taken; take it."""
-    plain = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")
+    plain = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")[-LONGEST_NAME:].strip("-.")
     slug, number = plain, 1
     while slug in taken:
         number += 1

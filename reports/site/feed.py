@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from email.utils import format_datetime
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+"""Characters that no XML may have."""
 
 TITLE = "shareproof: verdicts that changed"
 
@@ -60,4 +64,4 @@ def rss(items: Sequence[Item]) -> str:
             SubElement(entry, name).text = text
         SubElement(entry, "guid", isPermaLink="false").text = item.address
     indent(root)
-    return tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+    return _NO_XML.sub("\ufffd", tostring(root, encoding="unicode", xml_declaration=True)) + "\n"

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -32,6 +33,7 @@ Spoil = Callable[[dict[str, Any]], object]
             lambda found: found["requirements"][0].update(verdict="fine"),
             "requirements[0].verdict: 'fine' is not one of",
         ),
+        (lambda found: found["target"].update(name="\ud83d"), "half of a character"),
         (lambda found: found["requirements"][0].update(id="../../x"), "requirements[0].id: '../"),
         *[
             (
@@ -118,3 +120,15 @@ def test_half_a_timeline_spoils_no_page(tmp_path: Path) -> None:
     for text in ('{"schema": 1, "ru', '{"schema": 1}', json.dumps({"schema": 99, "runs": 3})):
         (tmp_path / "run" / "timelines.json").write_text(text, encoding="utf-8")
         build(find([tmp_path / "run"]), tmp_path / "site", detection())
+
+
+def test_names_of_any_length_and_kind_have_a_page_and_a_feed(tmp_path: Path) -> None:
+    """A name that no file may have, and one with signs that XML does not know, spoil no site."""
+    for day, name in enumerate(("long " * 100, "bell \x07", "long " * 100), 1):
+        found = document()
+        found["target"]["name"] = name
+        found["run"]["started"] = f"2026-03-0{day}T00:00:00+00:00"
+        write(tmp_path / str(day), found)
+    first = build(find([tmp_path]), tmp_path / "site", detection())
+    assert len(list((first.parent / "runs").iterdir())) == 3
+    assert len(ElementTree.parse(first.parent / "feed.xml").findall(".//item")) == 3  # noqa: S314
