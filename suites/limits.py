@@ -6,8 +6,9 @@ check that hangs all the same, fixtures included, which says nothing about the t
 ends the process, for code that cannot be broken into: pytest-xdist replaces the worker, and the
 report says that it died.
 
-pytest-timeout, whose marker this is, breaks in between two phases as well, where pytest takes it
-for a failure of its own, and no more once a phase has failed. So the limits here are of each phase.
+pytest-timeout, which has the same marker, breaks in between two phases as well, where pytest takes
+it for a failure of its own, and no more once a phase has failed. So the limits here are of each
+phase, and ours.
 """
 
 from __future__ import annotations

@@ -200,9 +200,9 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object
         return (yield)
 
 
-@pytest.hookimpl(tryfirst=True)
+@pytest.hookimpl(tryfirst=True, optionalhook=True)
 def pytest_timeout_set_timer(item: pytest.Item) -> bool | None:
-    """Keep pytest-timeout away from checks, which have limits of their own."""
+    """Keep pytest-timeout, where it is installed, away from checks: they have limits of ours."""
     return True if rules_of(item) else None
 
 
