@@ -121,7 +121,7 @@ def _table(name: str, columns: Mapping[str, NDArray[Any]]) -> pa.Table:
 def _bucket(folder: Path, name: str, bucket: int, pieces: Iterator[pa.Table]) -> File:
     path = f"{name}/part-00000_{bucket:05}.parquet"
     rows = 0
-    with pq.ParquetWriter(folder / path, TABLES[name], **layout(name)) as writer:
+    with pq.ParquetWriter(folder / path, TABLES[name], **layout()) as writer:
         for table in pieces:
             writer.write_table(table)
             rows += table.num_rows

@@ -272,6 +272,20 @@ BUCKETED: Mapping[str, tuple[str, ...]] = {
 }
 """Tables laid out by log, and the order of their rows."""
 
+OPTIONAL = frozenset(
+    {
+        "highest_before",
+        "lowest_after",
+        "next_op",
+        "next_sent",
+        "next_acquired",
+        "next_count",
+        "next_reign_acquired",
+        "next_blind_acquired",
+    },
+)
+"""Columns of ``BUCKETED`` that are null where there is no such neighbour; no others ever are."""
+
 TIMES = frozenset(
     {"sent", "answered", "acquired", "since", "until", "ends", "at"},
 )
