@@ -35,6 +35,7 @@ def _cases(books: Books) -> Iterator[Case]:
     yield from records.dead_letters(books, by_queue)
     yield from records.finished(books, by_queue)
     yield from records.stays_finished(books, by_queue)
+    yield from records.was_stored(books, by_queue)
     yield from records.below_the_log(books)
     yield from records.alone_at_last(books)
     yield from offsets.shown(books, by_queue)

@@ -173,6 +173,21 @@ def stays_finished(books: Books, lives: dict[int, list[list[Moment]]]) -> Iterat
                 yield "INV-21", queue, again and now.offset >= found.spso
 
 
+def was_stored(books: Books, lives: dict[int, list[list[Moment]]]) -> Iterator[Case]:
+    """INV-41: what was finished with an answer of OK was stored before all of that was read."""
+    read = [row.since for row in books.of("phases") if row.phase == "state read"]
+    finished = {(queue, offset) for queue, offset, _ in _stored_as_finished(books)}
+    starts: dict[int, int] = {}
+    for row in books.of("persisted"):
+        starts[row.queue] = max(row.spso, starts.get(row.queue, row.spso))
+    for at in (at for records in lives.values() for record in records for at in record):
+        now = at.now
+        final = now.kind in (Settle.ACCEPT, Settle.REJECT) and at.proven
+        if read and final and now.settle_answered <= max(read):
+            passed = now.offset < starts.get(now.queue, -1)
+            yield "INV-41", now.queue, not passed and (now.queue, now.offset) not in finished
+
+
 def below_the_log(books: Books) -> Iterator[Case]:
     """INV-36: what was deleted does not come."""
     done = [row for row in books.of("deletions") if row.outcome == Outcome.OK]

@@ -77,6 +77,8 @@ def write_history(folder: Path, cases: Iterable[Case], tales: Iterable[Told] = (
             Scribe(journal, told).write()
         if any("dead_letters" in case.plain for case in cases):
             journal.add("phases", "letters read", _END * MS, (_END + 1) * MS)
+        for read in {case.plain["read"] for case in cases if "read" in case.plain}:
+            journal.add("phases", "state read", read * MS, read * MS)
     (versions := {case.version for case in cases}).discard("4.4.0")
     document = {"target": {"name": "cases", "version": max(versions, default="4.4.0")}}
     (folder / "run.json").write_text(json.dumps(document), encoding="utf-8")
@@ -189,5 +191,5 @@ def _show(journal: Journal, queue: int, plain: Plain, end: int) -> None:
         journal.add("offsets", *row, one.get("epoch", 0), one.get("phase", "load"))
     epochs = itertools.count(1)
     for one in plain.get("kept", ()):
-        head = (queue, one["position"], False, -1, next(epochs), 0, 0)
+        head = (queue, one["position"], False, -1, next(epochs), 0, one.get("spso", 0))
         journal.add("persisted", *head, one["first"], one["last"], one["state"], one["count"])
