@@ -138,6 +138,12 @@ class Copy:
         rows = [row for row in self.tables["offsets"] if row["queue"] == queue]
         return sorted(rows, key=lambda row: row["sent"])
 
+    def store_start_only(self, queue: int) -> None:
+        """Have nothing be stored of a share-partition but a start offset beyond all there is."""
+        rows = (row for row in self.tables["persisted"] if row["queue"] == queue)
+        for row in rows:
+            row.update(spso=10**6, first=-1, last=-1, state=-1, count=-1)
+
     def drop(self, table: str, unwanted: Callable[[Row], bool]) -> None:
         """Remove rows of a table."""
         self.tables[table] = [row for row in self.tables[table] if not unwanted(row)]

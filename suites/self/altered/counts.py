@@ -25,7 +25,7 @@ def _let_go(life: list[Row]) -> bool:
 
 def _run_out(copy: Copy, row: Row, upto: int) -> None:
     """Deliver a record again and again, up to a count, each time until its lock ends."""
-    copy.drop("persisted", lambda one: one["queue"] == row["queue"])
+    copy.store_start_only(row["queue"])
     row.update(copy.unsettled())
     for count in range(row["count"] + 1, upto + 1):
         at = row["ends_by"] + MS

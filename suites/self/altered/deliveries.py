@@ -25,14 +25,6 @@ def _rejected(life: list[Row]) -> bool:
     return once(life) and life[0]["kind"] == Settle.REJECT
 
 
-def _dropped_then_came(life: list[Row]) -> bool:
-    """Tell whether a record's last delivery followed one that ran into the end of its lock."""
-    if len(life) < 2:
-        return False
-    row, after = life[-2:]
-    return bool(row["kind"] == Settle.NONE and after["acquired"] >= row["holds_until"])
-
-
 def _released_then_came(life: list[Row]) -> bool:
     if len(life) < 2:
         return False
@@ -60,6 +52,14 @@ def shift(row: Row, to: int, *, sent: int | None = None) -> None:
     if by > SECOND and row["kind"] in FINAL:
         # What the start offset passed meanwhile cannot have been held with proof.
         row.update(settled(Settle(row["kind"]), row["settle_sent"], NEVER, Outcome.UNKNOWN))
+
+
+def _dropped_then_came(copy: Copy) -> tuple[Row, Row]:
+    """Return two deliveries of a record, of which the first was never acknowledged."""
+    row, after = copy.choose(_released_then_came)[-2:]
+    row.update(copy.unsettled())
+    shift(after, row["ends_by"] + MS)
+    return row, after
 
 
 def _late(copy: Copy, row: Row) -> Row:
@@ -264,32 +264,32 @@ def _a_member_dies_and_a_load_takes_the_count_back(copy: Copy) -> None:
 
 @breaks("INV-18")
 def _a_record_comes_again_a_moment_before_its_lock_ended(copy: Copy) -> None:
-    row, after = copy.choose(_dropped_then_came)[-2:]
+    row, after = _dropped_then_came(copy)
     shift(after, row["holds_until"] - 1, sent=row["acquired"] + 1)
 
 
 @breaks("INV-18")
 def _a_record_comes_again_while_its_silent_holder_has_it(copy: Copy) -> None:
-    row, after = copy.choose(_dropped_then_came)[-2:]
+    row, after = _dropped_then_came(copy)
     shift(after, row["acquired"] + 2 * MS, sent=row["acquired"] + MS)
 
 
 @keeps("INV-18")
 def _a_record_comes_again_as_its_lock_ends(copy: Copy) -> None:
-    row, after = copy.choose(_dropped_then_came)[-2:]
+    row, after = _dropped_then_came(copy)
     shift(after, row["holds_until"], sent=row["acquired"] + 1)
 
 
 @keeps("INV-18")
 def _a_record_comes_again_within_its_lock_after_a_load(copy: Copy) -> None:
-    row, after = copy.choose(_dropped_then_came)[-2:]
+    row, after = _dropped_then_came(copy)
     shift(after, row["acquired"] + 4 * MS, sent=row["acquired"] + 3 * MS)
     copy.reload(row["queue"], row["acquired"] + MS, row["acquired"] + 2 * MS)
 
 
 @keeps("INV-18")
 def _a_record_comes_again_after_its_holder_was_refused_letting_it_go_twice(copy: Copy) -> None:
-    row, after = copy.choose(_dropped_then_came)[-2:]
+    row, after = _dropped_then_came(copy)
     at = row["acquired"] + MS
     row.update(settled(Settle.RELEASE, at, at + MS, Outcome.UNKNOWN) | {"attempts": 2})
     shift(after, at + 3 * MS, sent=at + 2 * MS)
@@ -306,7 +306,7 @@ def _a_released_record_is_kept_back(copy: Copy) -> None:
 
 @breaks("INV-23")
 def _a_record_whose_lock_ended_is_kept_back(copy: Copy) -> None:
-    row, after = copy.choose(_dropped_then_came)[-2:]
+    row, after = _dropped_then_came(copy)
     shift(after, row["ends_by"] + row["lock_ms"] * MS + 15 * SECOND + 1)
 
 

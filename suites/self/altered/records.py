@@ -33,7 +33,7 @@ def _sealed(copy: Copy, *groups: str) -> Row:
 def _stateless(copy: Copy) -> Row:
     """Return the one delivery of a sealed record; nothing is known of what its group stored."""
     row = _sealed(copy)
-    copy.drop("persisted", lambda one: one["queue"] == row["queue"])
+    copy.store_start_only(row["queue"])
     return row
 
 

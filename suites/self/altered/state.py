@@ -152,6 +152,43 @@ def _what_was_accepted_lies_below_the_stored_start_offset(copy: Copy) -> None:
     _store(copy, row, AVAILABLE, count=row["count"], spso=row["offset"] + 1)
 
 
+# --- INV-41 -------------------------------------------------------------------------------------
+
+
+def _unstored(copy: Copy, row: Row) -> None:
+    """Take away all that was stored of a record; all others of its group are stored."""
+    mine, offset = row["queue"], row["offset"]
+    copy.store_start_only(mine)
+    known = [one for one in copy.tables["persisted"] if one["queue"] == mine]
+    for one in known:
+        one["spso"] = offset
+    rest = {"first": offset + 1, "last": offset + 1000, "state": ACKNOWLEDGED, "count": 1}
+    copy.tables["persisted"].append({**known[-1], **rest})
+
+
+@breaks("INV-41")
+def _what_was_accepted_was_never_stored(copy: Copy) -> None:
+    _unstored(copy, _choose(copy, _accepted, "calm", "committed"))
+
+
+@breaks("INV-41")
+def _nothing_was_stored_of_a_group(copy: Copy) -> None:
+    (queue,) = copy.queues("calm")
+    copy.drop("persisted", lambda one: one["queue"] == queue)
+
+
+@keeps("INV-41")
+def _what_was_accepted_without_an_answer_was_never_stored(copy: Copy) -> None:
+    row = _choose(copy, _accepted, "calm", "committed")
+    row.update(settled(Settle.ACCEPT, row["settle_sent"], NEVER, Outcome.UNKNOWN))
+    _unstored(copy, row)
+
+
+@keeps("INV-41")
+def _what_was_accepted_is_only_below_a_stored_start_offset(copy: Copy) -> None:
+    copy.store_start_only(_choose(copy, _accepted)["queue"])
+
+
 # --- INV-33 -------------------------------------------------------------------------------------
 
 
