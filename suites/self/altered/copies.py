@@ -247,7 +247,7 @@ def _write_bucketed(folder: Path, name: str, copies: Sequence[Copy]) -> Iterator
 
 def _write(folder: Path, file: File, table: pa.Table) -> File:
     path = f"{file.table}/part-00000" + (f"_{file.bucket:05}" if file.bucket >= 0 else "")
-    options = layout(file.table) if file.table in BUCKETED else {}
+    options = layout() if file.table in BUCKETED else {}
     pq.write_table(table, folder / f"{path}.parquet", **options)
     where = folder / f"{path}.parquet"
     told = {"rows": table.num_rows, "size": where.stat().st_size, "crc": checksum(where)}
