@@ -10,7 +10,8 @@ SELECT
   spso AS offset,
   sent AS since,
   answered AS until,
-  concat('start offset ', spso, ' of ', log_end, ', lag ', lag, ' at the end') AS detail,
+  concat('start offset ', spso, ' of ', log_end, ', lag ', lag, ' at the end',
+    CASE WHEN log_start > spso THEN concat(', the log begins at ', log_start) ELSE '' END) AS detail,
   lag > 0 AS broken
 FROM endings
 WHERE lag >= 0 OR spso >= log_end

@@ -74,10 +74,9 @@ class Copy:
     @property
     def log_start(self) -> int:
         """How far the log's start may have moved."""
-        looks = (row["log_start"] for row in self.tables["offsets"])
-        return max(
-            0, 0, *map(int, looks), *(int(row["before"]) for row in self.tables["deletions"])
-        )
+        shown = [int(row["log_start"]) for row in self.tables["offsets"]]
+        deleted = [int(row["before"]) for row in self.tables["deletions"]]
+        return max([0, *shown, *deleted])
 
     @property
     def lives(self) -> dict[tuple[int, int], list[Row]]:
