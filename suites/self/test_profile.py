@@ -156,3 +156,21 @@ def test_known_defects_are_known_by_their_faults(rule: str, witness: str) -> Non
     assert old.explains(Verdict.FAIL, said, (witness,))
     assert not old.explains(Verdict.FAIL, said, (witness.split("; during", maxsplit=1)[0],))
     assert rule not in profile.expectations("4.4.0")
+
+
+LEFT = "t-5 offset 814 in group odd: start offset 814 of 1086, lag 1 at the end"
+
+
+@pytest.mark.parametrize(
+    ("witness", "known"),
+    [
+        ((f"{LEFT}, the log begins at 951 (from 69.133 s to 69.134 s of the run)",), True),
+        ((f"{LEFT} (from 69.133 s to 69.134 s of the run)",), False),
+        ((f"{LEFT}, the log begins at 951 (from 1 s to 2 s)", f"{LEFT} (from 1 s to 2 s)"), False),
+    ],
+)
+def test_a_lag_that_deletion_left_is_known(witness: tuple[str, ...], *, known: bool) -> None:
+    """A lag that stays is foreseen only where each witness lies below the start of its log."""
+    (entry,) = load_profile("apache-kafka").expectations("4.4.0")["INV-24"]
+
+    assert entry.explains(Verdict.FAIL, "2 of 36 cases break the rule", witness) == known
