@@ -63,8 +63,8 @@ MEDIUM = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UsePara
 """Settings for histories over which the optimising compiler would spend more than it gains."""
 MEDIUM_ROWS = 6_000_000
 _FOR_ROWS_ALONE = (
-    "-XX:Tier4InvocationThreshold=1000000 -XX:Tier4MinInvocationThreshold=200000 "
-    "-XX:Tier4CompileThreshold=2000000 -XX:Tier4BackEdgeThreshold=400000"
+    "-XX:Tier4InvocationThreshold=100000 -XX:Tier4CompileThreshold=300000 "
+    "-XX:Tier4BackEdgeThreshold=300000"
 )
 LARGE = {"spark.driver.extraJavaOptions": f"-XX:+UseParallelGC {_FOR_ROWS_ALONE}"}
 """Settings that keep the optimising compiler to what runs for every row.
