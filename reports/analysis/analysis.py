@@ -324,8 +324,9 @@ def _observations(
         for one in judged:
             owes = owed.get(one.history.folder.parent)
             compared = control.found if control is not None and one is not control else None
-            said = observation(rule, one.found[rule.id], one.history, compared)
-            found.append(_excused(said, owes, one.history))
+            seen_here = observation(rule, one.found[rule.id], one.history, compared)
+            said = _excused(seen_here, owes, one.history)
+            found.append(said)
             if said.verdict is not Verdict.VACUOUS or rule.id in (owes or ()):
                 telling.append(said)
         seen += telling or found[:1]

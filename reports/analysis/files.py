@@ -59,7 +59,7 @@ class History:
     @property
     def complete(self) -> bool:
         """Whether all is here that its run had to leave, to be read."""
-        return self.whole and not self.lost_buckets
+        return self.whole and not self.spoiled
 
     def rows(self, table: str) -> int:
         """Return how many rows a table has, by the manifest."""

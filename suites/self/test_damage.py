@@ -19,11 +19,12 @@ from fixtures.history.compaction import checksum, compact
 from fixtures.history.journal import Journal
 from fixtures.history.upgrading import upgrade
 from fixtures.targets import UsageFault
+from reports.analysis.analysis import Request, _Judged, _observations, _owed
 from reports.analysis.files import History, open_history
 from reports.analysis.judging import Found, _guarded, observation
 from reports.analysis.rules import load_invariants
 from shareproof.histories import _known, _prepare
-from spec.history import NEVER, File, Manifest, Outcome, Settle
+from spec.history import NEVER, Manifest, Outcome, Settle
 from spec.verdict import EnvironmentFault, Verdict
 from suites.self.small_histories import read_cases, write_history
 from suites.self.test_altered import RECORDED
@@ -223,13 +224,22 @@ def test_only_rules_that_judge_histories_can_be_chosen() -> None:
             _known([word])
 
 
-def test_what_is_incomplete_owes_nothing() -> None:
+@pytest.mark.parametrize(
+    ("damage", "excused"), [({}, False), ({"spoiled": ("a file",)}, True), ({"cut": True}, True)]
+)
+def test_what_is_incomplete_owes_nothing(damage: dict[str, Any], *, excused: bool) -> None:
     """A history of which something was lost may have lost what would put a rule to the test."""
-    whole = History(folder=Path("run/history"), manifest=Manifest(files=()), run={})
-    cut = History(folder=Path("x"), manifest=Manifest(files=(), cut=("a",)), run={})
-    file = File(table="produced", path="p", rows=0, size=0, crc=0, bucket=3)
-    lost = History(
-        folder=Path("x"), manifest=Manifest(files=(file,)), run={}, lost_buckets=frozenset({3})
+    history = History(
+        folder=Path("run/history"),
+        manifest=Manifest(files=(), cut=("a journal",) if "cut" in damage else ()),
+        run={"load": {"owed": ["INV-02"]}},
+        spoiled=damage.get("spoiled", ()),
     )
+    found = {"INV-02": Found(exercised=0, broken=0, seconds=0)}
+    judged = [_Judged(history, found, [], [], {})]
+    request = Request(runs=(Path("run"),), out=Path("out"))
 
-    assert [one.complete for one in (whole, cut, lost)] == [True, False, False]
+    (said,) = _observations(judged, [RULES["INV-02"]], _owed(request, judged), None)
+
+    assert said.verdict is Verdict.VACUOUS
+    assert said.excused == excused
