@@ -235,8 +235,8 @@ def _columns(name: str) -> Iterable[tuple[str, str]]:
 def _known(table: str, column: str, kind: str) -> str:
     """Return a column as what it is: never null, unless it is one of ``OPTIONAL``.
 
-    Spark takes all columns of files for optional, and an expression over those for one with three
-    outcomes: rules over deliveries were twice the code, for a compiler and for the processor.
+    Spark takes all columns of files for optional, and a condition on those for one with three
+    outcomes, which is more code for its compiler and for the processor.
     """
     if column in OPTIONAL or column in BUCKETED[table]:
         return f"`{column}`"
