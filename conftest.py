@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-pytest_plugins = ["suites.plugin"]
+pytest_plugins = ["shareproof.runner.plugin"]

@@ -14,7 +14,7 @@ import typer
 
 from fixtures.targets import UsageFault
 from shareproof import manual
-from shareproof.commands import breaking, certify, cluster, mutants, pages, recorded, rules
+from shareproof.commands import breaking, certify, cluster, pages, recorded, rules
 from spec.requirement import SpecError
 from spec.verdict import EnvironmentFault, MixedTargets
 
@@ -37,7 +37,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "doctor": cluster.doctor,
     "list": rules.list_rules,
     "report": pages.report,
-    "self": mutants.self_test,
 }
 
 for _name, _command in COMMANDS.items():
@@ -69,9 +68,14 @@ def _end(code: int, sentence: str) -> NoReturn:
 
 
 def main() -> NoReturn:
-    """Run the command line; every failure is one sentence on standard error and an exit code."""
+    """Run the command line of shareproof."""
+    run(app)
+
+
+def run(program: typer.Typer) -> NoReturn:
+    """Run a command line; every failure is one sentence on standard error and an exit code."""
     try:
-        code = app(standalone_mode=False)
+        code = program(standalone_mode=False)
     except typer.TyperException as error:
         _misused(str(getattr(error, "format_message", error.__str__)()))
     except (UsageFault, SpecError, MixedTargets) as fault:

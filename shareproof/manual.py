@@ -46,10 +46,6 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
             ("a site over many runs", "archive --site site"),
             ("what changed between two runs", "yesterday today --diff"),
         ),
-        "self": (
-            ("all mutants", ""),
-            ("those that a rule is about", "--only ACK-07 --full"),
-        ),
     }
 )
 """For each command: what somebody wants, and the words behind the command that do it."""

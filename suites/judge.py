@@ -12,8 +12,12 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import allure
+import pytest
 
 from spec.verdict import Violation
+
+REFUSED = pytest.StashKey[str]()
+"""Where the target's refusal of a feature is kept: the verdict is then `unsupported`."""
 
 MAX_WITNESS = 3
 """A witness is the one to three events that prove the violation, not a log."""

@@ -68,7 +68,7 @@ def break_things(
     from suites.options import new_seed, words
 
     histories.require("pyarrow", "numpy", "pyspark")
-    from shareproof import chaos  # it is built of what the extra brings
+    from shareproof.chaos import breaking as chaos  # it is built of what the extra brings
 
     if list_faults or list_scenarios:
         _tell(scenarios=not list_faults, as_json=as_json)
@@ -114,7 +114,7 @@ def _tell(*, scenarios: bool, as_json: bool) -> None:
     """Print what can be broken, or which scenarios there are."""
     from rich.console import Console
 
-    from shareproof import chaos
+    from shareproof.chaos import breaking as chaos
 
     listed = chaos.list_scenarios() if scenarios else chaos.list_faults()
     if as_json:

@@ -113,7 +113,7 @@ def client(
 def _certify(options: RunOptions, subject: str, workers: int | None, *, as_json: bool) -> NoReturn:
     from rich.console import Console
 
-    from shareproof.run import run_checks, show_end
+    from shareproof.runner.run import run_checks, show_end
 
     console = Console(stderr=True)
     console.print(f"seed {options.seed}, {subject}", highlight=False, markup=False)

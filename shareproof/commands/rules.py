@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from shareproof import HOUSE
+from shareproof import ROOT
 from shareproof.commands.options import AsJson, Only
 from spec.requirement import Honesty, Level, Requirement, load_requirements
 
@@ -22,7 +22,7 @@ def list_rules(
     as_json: AsJson = False,
 ) -> None:
     """List the rules, and which checks reach each."""
-    from suites.inventory import CLIENT, by_rule, read_checks
+    from shareproof.runner.inventory import CLIENT, by_rule, read_checks
     from suites.options import RunOptions, checked, words
 
     options = checked(RunOptions(only=words(only or []), level=level))
@@ -32,7 +32,7 @@ def list_rules(
         for rule in load_requirements().values()
         if options.wants(rule.id) and order.index(rule.level) <= order.index(level)
     ]
-    checks = by_rule([*read_checks(HOUSE / "suites" / "broker"), *read_checks(CLIENT)])
+    checks = by_rule([*read_checks(ROOT / "suites" / "broker"), *read_checks(CLIENT)])
     if as_json:
         plain = [
             {**asdict(rule), "area": rule.area, "checks": [c.id for c in checks.get(rule.id, [])]}

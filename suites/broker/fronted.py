@@ -22,7 +22,7 @@ from fixtures.wire.errors import ErrorCode
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from spec.verdict import OutOfReach
-from suites import lifecycle
+from suites import clusters
 from suites.broker.share import Share, world
 from suites.options import RunOptions
 
@@ -74,7 +74,7 @@ async def fronted(
     with contextlib.ExitStack() as stack:
         schemas = Schemas.from_jar(await asyncio.to_thread(clients_jar, name.version))
         fronts = stack.enter_context(Fronts(schemas))
-        own = lifecycle.own_cluster(options, fronts=fronts.stand_before)
+        own = clusters.own_cluster(options, fronts=fronts.stand_before)
         target = await asyncio.to_thread(stack.enter_context, own)
         async with world(target.info, rng, transcripts) as share:
             yield Fronted(share, fronts)

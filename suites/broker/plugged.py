@@ -10,7 +10,7 @@ from random import Random
 from fixtures.plugins import plugin_options
 from fixtures.wire.frame import Transcript
 from spec.verdict import EnvironmentFault, OutOfReach
-from suites import lifecycle
+from suites import clusters
 from suites.broker.share import Share, world
 from suites.options import RunOptions
 
@@ -38,7 +38,7 @@ async def plugged(
     except EnvironmentFault as fault:
         raise OutOfReach(f"{plugin} cannot be made here: {fault}") from None
     with contextlib.ExitStack() as stack:
-        own = lifecycle.own_cluster(options, properties=properties, jvm=jvm)
+        own = clusters.own_cluster(options, properties=properties, jvm=jvm)
         target = await asyncio.to_thread(stack.enter_context, own)
         async with world(target.info, rng, transcripts) as share:
             yield share

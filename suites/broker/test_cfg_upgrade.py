@@ -19,7 +19,7 @@ from fixtures.targets.upgrading import release_before, upgrade
 from fixtures.wire.errors import error_name
 from fixtures.wire.frame import Transcript
 from spec.verdict import EnvironmentFault, OutOfReach
-from suites import lifecycle
+from suites import clusters
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
 from suites.broker.holes import rewritten
 from suites.broker.locks import watch
@@ -59,7 +59,7 @@ async def old(
     transcripts.append(transcript)
     with contextlib.ExitStack() as stack:
         try:
-            target = stack.enter_context(lifecycle.own_cluster(options, brokers=3, files=True))
+            target = stack.enter_context(clusters.own_cluster(options, brokers=3, files=True))
         except EnvironmentFault as fault:
             raise OutOfReach(f"{before} cannot be started here: {fault}") from None
         async with Cluster(target.info, transcript=transcript, rng=rng) as cluster:

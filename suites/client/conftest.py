@@ -13,9 +13,9 @@ from fixtures.reference.target import ReferenceTarget
 from fixtures.targets.info import ClusterInfo
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
-from suites.checks import REFUSED
 from suites.client.capabilities import missing, seen_refusing
 from suites.client.scene import Scene, scene_on
+from suites.judge import REFUSED
 from suites.options import RunOptions
 
 

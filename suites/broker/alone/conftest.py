@@ -13,7 +13,7 @@ from fixtures.targets.metrics import Metrics, metrics
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from spec.verdict import EnvironmentFault
-from suites import lifecycle
+from suites import clusters
 from suites.broker.alone.lone import Lone
 from suites.broker.share import world
 from suites.options import RunOptions
@@ -42,7 +42,7 @@ def lone_metrics() -> Iterator[Metrics | None]:
 def lone_target(run_options: RunOptions, lone_metrics: Metrics | None) -> Iterator[Target]:
     """One broker that only the checks of this folder use, one after the other."""
     jvm = lone_metrics.jvm if lone_metrics else ()
-    own = lifecycle.own_cluster(run_options, properties=PROPERTIES, jvm=jvm, files=True)
+    own = clusters.own_cluster(run_options, properties=PROPERTIES, jvm=jvm, files=True)
     with own as target:
         yield target
 

@@ -10,7 +10,7 @@ import pytest
 from fixtures.targets import Target
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
-from suites import lifecycle
+from suites import clusters
 from suites.broker.failover.stage import Stage
 from suites.broker.share import world
 from suites.options import RunOptions
@@ -27,7 +27,7 @@ PROPERTIES = {
 @pytest.fixture(scope="package")
 def failover_target(run_options: RunOptions) -> Iterator[Target]:
     """Three brokers that the checks of this folder break and mend in turn."""
-    with lifecycle.own_cluster(run_options, brokers=3, properties=PROPERTIES) as target:
+    with clusters.own_cluster(run_options, brokers=3, properties=PROPERTIES) as target:
         yield target
 
 

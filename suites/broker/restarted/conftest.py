@@ -13,7 +13,7 @@ import pytest
 
 from fixtures.targets import Target
 from fixtures.wire.frame import Transcript
-from suites import lifecycle
+from suites import clusters
 from suites.broker.restarted.lives import Lives
 from suites.options import RunOptions
 
@@ -28,7 +28,7 @@ PROPERTIES = {
 @pytest.fixture(scope="package")
 def phoenix(run_options: RunOptions) -> Iterator[Target]:
     """A cluster of one broker that its checks may kill, as long as they start it again."""
-    with lifecycle.own_cluster(run_options, brokers=1, properties=PROPERTIES) as target:
+    with clusters.own_cluster(run_options, brokers=1, properties=PROPERTIES) as target:
         yield target
 
 

@@ -12,7 +12,7 @@ from fixtures.targets import Target
 from fixtures.targets.certificates import Certificates, make_certificates
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
-from suites import lifecycle
+from suites import clusters
 from suites.broker.secure.realm import Realm
 from suites.broker.secure.settings import LISTENERS, broker_properties
 from suites.broker.share import Share, world
@@ -28,7 +28,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 @pytest.fixture(scope="package")
 def stage(run_options: RunOptions, certificates: Certificates) -> Iterator[Target]:
     """A broker with an authorizer and with listeners for TLS and SASL."""
-    with lifecycle.own_cluster(
+    with clusters.own_cluster(
         run_options,
         properties=broker_properties(certificates.keystore),
         listeners=LISTENERS,

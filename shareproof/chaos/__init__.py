@@ -1,0 +1,1 @@
+"""Playing chaos: runs and nights, from options to verdicts; no fault and no scenario."""

@@ -1,0 +1,236 @@
+"""Judges an archive again: what do today's rules say about the histories of earlier runs?
+
+``python -m shareproof.chaos.again ARCHIVE`` finds every judgement of histories at and below some
+directories, judges the same histories once more, and says for each which verdicts are others than
+before. The archive stays as it is; with ``--replace`` the new results and pages take the place of
+the old ones. A judgement whose histories were not kept is named and left out.
+
+The exit code is 0 if no verdict changed, 1 if one did, 3 if something could not be judged again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fixtures.history.class_data import class_data_options
+from fixtures.history.upgrading import is_old, upgrade
+from reports import html
+from reports.analysis.analysis import Request, analyse
+from reports.results import Document
+from reports.site.archive import Archive, find
+from reports.site.comparing import Comparison, compare
+from reports.verdicts import BROKEN, FAULT, OK, USAGE
+from shareproof.chaos.judging import Judging, judge
+from spec.requirement import Level
+from spec.verdict import EnvironmentFault
+
+Judge = Callable[["Earlier", Path], Document]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Earlier:
+    """A judgement of the archive, and where the histories are that it was about.
+
+    Attributes:
+        folder: The directory of its ``results.json``.
+        document: Its results.
+        runs: The directories of the runs; empty if one of them is gone.
+        lost: The runs that are gone, as the results name them.
+    """
+
+    folder: Path
+    document: Document
+    runs: tuple[Path, ...]
+    lost: tuple[str, ...]
+
+    @property
+    def chaotic(self) -> bool:
+        """Whether the runs were chaos runs, which the chaos command judges."""
+        return "chaos" in self.document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Again:
+    """What came of judging once more; without a comparison it says what was in the way."""
+
+    folder: Path
+    comparison: Comparison | None = None
+    trouble: str = ""
+
+    @property
+    def lines(self) -> list[str]:
+        """What to tell people: one line, and one more for each changed verdict."""
+        if self.comparison is None:
+            return [f"{self.folder}: not judged again: {self.trouble}"]
+        changes = [one for found in self.comparison.changes.values() for one in found]
+        details = [
+            f"    {one.rule['id']}  {one.before} -> {one.word}"
+            + (f": {one.rule['reason']}" if one.rule["reason"] else "")
+            for one in changes
+        ]
+        return [f"{self.folder}: {self.comparison.sentence}", *details]
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """The same for machines."""
+        found = self.comparison.changes.values() if self.comparison else ()
+        return {
+            "run": str(self.folder),
+            "trouble": self.trouble,
+            "changed": [
+                {"id": one.rule["id"], "before": one.before, "now": one.word}
+                for changes in found
+                for one in changes
+            ],
+            "added": list(self.comparison.added if self.comparison else ()),
+            "dropped": list(self.comparison.dropped if self.comparison else ()),
+        }
+
+
+def earlier(archive: Archive) -> list[Earlier]:
+    """Return every judgement of histories in an archive, in the order of their making.
+
+    Raises:
+        ValueError: there is no such judgement.
+    """
+    found = [
+        _earlier(run.folder, run.document)
+        for run in archive.runs
+        if "distributions" in run.document  # only who judges a history measures it
+    ]
+    if not found:
+        raise ValueError("no judged history there; certificates of brokers and clients have none")
+    return found
+
+
+def _earlier(folder: Path, document: Document) -> Earlier:
+    told = [one["run"] for one in document.get("chaos", ())]
+    told = told or [str(Path(name).parent) for name in document["distributions"]]
+    places = {name: _place(folder, Path(name)) for name in told}
+    lost = tuple(name for name, place in places.items() if place is None)
+    runs = () if lost else tuple(place for place in places.values() if place is not None)
+    return Earlier(folder=folder, document=document, runs=runs, lost=lost)
+
+
+def _place(folder: Path, run: Path) -> Path | None:
+    """Return where a run lies today: beside its results, or where it was made; archives move."""
+    beside = (folder / run.name, folder, folder.parent)
+    named = [place for place in beside if place.name == run.name]
+    for place in (*named, run, *beside):
+        if (place / "history").is_dir():
+            return place
+    return None
+
+
+def judged_again(one: Earlier, out: Path) -> Document:
+    """Judge a judgement's histories again as it was asked then; write the results into ``out``.
+
+    Raises:
+        EnvironmentFault: they cannot be judged.
+    """
+    run = one.document["run"]
+    level, only = Level(run["level"]), tuple(run["only"])
+    if one.chaotic:
+        asked = Judging(
+            runs=one.runs, out=out, level=level, only=only, command=tuple(run["command"])
+        )
+        return judge(asked, _quiet)
+    for each in one.runs:
+        if is_old(each / "history"):
+            upgrade(each / "history")
+    request = Request(
+        runs=one.runs,
+        out=out,
+        control=_control(run["command"]),
+        level=level,
+        only=only,
+        command=tuple(run["command"]),
+        settings={"spark.driver.defaultJavaOptions": class_data_options()},
+    )
+    document = analyse(request, _quiet)
+    html.write(out, document)
+    return document
+
+
+def _control(command: Sequence[str]) -> Path | None:
+    if "--control" not in command:
+        return None
+    return Path(command[command.index("--control") + 1])
+
+
+def rejudge(found: Iterable[Earlier], *, replace: bool, by: Judge = judged_again) -> list[Again]:
+    """Judge each again, tell what came of it, and return that."""
+    told = []
+    for one in found:
+        again = _once_more(one, by, replace=replace)
+        print("\n".join(again.lines), file=sys.stderr, flush=True)
+        told.append(again)
+    return told
+
+
+def _once_more(one: Earlier, by: Judge, *, replace: bool) -> Again:
+    if one.lost:
+        gone = f"the history of {', '.join(one.lost)} was not kept"
+        return Again(folder=one.folder, trouble=gone)
+    before = _rules(one.document)
+    with tempfile.TemporaryDirectory(prefix="shareproof-again-") as aside:
+        try:
+            document = by(one, one.folder if replace else Path(aside))
+        except EnvironmentFault as fault:
+            return Again(folder=one.folder, trouble=str(fault))
+    return Again(folder=one.folder, comparison=compare(before, _rules(document)))
+
+
+def _rules(document: Document) -> dict[str, Document]:
+    return {rule["id"]: rule for rule in document["requirements"] if rule["verdict"] != "untested"}
+
+
+def exit_code(told: Iterable[Again]) -> int:
+    """Return 0 if nothing changed, 1 if a verdict did, and 3 if something was not judged again."""
+    codes = [
+        FAULT if again.comparison is None else BROKEN if again.comparison.changes else OK
+        for again in told
+    ]
+    return max(codes, default=OK)
+
+
+def _quiet(_: str) -> None:
+    return
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Do what the command line says."""
+    parser = argparse.ArgumentParser(prog="python -m shareproof.chaos.again", description=__doc__)
+    parser.add_argument("archive", type=Path, nargs="+", help="runs, or directories above them")
+    parser.add_argument("--replace", action="store_true", help="let the new results take over")
+    parser.add_argument("--json", action="store_true", help="print what changed as JSON")
+    asked = parser.parse_args(arguments)
+    try:
+        archive = find(asked.archive)
+        found = earlier(archive)
+    except ValueError as error:
+        print(f"shareproof.chaos.again: {error}", file=sys.stderr)
+        return USAGE
+    for problem in archive.left_out:
+        print(f"left out: {problem}", file=sys.stderr)
+    told = rejudge(found, replace=asked.replace)
+    if asked.json:
+        print(json.dumps([again.plain for again in told], indent=1, ensure_ascii=False))
+    changed = sum(bool(again.comparison and again.comparison.changes) for again in told)
+    missed = sum(again.comparison is None for again in told) + len(archive.unreadable)
+    print(
+        f"{len(told)} judgements made again, {changed} with other verdicts, {missed} impossible",
+        file=sys.stderr,
+    )
+    return max(exit_code(told), FAULT if archive.unreadable else OK)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,140 @@
+"""The hostile broker by itself, to try any program against it: no adapter, no judge.
+
+``python -m shareproof.hostile script.toml -- python app.py`` starts the reference broker, makes a
+topic with records and a group that reads it from the beginning, and runs the program with the
+addresses in SHAREPROOF_BOOTSTRAP and the names in SHAREPROOF_TOPIC and SHAREPROOF_GROUP. What the
+program asked for, and how often, is printed when it ends; ``--frames`` prints what was said, too.
+
+The script's table ``[queue]`` may say how many ``records`` there are, in how many ``batches``, who
+leads the partition (``leader``), how long locks last (``lock_ms``) and the ``isolation`` level.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from fixtures.proxies.script import Script, ScriptError, read_script
+from fixtures.proxies.stage import Stage
+from fixtures.proxies.tap import Tap
+from fixtures.targets import UsageFault, open_target
+from fixtures.wire.schema import Schemas
+from spec.verdict import EnvironmentFault, Undecided
+from suites.broker.share import Queue, Share, world
+from suites.client.telling import lines
+from suites.client.wire import HEARTBEAT, SHARE, busiest
+
+_TOLD = (*SHARE, HEARTBEAT, "Metadata")
+
+
+async def play(options: argparse.Namespace, program: list[str]) -> int:
+    """Run the program in front of the scripted broker and return its exit code."""
+    script = read_script(options.script)
+    target = open_target(options.target, brokers=options.brokers)
+    target.start()
+    try:
+        schemas = Schemas.from_jar(target.info.schema_jar)
+        async with world(target.info, Random(options.seed), [], schemas) as share:
+            queue = await _laid(share, script)
+            tap = Tap(schemas=schemas, brokers=dict(share.cluster.brokers), script=script)
+            tap.stage = Stage(admin=share.admin, topic=queue.topic, cut=tap.cut, away=tap.vanish)
+            await tap.start()
+            code = await _run(program, tap, queue, options.seconds)
+            _report(tap, options.frames)
+            await _left(queue, tap.stage)
+            await tap.stop()
+    finally:
+        target.stop()
+    return code
+
+
+async def _laid(share: Share, script: Script) -> Queue:
+    wanted: dict[str, Any] = {
+        "records": 3,
+        "batches": 1,
+        "leader": 0,
+        "lock_ms": None,
+        "isolation": "",
+    }
+    if not script.queue.keys() <= wanted.keys():
+        raise ScriptError(f"[queue] may say {', '.join(wanted)}, and says {dict(script.queue)}")
+    wanted |= script.queue
+    options: dict[str, Any] = {"batches": wanted["batches"], "lock_ms": wanted["lock_ms"]}
+    if wanted["isolation"]:
+        options["group_config"] = {"share.isolation.level": wanted["isolation"]}
+    if not wanted["leader"]:
+        return await share.queue(wanted["records"], **options)
+    queue = await share.queue(assignments=[sorted(share.cluster.brokers)], **options)
+    queue = replace(queue, topic=await share.admin.move_leader(queue.topic, wanted["leader"]))
+    await queue.produce(wanted["records"], batches=wanted["batches"])
+    return queue
+
+
+async def _run(program: list[str], tap: Tap, queue: Queue, seconds: float) -> int:
+    told = {
+        "SHAREPROOF_BOOTSTRAP": ",".join(tap.bootstrap),
+        "SHAREPROOF_TOPIC": queue.topic.name,
+        "SHAREPROOF_GROUP": queue.group,
+    }
+    process = await asyncio.create_subprocess_exec(*program, env=os.environ | told)
+    try:
+        return await asyncio.wait_for(process.wait(), seconds)
+    except TimeoutError:
+        process.kill()
+        print(f"the program was ended after {seconds:g} s")
+        return await process.wait()
+
+
+def _report(tap: Tap, frames: int) -> None:
+    for api in sorted({one.api for one in tap.exchanges}):
+        seen = tap.of(api)
+        scripted = Counter(one.scripted for one in seen if one.scripted)
+        said = ", ".join(f"{count} {what}" for what, count in scripted.items())
+        print(f"{api:24} {len(seen):6}, at most {busiest(seen)} in a second; {said or 'as it was'}")
+    told = list(lines(tap.of(*_TOLD)))
+    print("\n".join(told[:frames]))
+    if frames and len(told) > frames:
+        print(f"         … and {len(told) - frames} lines more")
+
+
+async def _left(queue: Queue, stage: Stage) -> None:
+    try:
+        found = await queue.share.admin.share_offsets(queue.group, stage.topic)
+        members = (await queue.share.admin.describe_group(queue.group)).members
+    except Undecided as why:
+        print(f"nothing is known of the group: {why}")
+        return
+    start = found[0].start if found else "unknown"
+    print(f"start offset {start}, {len(members)} members left in the group")
+
+
+def main() -> int:
+    """Read the arguments; exit code 2 for wrong ones, 3 when the broker does not start."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("script", type=Path)
+    parser.add_argument("program", nargs="+", help="after --: the program and its arguments")
+    parser.add_argument("--target", default="reference")
+    parser.add_argument("--brokers", type=int, default=1)
+    parser.add_argument("--frames", type=int, default=0, help="lines of frames to print")
+    parser.add_argument("--seconds", type=float, default=30.0, help="time for the program")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    try:
+        return asyncio.run(play(options, options.program))
+    except (UsageFault, ScriptError) as fault:
+        print(fault, file=sys.stderr)
+        return 2
+    except EnvironmentFault as fault:
+        print(fault, file=sys.stderr)
+        return 3
+
+
+if __name__ == "__main__":
+    sys.exit(main())

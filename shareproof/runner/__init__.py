@@ -1,0 +1,1 @@
+"""The runner: the pytest plugin, its session and its cluster; no check, no rule."""

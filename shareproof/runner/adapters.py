@@ -1,0 +1,102 @@
+"""Which client a run certifies: from what was asked for to who the adapter says it is."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shlex
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fixtures.clients.adapter import Adapter
+from fixtures.clients.shipped import command_of
+from fixtures.targets.info import ClusterInfo
+from fixtures.targets.names import UsageFault
+from shareproof.runner.inventory import CLIENT, read_checks
+from suites.options import Client, RunOptions
+
+HOSTILE = "hostile reference broker"
+"""What a client faces in the checks that need answers no real broker gives on request."""
+
+
+def chosen(option: argparse.Namespace) -> Client | None:
+    """Return the client that pytest's options name, None if they name none.
+
+    Raises:
+        UsageFault: they name two, or one that does not exist.
+        AdapterFault: it does not say hello.
+    """
+    if option.client and option.adapter:
+        raise UsageFault("--client and --adapter: give one of them.")
+    if option.adapter:
+        return greet(("--adapter", option.adapter), words(option.adapter))
+    if option.client:
+        return greet(("--client", option.client), command_of(option.client))
+    return None
+
+
+def words(command: str) -> tuple[str, ...]:
+    """Split a command as a shell does.
+
+    Raises:
+        UsageFault: it cannot be split, or is empty.
+    """
+    try:
+        split = tuple(shlex.split(command))
+    except ValueError as error:
+        raise UsageFault(f"--adapter {command}: {error}.") from None
+    if not split:
+        raise UsageFault("--adapter: the command is empty.")
+    return split
+
+
+def greet(asked: tuple[str, str], command: Sequence[str]) -> Client:
+    """Start an adapter, ask it who it is, and end it.
+
+    Raises:
+        AdapterFault: it does not say hello.
+    """
+
+    async def ask() -> Client:
+        adapter = Adapter(command)
+        try:
+            hello = await adapter.start()
+        finally:
+            await adapter.stop()
+        return Client(
+            asked=asked,
+            command=tuple(command),
+            name=hello.name,
+            version=hello.version,
+            language=hello.language,
+            runtime=hello.runtime,
+            capabilities=tuple(sorted(hello.capabilities)),
+        )
+
+    return asyncio.run(ask())
+
+
+def faced(options: RunOptions) -> Callable[[str], str]:
+    """Return what tells which broker a check puts in front of a client, if there is one."""
+    if options.client is None:
+        return lambda _check: ""
+    hostile = {
+        check.id for check in read_checks(CLIENT, drafts=True) if "hostile" in check.fixtures
+    }
+    return lambda check: HOSTILE if check.split("[", 1)[0] in hostile else options.target
+
+
+def facing(options: RunOptions, info: ClusterInfo | None) -> dict[str, Any] | None:
+    """Return what a client's certificate says of the client and of the broker it faced."""
+    client = options.client
+    if client is None:
+        return None
+    return {
+        "name": client.name,
+        "version": client.version,
+        "language": client.language,
+        "runtime": client.runtime,
+        "capabilities": list(client.capabilities),
+        "facing": options.target,
+        "facing_version": info.version if info else "",
+    }

@@ -1,0 +1,157 @@
+"""One check's way through pytest: whether it runs, and what its report says."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import allure
+import pytest
+
+from fixtures.targets.info import ClusterInfo
+from fixtures.wire.frame import Transcript
+from shareproof.runner import allured
+from shareproof.runner.outcome import broken, observe, pack, refused
+from shareproof.runner.recorder import PROPERTY
+from spec.profile import Absent, defined_in
+from spec.requirement import Requirement
+from spec.verdict import Observation, Verdict
+from suites import canary
+from suites.canary import CANARY, is_canary
+from suites.judge import REFUSED, Judge
+from suites.options import UNSEEN, RunOptions, load_ledger
+
+JUDGE = pytest.StashKey[Judge]()
+TRANSCRIPTS = pytest.StashKey[list[Transcript]]()
+
+
+def rules_of(item: pytest.Item) -> tuple[str, ...]:
+    """Return the rules that a test names; a test that names none carries no verdict."""
+    if is_canary(item):
+        return (CANARY,)
+    named = [str(rule) for mark in item.iter_markers("requirement") for rule in mark.args]
+    return tuple(dict.fromkeys(named))
+
+
+def features_of(item: pytest.Item) -> tuple[str, ...]:
+    """Return the features that a check needs."""
+    return tuple(str(name) for mark in item.iter_markers("feature") for name in mark.args)
+
+
+def lacking(item: pytest.Item, absent: Mapping[str, Absent]) -> tuple[str, ...]:
+    """Return the features that a check needs and a profile declares absent."""
+    if is_canary(item):
+        return ()
+    named, rules = features_of(item), rules_of(item)
+    return tuple(
+        name for name, entry in absent.items() if name in named or any(map(entry.concerns, rules))
+    )
+
+
+def keep(item: pytest.Item, options: RunOptions, known: Mapping[str, Requirement]) -> bool:
+    """Tell whether a test belongs to the run; those without rules always do.
+
+    A check whose rules are all younger than the release under test is left out, unless it names a
+    feature: then it goes on, to see the release refuse it.
+    """
+    rules = rules_of(item)
+    if not rules or is_canary(item):
+        return True
+    if not any(options.wants(rule) and options.owes(rule) for rule in rules):
+        return False
+    if options.fast and not item.get_closest_marker("fast"):
+        return False
+    if item.get_closest_marker("draft") and not options.drafts:
+        return False
+    owed = any(rule not in known or defined_in(known[rule], options.version) for rule in rules)
+    return owed or bool(features_of(item))
+
+
+def conclude(
+    item: pytest.Item,
+    call: pytest.CallInfo[None],
+    report: pytest.TestReport,
+    *,
+    options: RunOptions,
+    info: ClusterInfo | None,
+) -> None:
+    """Put what a check observed into the report of one of its phases.
+
+    The call phase always says something. Setup and teardown say something only when they failed:
+    a broken setup decides the check, a broken teardown casts doubt on it.
+    """
+    observations = _observed(item, call)
+    if not observations:
+        return
+    report.user_properties.append((PROPERTY, pack(observations)))
+    if is_canary(item):
+        if not canary.fault(observations):
+            report.outcome, report.wasxfail = "skipped", canary.EXCUSE
+        return
+    allured.label(one.verdict for one in observations)
+    troubled = [o for o in observations if o.verdict not in {Verdict.PASS, Verdict.UNSUPPORTED}]
+    if not troubled:
+        return
+    _keep_transcript(item, options)
+    if report.failed and (reason := _foreseen(troubled, options, info)):
+        report.outcome = "skipped"
+        report.wasxfail = reason
+
+
+def _observed(item: pytest.Item, call: pytest.CallInfo[None]) -> list[Observation]:
+    rules = rules_of(item)
+    error = call.excinfo.value if call.excinfo else None
+    if isinstance(error, KeyboardInterrupt | pytest.exit.Exception):
+        return []
+    if REFUSED in item.stash:
+        return refused(item.nodeid, rules, item.stash[REFUSED]) if error else []
+    judge = item.stash.get(JUDGE, None) or Judge(rules)
+    if call.when == "call" or (call.when == "setup" and error):
+        return observe(item.nodeid, judge, error, call.duration)
+    if call.when == "teardown" and error:
+        return broken(item.nodeid, rules, f"harness: clean-up failed: {error}")
+    return []
+
+
+def _foreseen(
+    troubled: Sequence[Observation], options: RunOptions, info: ClusterInfo | None
+) -> str:
+    """Return the ledger's reason if it foresaw all of it; then pytest need not cry out."""
+    # A stage has a cluster of its own: this process may never have seen the common one.
+    ledger = load_ledger(options.ledger(info.profile if info else UNSEEN))
+    entries = ledger.expectations(options.judged(info.version if info else options.version))
+    reasons: list[str] = []
+    for seen in troubled:
+        if seen.excused:
+            reasons.append(seen.reason)
+            continue
+        fitting = [
+            entry
+            for entry in entries.get(seen.requirement, [])
+            if entry.explains(seen.verdict, seen.reason, seen.witness)
+        ]
+        if not fitting:
+            return ""
+        reasons.append(f"foreseen {seen.verdict} of {seen.requirement}: {fitting[0].reason}")
+    return "; ".join(reasons)
+
+
+def transcript_name(nodeid: str) -> str:
+    """Return the path of a check's transcript inside the run's directory."""
+    plain = re.sub(r"[^A-Za-z0-9]+", "-", nodeid.rsplit("/", 1)[-1]).strip("-")
+    # Two parametrized checks may differ in punctuation only, hence the digest.
+    digest = hashlib.sha256(nodeid.encode()).hexdigest()[:6]
+    return f"transcripts/{plain[:100]}-{digest}.txt"
+
+
+def _keep_transcript(item: pytest.Item, options: RunOptions) -> None:
+    transcripts = item.stash.get(TRANSCRIPTS, [])
+    text = "\n\n".join(str(transcript) for transcript in transcripts)
+    if not text or not options.out:
+        return
+    allure.attach(text, "decoded frames", allure.attachment_type.TEXT)
+    file = Path(options.out) / transcript_name(item.nodeid)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text + "\n", encoding="utf-8")

@@ -1,0 +1,120 @@
+"""What checks exist, read from the source without importing it.
+
+The command line lists rules with it, a crashed worker's rules are looked up in it, and a test holds
+both sides together with it: every rule reached by a check, every check naming live rules. Reading
+instead of importing keeps that fast and independent of what the checks need in order to run.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import suites
+from shareproof.runner.scheduling import scope
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+_SUITES = Path(suites.__file__).parent
+
+BROKER = _SUITES / "broker"
+CLIENT = _SUITES / "client"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One test function; ``id`` is its pytest node id without parameters.
+
+    ``fixtures`` are the names of its arguments, those that ``parametrize`` fills among them.
+    """
+
+    id: str
+    rules: tuple[str, ...]
+    features: tuple[str, ...]
+    fast: bool
+    solo: bool
+    draft: bool
+    docstring: str
+    fixtures: tuple[str, ...] = ()
+
+
+def read_checks(folder: Path = BROKER, *, drafts: bool = False) -> list[Check]:
+    """Return the checks of every test file below ``folder``, in file order.
+
+    Drafts are checks that are not trusted yet; they are left out unless asked for.
+
+    Ids are relative to the house, as pytest prints them: ``suites/broker/test_x.py::test_y``.
+    """
+    root = folder.parent.parent
+    return [
+        check
+        for file in sorted(folder.rglob("test_*.py"))
+        for check in _of_file(file, file.relative_to(root).as_posix())
+        if drafts or not check.draft
+    ]
+
+
+def by_rule(checks: Iterable[Check]) -> dict[str, list[Check]]:
+    """Return the checks of each rule."""
+    found: dict[str, list[Check]] = {}
+    for check in checks:
+        for rule in check.rules:
+            found.setdefault(rule, []).append(check)
+    return found
+
+
+def _of_file(file: Path, where: str) -> Iterator[Check]:
+    tree = ast.parse(file.read_text(encoding="utf-8"), filename=str(file))
+    yield from _of_body(tree.body, where, _assigned(tree.body))
+
+
+def _of_body(body: list[ast.stmt], where: str, outer: list[ast.expr]) -> Iterator[Check]:
+    for node in body:
+        if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
+            marks = [*node.decorator_list, *_assigned(node.body), *outer]
+            yield from _of_body(node.body, f"{where}::{node.name}", marks)
+        elif isinstance(node, Function) and node.name.startswith("test_"):
+            marks = [*node.decorator_list, *outer]
+            if not any(name == "canary" for mark in marks for name, _ in _mark(mark)):
+                yield _check(node, where, marks)
+
+
+def _assigned(body: list[ast.stmt]) -> list[ast.expr]:
+    """Return the marks of a ``pytestmark = ...`` assignment."""
+    for node in body:
+        if isinstance(node, ast.Assign) and any(
+            isinstance(target, ast.Name) and target.id == "pytestmark" for target in node.targets
+        ):
+            return list(node.value.elts) if isinstance(node.value, ast.List) else [node.value]
+    return []
+
+
+def _check(node: Function, where: str, marks: list[ast.expr]) -> Check:
+    named: dict[str, list[str]] = {}
+    for mark in marks:
+        for name, arguments in _mark(mark):
+            named.setdefault(name, []).extend(arguments)
+    return Check(
+        id=f"{where}::{node.name}",
+        rules=tuple(dict.fromkeys(named.get("requirement", []))),
+        features=tuple(dict.fromkeys(named.get("feature", []))),
+        fast="fast" in named,
+        solo="solo" in named or scope(where) != where,
+        draft="draft" in named,
+        docstring=ast.get_docstring(node) or "",
+        fixtures=tuple(argument.arg for argument in node.args.args),
+    )
+
+
+def _mark(mark: ast.expr) -> Iterator[tuple[str, list[str]]]:
+    call = mark if isinstance(mark, ast.Call) else None
+    target = call.func if call else mark
+    if isinstance(target, ast.Attribute) and ast.unparse(target.value) == "pytest.mark":
+        given = call.args if call else []
+        yield target.attr, [arg.value for arg in given if _is_text(arg)]  # type: ignore[attr-defined]
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)

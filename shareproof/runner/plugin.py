@@ -1,0 +1,221 @@
+"""The pytest plugin: runs checks against one cluster and turns their outcomes into verdicts.
+
+Works with and without pytest-xdist. The controller owns the target, the seed and the reports;
+workers run the checks and send what they observed home inside their test reports. Only tests that
+name a requirement carry verdicts. All other tests are plain pytest and start no cluster of their
+own accord.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Generator, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from fixtures.targets.info import ClusterInfo
+from fixtures.targets.names import FakeName, innermost
+from fixtures.wire.frame import Transcript
+from shareproof.runner import features, lifecycle
+from shareproof.runner.checks import (
+    JUDGE,
+    TRANSCRIPTS,
+    conclude,
+    features_of,
+    keep,
+    lacking,
+    rules_of,
+)
+from shareproof.runner.limits import limit_time, open_stacks, uncollected, watched
+from shareproof.runner.options import add_options
+from shareproof.runner.recorder import PRESENT
+from shareproof.runner.session import Controller
+from spec import requirement
+from spec.profile import Absent
+from spec.requirement import AREAS
+from suites import clusters
+from suites.canary import is_canary
+from suites.judge import REFUSED, Judge, Vacuous
+from suites.options import RunOptions, load_ledger
+
+OPTIONS = pytest.StashKey[RunOptions]()
+MEETING = pytest.StashKey[lifecycle.Meeting]()
+INFO = pytest.StashKey[ClusterInfo]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Register the run's options."""
+    add_options(parser)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Read the options, or take over the controller's, before any reporter looks for its own."""
+    home = getattr(config, "workerinput", {}).get("shareproof")
+    if home:
+        config.stash[OPTIONS] = RunOptions.from_plain(json.loads(home["options"]))
+        config.stash[MEETING] = lifecycle.Meeting(Path(home["meeting"]))
+        open_stacks(config)
+    else:
+        controller = Controller(config)
+        config.pluginmanager.register(controller, "shareproof-controller")
+        config.stash[OPTIONS] = controller.options
+        config.stash[MEETING] = controller.host.meeting
+    options = config.stash[OPTIONS]
+    if options.out:
+        config.option.allure_report_dir = f"{options.out}/allure-results"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the checks that were asked for, and prepare each."""
+    options = config.stash[OPTIONS]
+    known = requirement.load_requirements()
+    dropped = [item for item in items if not keep(item, options, known)]
+    kept = len(items) - len(dropped)
+    if dropped and kept == sum(map(is_canary, items)):
+        dropped = list(items)  # a canary alone has nothing to vouch for
+    if dropped:
+        gone = set(map(id, dropped))
+        items[:] = [item for item in items if id(item) not in gone]
+        config.hook.pytest_deselected(items=dropped)
+    broad = _named_by_rule(options)
+    for item in items:
+        if rules_of(item):
+            _prepare(item, broad)
+
+
+def _prepare(item: pytest.Item, broad: Mapping[str, Absent]) -> None:
+    limit_time(item)
+    if (features_of(item) or lacking(item, broad)) and isinstance(item, pytest.Function):
+        item.fixturenames.insert(0, "refusal_of_absent_features")
+    for rule in rules_of(item):
+        area = f"{rule[:3]} {AREAS.get(rule[:3], '')}"
+        item.add_marker(pytest.mark.allure_label(area, label_type="feature"))
+        item.add_marker(pytest.mark.allure_label(rule, label_type="story"))
+
+
+def _named_by_rule(options: RunOptions) -> dict[str, Absent]:
+    """Return what the ledger declares absent for rules; every check of a profile may need a look.
+
+    Only fakes have such a ledger unasked, and whoever brings a ledger may.
+    """
+    named = innermost(options.target)
+    name = options.profile or (named.fake if isinstance(named, FakeName) else "")
+    absences = load_ledger(name).absences(options.version) if name else {}
+    return {feature: entry for feature, entry in absences.items() if entry.rules}
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """Run every coroutine test on asyncio, which the wire is built on."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def run_options(pytestconfig: pytest.Config) -> RunOptions:
+    """What this run was asked to do."""
+    return pytestconfig.stash[OPTIONS]
+
+
+@pytest.fixture(scope="session")
+def cluster_info(pytestconfig: pytest.Config) -> ClusterInfo:
+    """The cluster under test, up and ready; asking for it starts it."""
+    pytestconfig.stash[INFO] = pytestconfig.stash[MEETING].wait()
+    return pytestconfig.stash[INFO]
+
+
+@pytest.fixture
+def solo_info(request: pytest.FixtureRequest, run_options: RunOptions) -> Iterator[ClusterInfo]:
+    """A one-broker cluster of the release under test, with the ``solo`` marker's properties."""
+    properties: dict[str, str] = {}
+    for mark in request.node.iter_markers("solo"):
+        for given in (*mark.args, mark.kwargs):
+            properties.update({key: str(value) for key, value in given.items()})
+    with clusters.own_cluster(run_options, properties=properties) as target:
+        yield target.info
+
+
+@pytest.fixture
+def judge(request: pytest.FixtureRequest) -> Judge:
+    """The judge of this check's rules."""
+    judge = Judge(rules_of(request.node))
+    request.node.stash[JUDGE] = judge
+    return judge
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest, run_options: RunOptions) -> random.Random:
+    """Random choices of this check alone: the same for the same seed, in any order of checks."""
+    return random.Random(f"{run_options.seed} {request.node.nodeid}")
+
+
+@pytest.fixture
+def transcripts(request: pytest.FixtureRequest) -> list[Transcript]:
+    """Transcripts of this check's connections; what is in the list is kept if the check fails."""
+    kept: list[Transcript] = []
+    request.node.stash[TRANSCRIPTS] = kept
+    return kept
+
+
+@pytest.fixture
+async def refusal_of_absent_features(
+    request: pytest.FixtureRequest, cluster_info: ClusterInfo, run_options: RunOptions
+) -> None:
+    """Skip a check only if the profile declares its feature absent and the target refuses it."""
+    ledger = load_ledger(run_options.profile or cluster_info.profile)
+    absent = ledger.absences(run_options.expect_version or cluster_info.version)
+    for name in lacking(request.node, absent):
+        sentence = await features.refusal(cluster_info, absent[name].probe)
+        if sentence:
+            request.node.stash[REFUSED] = f"{absent[name].reason}; seen refusing: {sentence}"
+            pytest.skip(sentence)
+        request.node.user_properties.append((PRESENT, name))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
+    """Let no check hang before it begins."""
+    with watched(item):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Let no check hang, nor end green that never put its rules to the test."""
+    with watched(item):
+        result = yield
+    if rules := rules_of(item):
+        judge = item.stash.get(JUDGE, None)
+        silent = judge.unexercised() if judge else rules
+        if silent:
+            raise Vacuous(f"never put to the test: {', '.join(silent)}")
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    """Let no check hang while it is cleaned up after."""
+    with watched(item):
+        return (yield)
+
+
+@pytest.hookimpl(tryfirst=True, optionalhook=True)
+def pytest_timeout_set_timer(item: pytest.Item) -> bool | None:
+    """Keep pytest-timeout, where it is installed, away from checks: they have limits of ours."""
+    return True if rules_of(item) else None
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Put what the check observed into its report."""
+    with uncollected():
+        report = yield
+    if rules_of(item):
+        config = item.config
+        info = config.stash.get(INFO, None)
+        conclude(item, call, report, options=config.stash[OPTIONS], info=info)
+    return report

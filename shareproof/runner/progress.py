@@ -1,0 +1,71 @@
+"""Shows a run's progress on standard error, one line that moves; silent when nobody watches."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from reports.console import COLOURS
+from shareproof.runner.outcome import unpack
+from shareproof.runner.recorder import PROPERTY
+from spec.verdict import SEVERITY
+from suites.canary import CANARY
+
+
+class ProgressLine:
+    """A pytest plugin that watches the controller's reports go by."""
+
+    def __init__(self, console: Console) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=30),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[counts]}"),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._progress.add_task("starting the target", total=None, counts="")
+        self._verdicts: dict[str, str] = {}
+
+    def __enter__(self) -> ProgressLine:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
+        """Learn the number of checks from a worker."""
+        self._progress.update(self._task, description="checks", total=len(ids))
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Learn the number of checks from the run itself."""
+        if session.items:
+            total = len(session.items)
+            self._progress.update(self._task, description="checks", total=total)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Count a check when it is done."""
+        for name, value in report.user_properties:
+            if name == PROPERTY:
+                for seen in unpack(str(value)):
+                    if seen.requirement != CANARY:
+                        self._worse(seen.requirement, seen.verdict.value)
+        if report.when == "teardown":
+            self._progress.update(self._task, advance=1, counts=self._counts())
+
+    def _worse(self, rule: str, verdict: str) -> None:
+        order: list[Any] = [word.value for word in SEVERITY]
+        before = self._verdicts.get(rule, order[0])
+        self._verdicts[rule] = max(before, verdict, key=order.index)
+
+    def _counts(self) -> str:
+        counted = Counter(self._verdicts.values())
+        return " ".join(f"[{COLOURS[w]}]{counted[w]} {w}[/]" for w in COLOURS if counted[w])

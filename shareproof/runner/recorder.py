@@ -1,0 +1,206 @@
+"""Collects what a run's checks report, in the controller, and turns it into the run's results."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from fixtures.targets.info import ClusterInfo
+from reports.results import Run, Timing, suite_version
+from reports.verdicts import Judged, exit_code, settle
+from shareproof.runner.inventory import Check, by_rule, read_checks
+from shareproof.runner.outcome import broken, unpack
+from spec import requirement
+from spec.profile import Profile, check_profile, defined_in
+from spec.verdict import Observation
+from suites import canary
+from suites.canary import CANARY
+from suites.options import UNSEEN, RunOptions, load_ledger
+
+PROPERTY = "shareproof"
+"""Name of the report property that carries a check's observations."""
+
+PRESENT = "shareproof-present"
+"""Name of the report property that carries a feature declared absent and found present."""
+
+
+@dataclass(slots=True)
+class Recorder:
+    """What the controller knows of a run; filled by the plugin's hooks."""
+
+    options: RunOptions
+    checks_folder: Path
+    began: float = field(default_factory=time.monotonic)
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    seen: dict[str, list[Observation]] = field(default_factory=dict)
+    canary: list[Observation] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    planned: set[str] = field(default_factory=set)
+    present: set[str] = field(default_factory=set)
+    faults: list[str] = field(default_factory=list)
+    ordinary_failures: int = 0
+    interrupted: bool = False
+    first_check: float = 0.0
+    last_check: float = 0.0
+
+    def take(self, report: pytest.TestReport) -> None:
+        """Take over one report of one phase of one test."""
+        self._time(report)
+        if report.when not in {"setup", "call", "teardown"}:
+            self._crashed(report)
+            return
+        carried = dict(report.user_properties)
+        if PRESENT in carried:
+            self.present.add(str(carried[PRESENT]))
+        if PROPERTY in carried:
+            observed = unpack(str(carried[PROPERTY]))
+            if any(one.requirement == CANARY for one in observed):
+                self.canary += observed
+            else:
+                self.seen.setdefault(report.nodeid, []).extend(observed)
+        elif report.failed:
+            self.ordinary_failures += 1
+
+    def _time(self, report: pytest.TestReport) -> None:
+        now = time.monotonic()
+        if not self.first_check:
+            self.first_check = now - report.duration
+        self.last_check = now
+        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
+
+    def _crashed(self, report: pytest.TestReport) -> None:
+        sentence = f"harness: the worker process died while it ran {report.nodeid}"
+        rules = self._rules_of(report.nodeid)
+        self.seen.setdefault(report.nodeid, []).extend(broken(report.nodeid, rules, sentence))
+        if not rules:
+            self.faults.append(sentence)
+
+    def _rules_of(self, nodeid: str) -> tuple[str, ...]:
+        plain = nodeid.split("[", 1)[0]
+        return next((check.rules for check in self._checks() if check.id == plain), ())
+
+    def _checks(self) -> list[Check]:
+        if not self.checks_folder.is_dir():
+            return []
+        return read_checks(self.checks_folder, drafts=self.options.drafts)
+
+    def judge(self, info: ClusterInfo | None) -> Verdicts:
+        """Settle the run against the ledger; ``info`` is None if the target never came up."""
+        options = self.options
+        profile = load_ledger(options.ledger(info.profile if info else UNSEEN))
+        release = options.expect_version or (info.version if info else options.version)
+        version = options.judged(release)
+        rules = options.selected()
+        observations = [o for found in self.seen.values() for o in found] + self._lost()
+        judged = settle(
+            rules,
+            observations,
+            profile=profile,
+            version=version,
+            release=release,
+            today=self.started.date(),
+            unfinished=self._unfinished(),
+        )
+        self._note_strangers(observations)
+        later = [rule.id for rule in rules.values() if not defined_in(rule, release)]
+        listed = {entry.rule.id for entry in judged}
+        return Verdicts(
+            judged=judged,
+            problems=check_profile(profile, requirement.load_requirements())
+            + self._stale(profile, version),
+            later=[rule for rule in later if rule not in listed],
+            profile=profile.name,
+            version=version,
+        )
+
+    def _note_strangers(self, observations: Sequence[Observation]) -> None:
+        live = requirement.load_requirements()
+        strangers = sorted({o.requirement for o in observations} - set(live))
+        self.faults.extend(f"harness: a check judges {rule}, not a live rule" for rule in strangers)
+
+    def heed_canary(self) -> None:
+        """Note a fault unless the canary has failed as it must; an ended run owes none."""
+        sentence = canary.fault(self.canary)
+        if sentence and not (self.interrupted or self.faults):
+            self.faults.append(sentence)
+
+    def _lost(self) -> list[Observation]:
+        """A check that was collected and never reported is no pass; unless we were interrupted."""
+        if self.interrupted or self.faults:
+            return []
+        sentence = "harness: the check was collected and never reported"
+        lost = self.planned - set(self.seconds)
+        return [o for nodeid in lost for o in broken(nodeid, self._rules_of(nodeid), sentence)]
+
+    def _unfinished(self) -> set[str]:
+        ran = {nodeid.split("[", 1)[0] for nodeid in self.seen}
+        return {
+            rule
+            for rule, checks in by_rule(self._checks()).items()
+            if any(check.id not in ran for check in checks)
+        }
+
+    def _stale(self, profile: Profile, version: str) -> list[str]:
+        declared = profile.absences(version)
+        return [
+            f"stale: the ledger declares {feature} absent "
+            f"({declared[feature].reason}), but this target has it"
+            for feature in sorted(self.present)
+            if feature in declared
+        ]
+
+    def code(self, verdicts: Verdicts) -> int:
+        """Return the exit code of the run."""
+        if self.faults:
+            return 3
+        code = exit_code(verdicts.judged, verdicts.problems, self.options.level)
+        return code or (1 if self.ordinary_failures else 0)
+
+    def describe(self, code: int, host_seconds: float) -> Run:
+        """Return the facts of the run itself."""
+        now = time.monotonic()
+        checks = {id_: spent for id_, spent in self.seconds.items() if id_ in self.seen}
+        return Run(
+            started=self.started.isoformat(timespec="seconds"),
+            seed=self.options.seed,
+            command=tuple(sys.argv),
+            exit_code=code,
+            partial=self.interrupted or bool(self.faults),
+            faults=tuple(self.faults),
+            level=self.options.level,
+            only=self.options.only,
+            fast=self.options.fast,
+            canary=canary.told(self.canary),
+            versions={
+                "shareproof": suite_version(),
+                "python": platform.python_version(),
+                "pytest": pytest.__version__,
+                "platform": platform.platform(),
+            },
+            timing=Timing(
+                total=now - self.began,
+                cluster_start=host_seconds,
+                before_checks=max(0.0, (self.first_check or now) - self.began),
+                checks=max(0.0, self.last_check - self.first_check),
+                work=sum(checks.values()),
+                by_check=checks,
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdicts:
+    """A settled run, and against which ledger it was settled."""
+
+    judged: list[Judged]
+    problems: list[str]
+    later: list[str]
+    profile: str
+    version: str

@@ -1,0 +1,133 @@
+"""Runs the checks: hands the options to pytest, and what pytest left behind to people."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from fixtures.targets import UsageFault
+from reports.console import show
+from reports.results import Document, read
+from reports.verdicts import FAULT, USAGE
+from shareproof import ROOT
+from shareproof.runner.inventory import Check, read_checks
+from shareproof.runner.progress import ProgressLine
+from spec.requirement import load_requirements
+from suites.options import RunOptions, checked
+
+FEW = 3
+"""Up to this many checks are not worth the start of a worker."""
+
+WORKERS = 8
+"""Checks mostly wait for locks to expire, so there are more workers than processors."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a run ended; ``document`` is None if it never came to results."""
+
+    code: int
+    document: Document | None
+    log: Path
+
+
+def run_checks(options: RunOptions, workers: int | None, console: Console) -> Ended:
+    """Run the checks that ``options`` select and return how it ended.
+
+    Args:
+        options: the run's choices; ``out`` must be given.
+        workers: number of pytest-xdist workers, or None to let the number of checks decide.
+        console: where progress goes.
+
+    Raises:
+        UsageFault: the options make no sense, or select nothing.
+    """
+    checked(options)
+    selected = _selected(options)
+    if not selected:
+        raise UsageFault(f"No check matches {_selection(options)}.")
+    if workers is None:
+        workers = 0 if len(selected) <= FEW else min(WORKERS, len(selected))
+    out = Path(options.out)
+    out.mkdir(parents=True, exist_ok=True)
+    log = out / "pytest.log"
+    with (
+        log.open("w", encoding="utf-8") as sink,
+        _watching(console) as line,
+        contextlib.redirect_stdout(sink),
+    ):
+        code = int(pytest.main(_arguments(options, workers), plugins=[line]))
+    return _ended(code, out, log)
+
+
+def show_end(ended: Ended, console: Console) -> None:
+    """Print a run's summary for people."""
+    if ended.document:
+        show(ended.document, console)
+    else:
+        said = f"The run came to no results; {ended.log} says why."
+        console.print(said, markup=False, soft_wrap=True)
+
+
+def _ended(code: int, out: Path, log: Path) -> Ended:
+    try:
+        document = read(out)
+    except ValueError:
+        # Pytest numbers its own ends from 0 to 5; without results all of them are faults but one.
+        usage = code in {USAGE, int(pytest.ExitCode.USAGE_ERROR)}
+        return Ended(code=USAGE if usage else FAULT, document=None, log=log)
+    return Ended(code=int(document["run"]["exit_code"]), document=document, log=log)
+
+
+@contextlib.contextmanager
+def _watching(console: Console) -> Iterator[ProgressLine]:
+    # While a check runs in this very process pytest captures file descriptor 2, so progress needs
+    # a descriptor of its own.
+    with os.fdopen(os.dup(2), "w", encoding="utf-8", buffering=1) as screen:
+        own = Console(file=screen, width=console.width) if console.is_terminal else console
+        with ProgressLine(own) as line:
+            yield line
+
+
+def _arguments(options: RunOptions, workers: int) -> list[str]:
+    arguments = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT)]
+    arguments += ["--target", options.target, "--brokers", str(options.brokers)]
+    arguments += ["--level", options.level.value, "--seed", str(options.seed), "--out", options.out]
+    # Hypothesis has no part in these checks, and would double the time a worker needs to start.
+    arguments += ["-p", "no:hypothesispytest", "--tb=short", "-n", str(workers)]
+    for word in options.only:
+        arguments += ["--only", word]
+    if workers:
+        arguments += ["--dist", "loadscope"]
+    if options.fast:
+        arguments.append("--fast")
+    if options.drafts:
+        arguments.append("--drafts")
+    if options.expect_version:
+        arguments += ["--expect-version", options.expect_version]
+    if options.profile:
+        arguments += ["--profile", options.profile]
+    if options.client:
+        arguments += options.client.asked
+    return [*arguments, str(ROOT / "suites" / options.suite)]
+
+
+def _selected(options: RunOptions) -> list[Check]:
+    known = load_requirements()
+    return [
+        check
+        for check in read_checks(ROOT / "suites" / options.suite, drafts=options.drafts)
+        if (check.fast or not options.fast)
+        and any(options.wants(rule) for rule in check.rules if rule in known)
+    ]
+
+
+def _selection(options: RunOptions) -> str:
+    chosen = [f"--only {','.join(options.only)}"] if options.only else []
+    return " ".join([*chosen, *(["--fast"] if options.fast else [])]) or "the run"

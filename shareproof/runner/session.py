@@ -1,0 +1,237 @@
+"""The controller's side of a run: owns the target, gathers the reports, settles and publishes.
+
+A run has one controller, whether it has workers or not, and the controller is the only one that
+writes results. It does so also when the run is cut short.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import shutil
+import signal
+import threading
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from fixtures.targets.info import ClusterInfo
+from fixtures.targets.names import UsageFault
+from reports import console, html
+from reports.badge import of_results
+from reports.results import Document, Subject, build, write
+from reports.verdicts import FAULT, USAGE
+from shareproof.runner import allured
+from shareproof.runner.adapters import chosen, faced, facing
+from shareproof.runner.checks import rules_of, transcript_name
+from shareproof.runner.lifecycle import Host
+from shareproof.runner.options import from_pytest
+from shareproof.runner.recorder import Recorder
+from shareproof.runner.scheduling import scope, stage_scheduler
+from spec.requirement import SpecError
+from spec.verdict import EnvironmentFault
+from suites.options import OWN
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C or SIGTERM, as shells have it."""
+
+
+class Controller:
+    """Hooks of the process that owns the run."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        try:
+            self.options = from_pytest(config, chosen(config.option))
+            self.host = Host(self.options)
+        except UsageFault as fault:
+            raise pytest.UsageError(str(fault)) from None
+        except EnvironmentFault as fault:
+            pytest.exit(str(fault), returncode=FAULT)
+        self.config = config
+        self.recorder = Recorder(self.options, config.rootpath / "suites" / self.options.suite)
+        self.document: Document | None = None
+        self.info: ClusterInfo | None = None
+        config.add_cleanup(self.host.close)
+        self._prepare_out()
+        self._mind_sigterm()
+
+    def _prepare_out(self) -> None:
+        if not self.options.out:
+            return
+        out = Path(self.options.out)
+        for name in (name for name in OWN if name != "pytest.log"):
+            (out / name).unlink(missing_ok=True)
+        for name in ("allure-results", "transcripts"):
+            shutil.rmtree(out / name, ignore_errors=True)
+        out.mkdir(parents=True, exist_ok=True)
+        if not self.config.option.xmlpath:
+            self.config.option.xmlpath = str(out / "junit.xml")
+
+    def _mind_sigterm(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            before = signal.signal(signal.SIGTERM, _interrupt)
+            self.config.add_cleanup(functools.partial(_restore, before))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a new worker what the run is about, and where it will find the cluster."""
+        node.workerinput["shareproof"] = {
+            "options": json.dumps(self.options.to_plain()),
+            "meeting": str(self.host.meeting.folder),
+        }
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
+        """Keep the checks of a stage on one worker when work is handed out by scope."""
+        by_scope = config.getvalue("dist") == "loadscope"
+        return stage_scheduler(config, log) if by_scope else None
+
+    def pytest_report_header(self) -> str:
+        """Print the seed first: it is what a repetition needs."""
+        return f"shareproof: seed {self.options.seed}, target {self.options.target}"
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        """Let the brokers start while the workers import their tests."""
+        if self._may_reach_checks() and not self._stages_only():
+            self.host.meeting.want()
+        self.host.begin()
+
+    def _may_reach_checks(self) -> bool:
+        """Tell from the command line whether checks will be collected: workers collect later."""
+        if self.config.option.collectonly:
+            return False
+        folder = self.recorder.checks_folder
+        start = self.config.invocation_params.dir
+        paths = [(start / arg.split("::")[0]).resolve() for arg in self.config.args]
+        return folder.is_dir() and any(
+            folder.is_relative_to(path) or path.is_relative_to(folder) for path in paths
+        )
+
+    def _stages_only(self) -> bool:
+        """Tell whether nothing was asked for but files of stages, which have their own clusters."""
+        root, start = self.config.rootpath, self.config.invocation_params.dir
+        files = [(start / arg.split("::")[0]).resolve() for arg in self.config.args]
+        inside = [file / "test_.py" if file.is_dir() else file for file in files]
+        ids = [file.relative_to(root).as_posix() for file in inside if file.is_relative_to(root)]
+        return len(ids) == len(files) and all(scope(id_) != id_ for id_ in ids)
+
+    def _has_canary(self) -> bool:
+        """Tell whether the broker checks were asked for as a whole, and not single files."""
+        if self.options.client:
+            return False
+        folder, start = self.recorder.checks_folder, self.config.invocation_params.dir
+        paths = [(start / arg).resolve() for arg in self.config.args]
+        return any(folder.is_relative_to(path) for path in paths)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Without workers: wait for the cluster before the first check, or give up at once."""
+        self._await_cluster([item.nodeid for item in session.items if rules_of(item)])
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
+        """With workers: the same, as soon as one of them says what it collected."""
+        folder = self.recorder.checks_folder.relative_to(self.config.rootpath).as_posix()
+        self._await_cluster([id_ for id_ in ids if id_.startswith(f"{folder}/")])
+
+    def _await_cluster(self, checks: list[str]) -> None:
+        self.recorder.planned.update(checks)
+        common = [check for check in checks if scope(check) == check]
+        if not common or self.config.option.collectonly:
+            return
+        try:
+            self.info = self.host.meeting.wait()
+        except EnvironmentFault as fault:
+            self.recorder.faults.append(str(fault))
+            pytest.exit(str(fault), returncode=FAULT)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Collect; this sees the reports of all workers."""
+        self.recorder.take(report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """A test file that cannot be imported is our fault, and no rule's."""
+        if report.failed:
+            self.recorder.faults.append(f"harness: {report.nodeid} cannot be collected")
+
+    def pytest_internalerror(self, excrepr: object) -> None:
+        """Whatever broke pytest itself broke the run."""
+        last = str(excrepr).strip().splitlines()[-1]
+        self.recorder.faults.append(f"harness: pytest failed inside: {last}")
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Note that the run was cut short by somebody, not by a fault of its own."""
+        if isinstance(excinfo.value, KeyboardInterrupt) and not self.recorder.faults:
+            self.recorder.interrupted = True
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Settle, publish, and say how the run ended."""
+        recorder = self.recorder
+        ran = bool(recorder.planned or recorder.seen)
+        if self.config.option.collectonly or not (ran or recorder.faults):
+            if self._asked_for_too_little():
+                session.exitstatus = USAGE
+            return
+        try:
+            session.exitstatus = self._settle()
+        except (SpecError, UsageFault) as error:
+            recorder.faults.append(f"the specification is malformed: {error}")
+            session.exitstatus = FAULT
+
+    def _asked_for_too_little(self) -> bool:
+        chosen = self.options.only or self.options.fast
+        return bool(chosen) and self._may_reach_checks() and not self.recorder.seconds
+
+    def _settle(self) -> int:
+        recorder, options = self.recorder, self.options
+        if recorder.planned and self._has_canary():
+            recorder.heed_canary()
+        verdicts = recorder.judge(self.info)
+        code = INTERRUPTED if recorder.interrupted else recorder.code(verdicts)
+        out = Path(options.out) if options.out else None
+        self.document = build(
+            recorder.describe(code, self.host.start_seconds),
+            Subject(
+                name=options.client.asked[1] if options.client else options.target,
+                version=verdicts.version,
+                profile=verdicts.profile,
+                brokers=len(self.info.bootstrap) if self.info else options.brokers,
+                properties=self.info.properties if self.info else {},
+            ),
+            verdicts.judged,
+            problems=verdicts.problems,
+            later=verdicts.later,
+            client=facing(options, self.info),
+            faced=faced(options),
+            reproduce=options.reproduce,
+            transcript=lambda check: _existing(out, transcript_name(check)),
+        )
+        if out:
+            write(out, self.document)
+            html.write(out, self.document)
+            of_results(self.document).write(out)
+            allured.write(out, self.document)
+        return code
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the verdicts below pytest's own words."""
+        if self.document:
+            terminalreporter.section("verdicts")
+            terminalreporter.write(console.render_text(self.document))
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    """End like Ctrl-C does: with a partial report and without a broker left behind."""
+    raise KeyboardInterrupt
+
+
+def _restore(handler: Any) -> None:
+    signal.signal(signal.SIGTERM, handler)
+
+
+def _existing(out: Path | None, name: str) -> str:
+    return name if out and (out / name).is_file() else ""

@@ -1,0 +1,229 @@
+"""A walk through an adapter: every request of the protocol once, before any rule is judged.
+
+``python -m shareproof.walk java confluent --target reference`` lets each client consume and settle
+some records, asks it for what it says it lacks, and says what went otherwise than the protocol has.
+``--record DIRECTORY`` keeps what was said, one file for each client.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import sys
+import time
+from collections.abc import Awaitable, Iterable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from fixtures.adapters.versions import NEWEST
+from fixtures.clients.adapter import Adapter, Refused, Unsupported
+from fixtures.clients.admin import Admin
+from fixtures.clients.cluster import Cluster, Topic, eventually
+from fixtures.clients.handle import Delivery, Handle
+from fixtures.clients.shipped import command_of
+from fixtures.targets import open_target
+from fixtures.targets.names import UsageFault
+from fixtures.wire.batch_writer import encode_batch
+from fixtures.wire.records import Record
+from spec.adapter import Capability
+from spec.verdict import EnvironmentFault, Undecided
+
+_RECORDS = 5
+_NOW = round(time.time() * 1000)
+"""The records are of now: a broker may delete older ones."""
+_LACKED: dict[Capability, tuple[str, dict[str, Any]]] = {
+    Capability.RENEW: ("acknowledge", {"type": "renew", "records": []}),
+    Capability.ACK_OFFSET: ("acknowledge", {"type": "accept", "by": "offset", "records": []}),
+    Capability.WAKEUP: ("wakeup", {}),
+    Capability.LOCK_DURATION: ("lock_duration", {}),
+    Capability.INSTANCE_ID: ("instance_id", {"timeout_ms": 100}),
+    Capability.UNSUBSCRIBE: ("unsubscribe", {}),
+    Capability.CLOSE_TIMEOUT: ("close", {"timeout_ms": 1000}),
+}
+"""What asks for a capability and, if that is lacking, does nothing."""
+
+
+class Walk:
+    """One adapter on its way."""
+
+    def __init__(self, adapter: Adapter, admin: Admin) -> None:
+        self.adapter = adapter
+        self.admin = admin
+        self.cluster = admin.cluster
+        self.wrong: list[str] = []
+        self.mode = "explicit" if adapter.has(Capability.EXPLICIT) else "implicit"
+
+    async def go(self) -> None:
+        """Walk; what went wrong is in ``wrong``."""
+        group, topic = self.cluster.fresh_name("g"), await self.admin.create_topic(1)
+        await self.admin.group_config(group, {"share.auto.offset.reset": "earliest"})
+        for partition in topic.partitions:
+            await self.admin.append(topic, encode_batch(_records(partition)), partition)
+        consumer = Handle(self.adapter, "one")
+        config = {"bootstrap": list(self.cluster.info.bootstrap), "group": group}
+        await consumer.open({**config, "mode": self.mode, "callback": "record"})
+        await self.ask_for_lacking(consumer)
+        await consumer.subscribe(topic.name)
+        if self.adapter.has(Capability.SUBSCRIPTION):
+            self.expect("subscription", [topic.name], await consumer.subscription())
+        await self.settle(consumer, topic)
+        if self.adapter.has(Capability.WAKEUP):
+            await self.wake(consumer)
+        await consumer.close()
+        self.expect("poll of a closed consumer", "closed", await _refusal(consumer.poll(0.1)))
+        await self.finished(group, topic)
+
+    async def settle(self, consumer: Handle, topic: Topic) -> None:
+        """Consume what is there: release one record, reject one, accept the others."""
+        records = await _polled(consumer, _RECORDS)
+        self.compare(records, topic)
+        released, rejected, *others = records
+        if self.adapter.has(Capability.LOCK_DURATION):
+            self.expect("the lock's duration is told", True, (await consumer.lock_ms() or 0) > 0)
+        await consumer.acknowledge([released], "release")
+        await consumer.acknowledge([rejected], "reject")
+        await consumer.acknowledge(others[:-1])
+        by = {"by": "offset"} if self.adapter.has(Capability.ACK_OFFSET) else {}
+        await consumer.acknowledge(others[-1:], **by)
+        told = await consumer.commit_sync()
+        self.expect("errors of the commit", set(), {each.error for each in told} - {None})
+        (again,) = await _polled(consumer, 1)
+        self.expect("what comes again", (released.place, 2), (again.place, again.count))
+        if self.adapter.has(Capability.RENEW):
+            await consumer.acknowledge([again], "renew")
+        if self.adapter.has(Capability.EXPLICIT) and self.adapter.has(Capability.RENEW):
+            await consumer.commit_sync()
+            with contextlib.suppress(Refused):  # Java gives renewed records once more, krafka waits
+                await consumer.poll(0.1)
+        await consumer.acknowledge([again])
+        if self.adapter.has(Capability.COMMIT_ASYNC):
+            await consumer.commit_async()
+        await consumer.poll(0.2)
+        await consumer.commit_sync()
+
+    def compare(self, records: list[Delivery], topic: Topic) -> None:
+        """Hold what was delivered against what was written."""
+        for partition in topic.partitions:
+            for record, delivered in zip(
+                _records(partition),
+                sorted((r for r in records if r.partition == partition), key=lambda r: r.offset),
+                strict=True,
+            ):
+                seen = (delivered.offset, delivered.key, delivered.value, delivered.headers)
+                headers = tuple((name, value) for name, value in record.headers)
+                written = (record.offset, record.key, record.value, headers)
+                self.expect(f"record {partition}/{record.offset}", written, seen)
+                self.expect(f"time of {record.offset}", record.timestamp, delivered.timestamp)
+                self.expect(f"count of {record.offset}", 1, delivered.count)
+
+    async def ask_for_lacking(self, consumer: Handle) -> None:
+        """Ask for what the library lacks; it has to be refused, and to do nothing."""
+        for capability, (op, fields) in _LACKED.items():
+            if not self.adapter.has(capability):
+                self.expect(capability, capability, await _refusal(consumer.call(op, **fields)))
+
+    async def wake(self, consumer: Handle) -> None:
+        """End a poll from outside."""
+        await consumer.wakeup()
+        self.expect("a poll that is woken", "wakeup", await _refusal(consumer.poll(10)))
+
+    async def finished(self, group: str, topic: Topic) -> None:
+        """Every record is finished at the broker."""
+
+        async def ask() -> bool | None:
+            found = await self.admin.share_offsets(group, topic)
+            return True if all(found[p].start == _RECORDS for p in topic.partitions) else None
+
+        await eventually("every record being finished", ask)
+
+    def expect(self, what: str, expected: object, seen: object) -> None:
+        """Note what differs."""
+        if expected != seen:
+            self.wrong.append(f"{what}: {expected!r} was expected, and {seen!r} came")
+
+
+def _records(partition: int) -> list[Record]:
+    return [
+        Record(
+            offset=number,
+            timestamp=_NOW + number,
+            key=None if number == 0 else b"key %d" % number,
+            value=None if number == 1 else bytes(range(partition, partition + 5 * number)),
+            headers=(("h", b"1"), ("h", None)) if number == 2 else (),
+        )
+        for number in range(_RECORDS)
+    ]
+
+
+async def _polled(consumer: Handle, count: int) -> list[Delivery]:
+    records: list[Delivery] = []
+    deadline = time.monotonic() + 30
+    while len(records) < count:
+        if time.monotonic() > deadline:
+            raise Undecided(f"{len(records)} of {count} records came within 30 s")
+        records += await consumer.poll(0.5, payload="full")
+    return records
+
+
+async def _refusal(call: Awaitable[object]) -> str:
+    try:
+        return f"no refusal, but {await call!r}"
+    except Refused as refused:
+        return refused.name
+    except Unsupported as lacking:
+        return lacking.capability
+
+
+async def walk(client: str, cluster: Cluster, record: Path | None) -> list[str]:
+    """Walk through one client's adapter and return what went wrong."""
+    adapter = Adapter(await asyncio.to_thread(command_of, client))
+    try:
+        hello = await adapter.start()
+        print(f"{client}: {hello.name} {hello.version} ({hello.language} {hello.runtime})")
+        steps = Walk(adapter, Admin(cluster))
+        await steps.go()
+        await adapter.call("exit")
+    except (EnvironmentFault, Undecided, Refused, Unsupported) as fault:
+        print(adapter.transcript())
+        return [f"{type(fault).__name__}: {fault}"]
+    finally:
+        await adapter.stop()
+        if record:
+            kept = [line[2:] for line in adapter.lines if line.startswith("< ")]
+            (record / f"{client.replace(':', '-')}.jsonl").write_text("\n".join(kept) + "\n")
+    return steps.wrong
+
+
+async def _walk_all(clients: Iterable[str], name: str, record: Path | None) -> int:
+    target = open_target(name)
+    target.start()
+    failed = 0
+    try:
+        async with Cluster(target.info, rng=Random()) as cluster:
+            for client in clients:
+                wrong = await walk(client, cluster, record)
+                failed += bool(wrong)
+                print("\n".join(f"  {each}" for each in wrong) or "  as the protocol has it")
+    finally:
+        target.stop()
+    return 1 if failed else 0
+
+
+def main() -> int:
+    """Walk through the named clients' adapters; exit code 1 when something went wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("clients", nargs="*", default=list(NEWEST))
+    parser.add_argument("--target", default="reference")
+    parser.add_argument("--record", type=Path)
+    options = parser.parse_args()
+    try:
+        return asyncio.run(_walk_all(options.clients, options.target, options.record))
+    except UsageFault as fault:
+        print(fault, file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,146 @@
+"""What Spark and the oracle say about one history, place by place, and where they differ.
+
+``python -m tests.agreement --tales 200`` compares them on histories that the model made,
+valid ones and such with one lie in them, and says how many lies were noticed. With directories of
+runs it compares them on these.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import count, islice
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from fixtures.history.compaction import compact
+from reports.analysis.files import open_history
+from reports.analysis.judging import asked
+from reports.analysis.rules import Invariant, by_view, load_invariants
+from reports.analysis.session import SMALL, open_session, register, unregister
+from reports.oracle.judging import Verdicts, judge
+from spec.history import log_numbers
+from spec.model.release import RELEASES, Release
+from tests.corrupted import EDITS
+from tests.tales import Told, never_came, tell, write
+
+LIES = (*EDITS, never_came)
+
+
+def by_spark(spark: SparkSession, rules: Sequence[Invariant]) -> Verdicts:
+    """Return the cases and the broken cases of the registered history as the oracle counts them.
+
+    Rules over one view are asked together, as the judge does it.
+    """
+    found: Verdicts = {}
+    alone = [rule for rule in rules if rule.simple is None]
+    for view, together in by_view(rules).items():
+        if "queue" in spark.table(view).columns:
+            found |= _by_queue(spark, view, together)
+        else:
+            alone += together
+    found |= {rule.id: _places(spark, rule) for rule in alone}
+    return {name: places for name, places in found.items() if places}
+
+
+def _by_queue(spark: SparkSession, view: str, rules: Sequence[Invariant]) -> Verdicts:
+    of = range(len(rules))
+    counts = ", ".join(f"count_if(x{n}) AS x{n}, count_if(b{n}) AS b{n}" for n in of)
+    query = f"SELECT queue, {counts} FROM ({asked(view, rules, 'queue')}) GROUP BY queue"  # noqa: S608
+    rows = spark.sql(query).collect()
+    return {
+        rules[n].id: {row.queue: (row[f"x{n}"], row[f"b{n}"]) for row in rows if row[f"x{n}"]}
+        for n in of
+    }
+
+
+def _places(spark: SparkSession, rule: Invariant) -> dict[int, tuple[int, int]]:
+    query = f"""
+        SELECT coalesce(queue, offset) AS place, count(*) AS tested, count_if(broken) AS broken
+        FROM ({rule.sql}) GROUP BY 1
+    """  # noqa: S608 - our own queries
+    return {row.place: (row.tested, row.broken) for row in spark.sql(query).collect()}
+
+
+def differences(spark: Verdicts, oracle: Verdicts) -> Iterator[str]:
+    """Yield a sentence for each rule and place of which the two say something else."""
+    for rule in sorted({*spark, *oracle}):
+        theirs, ours = spark.get(rule, {}), oracle.get(rule, {})
+        for place in sorted({*theirs, *ours}):
+            if theirs.get(place) != ours.get(place):
+                said = f"Spark (tested, broken) {theirs.get(place)}, oracle {ours.get(place)}"
+                yield f"{rule} at {place}: {said}"
+
+
+def broken_at(found: Verdicts, place: int) -> set[str]:
+    """Return the rules that are broken at a share-partition."""
+    return {rule for rule, places in found.items() if places.get(place, (0, 0))[1]}
+
+
+def known(release: Release) -> frozenset[str]:
+    """Return the rules that a release breaks by what it decided, so that the model breaks them."""
+    return frozenset({"INV-15"} if release.close_uncounted else ())
+
+
+def tales(release: Release, seeds: Sequence[int], start: int = 0) -> list[Told]:
+    """Return valid tales of a release and their lies, numbered from ``start`` on."""
+    numbers = zip(count(start), islice(log_numbers(), start, None), strict=False)
+    return [told for seed in seeds for told in tell(seed, release, numbers, LIES)]
+
+
+def _compare(spark: SparkSession, run: Path, name: str) -> tuple[Verdicts, list[str]]:
+    history = open_history(run)
+    register(spark, history, name)
+    try:
+        found = by_spark(spark, load_invariants())
+    finally:
+        unregister(spark, name)
+    return found, list(differences(found, judge(history)))
+
+
+def _tell_tales(spark: SparkSession, release: Release, seeds: Sequence[int]) -> int:
+    told = tales(release, seeds)
+    with tempfile.TemporaryDirectory(prefix="shareproof-tales-") as room:
+        write(Path(room), told)
+        compact(Path(room))
+        found, differing = _compare(spark, Path(room), f"tales_{release.name.replace('.', '_')}")
+    noticed: Counter[str] = Counter()
+    for one in told:
+        noticed[one.lie] += bool(broken_at(found, one.queue) - known(release))
+    tried = Counter(one.lie for one in told)
+    print(f"{release.name}: {len(told)} histories, {len(differing)} differences", *differing[:20])
+    for lie in sorted(tried):
+        print(f"  {lie or 'valid'}: {noticed[lie]} of {tried[lie]} break a rule")
+    for one in told:
+        if not one.lie and (rules := broken_at(found, one.queue) - known(release)):
+            print(f"  a valid one breaks {', '.join(sorted(rules))}: share-partition {one.queue}")
+    tested = {rule: sum(tested for tested, _ in places.values()) for rule, places in found.items()}
+    print("  cases:", ", ".join(f"{rule} {cases}" for rule, cases in sorted(tested.items())))
+    return len(differing) + noticed[""]
+
+
+def main() -> int:
+    """Compare; exit code 1 when the two differ or a valid history breaks a rule."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("runs", type=Path, nargs="*", help="directories of runs to compare on")
+    parser.add_argument("--tales", type=int, default=0, help="how many seeds for each release")
+    parser.add_argument("--seed", type=int, default=1, help="the first of them")
+    options = parser.parse_args()
+    spark = open_session("local[2]", "1g", SMALL)
+    wrong = 0
+    for number, run in enumerate(options.runs):
+        _, differing = _compare(spark, run, f"run_{number}")
+        print(f"{run}: {len(differing)} differences", *differing[:20], sep="\n  ")
+        wrong += len(differing)
+    if options.tales:
+        seeds = range(options.seed, options.seed + options.tales)
+        wrong += sum(_tell_tales(spark, release, seeds) for release in RELEASES.values())
+    spark.stop()
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,122 @@
+"""Judges every alteration of a history by Spark and by the oracle, and says what was told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from reports.analysis.files import History, open_history
+from reports.analysis.rules import load_invariants
+from reports.analysis.session import register, unregister
+from reports.oracle.judging import Verdicts, judge
+from spec.history import log_numbers
+from tests.agreement import by_spark, differences
+from tests.altered import counts, deliveries, offsets, records, state
+from tests.altered.alteration import ALTERATIONS, Alteration
+from tests.altered.copies import Copy, NoPlace, Source, read_source, write_copies
+
+SUBJECTS = (deliveries, counts, records, offsets, state)
+"""The modules that declare alterations."""
+FIRST, LAST = 0, -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """An alteration that was made, and the numbers by which verdicts name its copy."""
+
+    alteration: Alteration
+    edge: int
+    places: frozenset[int]
+
+    def __str__(self) -> str:
+        return f"{self.alteration} ({'first' if self.edge == FIRST else 'last'})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Altered:
+    """A history of copies: those that nothing was done to come first, one of each partition."""
+
+    folder: Path
+    plain: tuple[frozenset[int], ...]
+    made: tuple[Made, ...]
+    impossible: tuple[str, ...]
+
+
+def alter(history: Path, folder: Path, version: str, *, both: bool = False) -> Altered:
+    """Write copies of the first two partitions of a history, each altered in another way.
+
+    Args:
+        history: a compacted history.
+        folder: where the copies go, as one history.
+        version: the release that it is of.
+        both: make every alteration at the first and at the last place that suits it; otherwise
+            at the first and at the last in turn.
+    """
+    sources = [read_source(history, partition) for partition in (0, 1)]
+    numbers = log_numbers()
+    plain = [source.copy(number, next(numbers), FIRST) for number, source in enumerate(sources)]
+    copies, made, impossible = list(plain), [], []
+    for alteration, edge in _wanted(both=both):
+        copy = _altered(sources, alteration, len(copies), next(numbers), edge)
+        if copy is None:
+            impossible.append(str(alteration))
+            continue
+        copies.append(copy)
+        made.append(Made(alteration=alteration, edge=edge, places=copy.places))
+    write_copies(folder, copies, version)
+    return Altered(
+        folder=folder,
+        plain=tuple(copy.places for copy in plain),
+        made=tuple(made),
+        impossible=tuple(impossible),
+    )
+
+
+def _wanted(*, both: bool) -> Iterator[tuple[Alteration, int]]:
+    for alteration, turn in zip(ALTERATIONS, cycle((FIRST, LAST)), strict=False):
+        yield from [(alteration, FIRST), (alteration, LAST)] if both else [(alteration, turn)]
+
+
+def _altered(
+    sources: Sequence[Source], alteration: Alteration, number: int, log: int, edge: int
+) -> Copy | None:
+    copy = sources[alteration.partition].copy(number, log, edge)
+    try:
+        alteration.alter(copy)
+    except NoPlace:
+        return None
+    return copy
+
+
+def verdicts(spark: SparkSession, altered: Altered) -> tuple[Verdicts, list[str]]:
+    """Return what Spark says of a history of copies, and where the oracle says something else."""
+    history: History = open_history(altered.folder)
+    register(spark, history, "altered")
+    try:
+        found = by_spark(spark, load_invariants())
+    finally:
+        unregister(spark, "altered")
+    return found, list(differences(found, judge(history)))
+
+
+def mistakes(found: Verdicts, altered: Altered) -> Iterator[str]:
+    """Yield a sentence for each alteration of which something else was told than should be."""
+    for made in altered.made:
+        one = made.alteration
+        before = altered.plain[one.partition]
+        told = {
+            rule
+            for rule, places in found.items()
+            if _broken(places, made.places) > _broken(places, before)
+        }
+        wanted = {one.rule} if one.breaks else set()
+        if told - one.also != wanted:
+            yield f"{made}: {', '.join(sorted(told)) or 'nothing'} was told"
+
+
+def _broken(places: dict[int, tuple[int, int]], wanted: frozenset[int]) -> int:
+    return sum(broken for place, (_, broken) in places.items() if place in wanted)

@@ -1,0 +1,268 @@
+"""Alterations of what was shown and of how long things took: INV-17, 19, 20, 22, 24, 25, 38, 40."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from spec.history import Outcome, Settle
+from tests.altered.alteration import breaks, keeps
+from tests.altered.copies import SECOND, Copy, NoPlace, Row
+from tests.altered.deliveries import once
+
+TICK = SECOND // 10
+UNKNOWN_SERVER = -1
+
+
+def _calm(copy: Copy) -> int:
+    return copy.queues("calm")[0]
+
+
+def _plain(copy: Copy) -> list[int]:
+    return copy.queues("calm", "odd", "rough", "committed")
+
+
+def _pair(copy: Copy, wanted: str = "spso") -> tuple[Row, Row]:
+    """Return two looks after each other of which the earlier one showed something."""
+    looks = copy.looks(_calm(copy))
+    found = [(one, two) for one, two in pairwise(looks) if one[wanted] > 0]
+    return found[copy.edge]
+
+
+# --- INV-17 -------------------------------------------------------------------------------------
+
+
+def _in_flight(copy: Copy) -> tuple[int, int]:
+    """Return a share-partition and how many offsets were certainly in flight at one time."""
+    found = [(queue, most) for queue in _plain(copy) if (most := _most_in_flight(copy, queue)) > 1]
+    if not found:
+        raise NoPlace
+    return found[copy.edge]
+
+
+def _most_in_flight(copy: Copy, queue: int) -> int:
+    rows = [row for row in copy.tables["deliveries"] if row["queue"] == queue]
+    most = 0
+    for tick in {row["acquired"] // TICK for row in rows}:
+        high = max(row["offset"] for row in rows if row["acquired"] // TICK <= tick)
+        held = [
+            row["offset"]
+            for row in rows
+            if row["settle_sent"] // TICK > tick
+            and row["kind"] in (Settle.ACCEPT, Settle.REJECT)
+            and row["outcome"] == Outcome.OK
+            and row["settle_answered"] <= min(row["holds_until"], row["freed"])
+        ]
+        most = max(most, high - min(held) + 1 if held else 0)
+    return most
+
+
+@breaks("INV-17")
+def _one_more_is_in_flight_than_the_window_and_a_batch(copy: Copy) -> None:
+    queue, most = _in_flight(copy)
+    copy.share(queue).update(window=most - 1, batch=0)
+
+
+@keeps("INV-17")
+def _as_many_are_in_flight_as_the_window_and_a_batch(copy: Copy) -> None:
+    queue, most = _in_flight(copy)
+    copy.share(queue).update(window=most - 1, batch=1)
+
+
+# --- INV-19 and INV-20 --------------------------------------------------------------------------
+
+
+@breaks("INV-19")
+def _the_start_offset_goes_back_by_one(copy: Copy) -> None:
+    before, look = _pair(copy)
+    look["spso"] = before["spso"] - 1
+
+
+@breaks("INV-19")
+def _the_start_offset_goes_back_to_the_beginning(copy: Copy) -> None:
+    _pair(copy)[1]["spso"] = 0
+
+
+@keeps("INV-19")
+def _the_start_offset_stays(copy: Copy) -> None:
+    before, look = _pair(copy)
+    look["spso"] = before["spso"]
+
+
+@keeps("INV-19")
+def _a_start_offset_was_looked_at_while_the_look_before_was_not_over(copy: Copy) -> None:
+    before, look = _pair(copy)
+    look.update(spso=before["spso"] - 1, sent=before["answered"] - 1)
+
+
+@keeps("INV-19")
+def _no_start_offset_is_shown_for_a_while(copy: Copy) -> None:
+    _pair(copy)[1].update(spso=-1, lag=-1)
+
+
+def _held_while_shown(copy: Copy) -> tuple[Row, int]:
+    """Return a look, and the lowest offset whose holder proved later that it was not finished."""
+    queue = _calm(copy)
+    found: list[tuple[Row, int]] = []
+    for look in copy.looks(queue):
+        held = [
+            life[0]["offset"]
+            for (_, at), life in copy.lives.items()
+            if at == queue
+            and once(life)
+            and life[0]["settle_sent"] // TICK > look["answered"] // TICK
+        ]
+        if held:
+            found.append((look, min(held)))
+    if not found:
+        raise NoPlace
+    return found[copy.edge]
+
+
+@breaks("INV-20", "INV-19", "INV-38")
+def _the_start_offset_passes_a_record_that_is_held(copy: Copy) -> None:
+    look, held = _held_while_shown(copy)
+    look["spso"] = held + 1
+
+
+@keeps("INV-20")
+def _the_start_offset_reaches_a_record_that_is_held(copy: Copy) -> None:
+    look, held = _held_while_shown(copy)
+    if look["spso"] > held or look["lag"] > look["log_end"] - held:
+        raise NoPlace
+    look["spso"] = held
+    for later in copy.looks(look["queue"]):
+        if later["sent"] > look["sent"]:
+            later["spso"] = max(later["spso"], held)
+
+
+# --- INV-22 -------------------------------------------------------------------------------------
+
+
+@breaks("INV-22")
+def _a_leader_epoch_goes_back(copy: Copy) -> None:
+    before, look = _pair(copy)
+    before["leader_epoch"] = look["leader_epoch"] + 1
+
+
+def _two_stored(copy: Copy, column: str) -> tuple[list[Row], list[Row]]:
+    """Return the rows of two records of the state topic after each other."""
+    queue = _calm(copy)
+    rows = [row for row in copy.tables["persisted"] if row["queue"] == queue and row[column] >= 0]
+    places = sorted({row["position"] for row in rows})
+    if len(places) < 2:
+        raise NoPlace
+    first, second = places[:2] if copy.edge == 0 else places[-2:]
+    return tuple([row for row in rows if row["position"] == at] for at in (first, second))  # type: ignore[return-value]
+
+
+@breaks("INV-22")
+def _a_stored_leader_epoch_goes_back(copy: Copy) -> None:
+    for row in _two_stored(copy, "leader_epoch")[0]:
+        row["leader_epoch"] += 1_000
+
+
+@breaks("INV-22")
+def _a_stored_snapshot_epoch_goes_back(copy: Copy) -> None:
+    for row in _two_stored(copy, "snapshot_epoch")[0]:
+        row["snapshot_epoch"] += 1_000
+
+
+@keeps("INV-22")
+def _stored_epochs_rise(copy: Copy) -> None:
+    queue = _calm(copy)
+    for row in copy.tables["persisted"]:
+        if row["queue"] == queue:
+            row.update(leader_epoch=row["position"], snapshot_epoch=row["position"])
+
+
+# --- INV-24 -------------------------------------------------------------------------------------
+
+
+def _last_looks(copy: Copy) -> list[Row]:
+    return [row for row in copy.looks(_calm(copy)) if row["phase"] == "quiet"]
+
+
+@breaks("INV-24")
+def _one_record_is_left_at_the_end(copy: Copy) -> None:
+    for look in _last_looks(copy):
+        look.update(spso=look["log_end"] - 1, lag=1)
+
+
+@breaks("INV-24")
+def _the_lag_stays_though_the_start_offset_is_at_the_end(copy: Copy) -> None:
+    _last_looks(copy)[-1].update(lag=1)
+
+
+@keeps("INV-24")
+def _a_release_without_lags_stores_its_start_offset_late(copy: Copy) -> None:
+    for look in copy.looks(_calm(copy)):
+        look["lag"] = -1
+    for look in _last_looks(copy):
+        look["spso"] = look["log_end"] - 1
+
+
+# --- INV-25 -------------------------------------------------------------------------------------
+
+
+def _slow(copy: Copy, by: int) -> None:
+    rows = [row for row in copy.tables["operations"] if row["answered"] >= 0]
+    row = sorted(rows, key=lambda one: one["sent"])[copy.edge]
+    row["answered"] = row["sent"] + 1_000_000 * row["waits_ms"] + 60 * SECOND + by
+
+
+@breaks("INV-25")
+def _a_request_takes_longer_than_it_may(copy: Copy) -> None:
+    _slow(copy, 1)
+
+
+@keeps("INV-25")
+def _a_request_takes_as_long_as_it_may(copy: Copy) -> None:
+    _slow(copy, 0)
+
+
+# --- INV-38 -------------------------------------------------------------------------------------
+
+
+@breaks("INV-38")
+def _the_lag_is_one_more_than_there_is(copy: Copy) -> None:
+    look, later = _pair(copy, "lag")
+    look["lag"] = later["log_end"] - look["spso"] + 1
+
+
+@keeps("INV-38")
+def _the_lag_is_all_there_is(copy: Copy) -> None:
+    look, later = _pair(copy, "lag")
+    look["lag"] = later["log_end"] - look["spso"]
+
+
+@breaks("INV-38")
+def _the_lag_forgets_what_nobody_has_acquired(copy: Copy) -> None:
+    for row in copy.looks(_calm(copy)):
+        row["log_end"] += 100
+    copy.drop("blinds", lambda row: row["queue"] == _calm(copy))
+    for row in _last_looks(copy):
+        row["log_end"] -= 100
+
+
+# --- INV-40 -------------------------------------------------------------------------------------
+
+
+def _given_up(copy: Copy, after: int) -> None:
+    (row,) = copy.choose(once)
+    row["settle_answered"] = row["settle_sent"] + after
+    row.update(outcome=int(Outcome.FAILED), error=UNKNOWN_SERVER, kind=int(Settle.ACCEPT))
+
+
+@breaks("INV-40")
+def _an_acknowledgement_is_given_up_at_once(copy: Copy) -> None:
+    _given_up(copy, 0)
+
+
+@breaks("INV-40")
+def _an_acknowledgement_is_given_up_a_moment_too_soon(copy: Copy) -> None:
+    _given_up(copy, 2 * SECOND - 1)
+
+
+@keeps("INV-40")
+def _an_acknowledgement_is_given_up_after_two_seconds(copy: Copy) -> None:
+    _given_up(copy, 2 * SECOND)

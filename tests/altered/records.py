@@ -1,0 +1,305 @@
+"""Alterations of what came, and what never did: INV-04, 05, 06, 08, 11, 34 and 36."""
+
+from __future__ import annotations
+
+from spec.history import NEVER, Outcome, Settle, Transaction
+from tests.altered.alteration import breaks, keeps
+from tests.altered.copies import MS, SECOND, Copy, NoPlace, Row, settled
+from tests.altered.deliveries import FINAL, once
+
+_STATE = ("INV-10", "INV-37")
+"""What state says of a record may contradict what was done to it now."""
+_ABSENT = {"present": False, "producer": -1, "sequence": -1, "crc": -1}
+
+
+def _came(life: list[Row]) -> bool:
+    return once(life) and life[0]["present"]
+
+
+def stored(copy: Copy, offset: int) -> Row:
+    """Return the row of the record that was produced at an offset."""
+    found = [row for row in copy.tables["produced"] if row["offset"] == offset]
+    if not found:
+        raise NoPlace
+    return found[0]
+
+
+def _sealed(copy: Copy, *groups: str) -> Row:
+    """Return the one delivery of a record whose batch is still the one that was sealed."""
+    sealed = {row["offset"] for row in copy.tables["produced"] if row["crc"] >= 0}
+    return copy.choose(lambda life: _came(life) and life[0]["offset"] in sealed, *groups)[0]
+
+
+def _stateless(copy: Copy) -> Row:
+    """Return the one delivery of a sealed record; nothing is known of what its group stored."""
+    row = _sealed(copy)
+    copy.store_start_only(row["queue"])
+    return row
+
+
+# --- INV-04 -------------------------------------------------------------------------------------
+
+
+@breaks("INV-04")
+def _a_record_comes_with_the_number_of_its_neighbour(copy: Copy) -> None:
+    _sealed(copy)["sequence"] += 1
+
+
+@breaks("INV-04")
+def _a_record_comes_from_another_producer(copy: Copy) -> None:
+    _sealed(copy)["producer"] += 1
+
+
+@breaks("INV-04")
+def _a_record_comes_with_another_byte(copy: Copy) -> None:
+    _sealed(copy)["crc"] ^= 1
+
+
+@breaks("INV-04")
+def _a_record_comes_that_nobody_stored(copy: Copy) -> None:
+    offset = _sealed(copy)["offset"]
+    copy.drop("produced", lambda row: row["offset"] == offset)
+
+
+@keeps("INV-04")
+def _a_record_comes_whose_producer_got_no_answer(copy: Copy) -> None:
+    row = stored(copy, _sealed(copy)["offset"])
+    row.update(offset=-1, answered=-1, outcome=int(Outcome.UNKNOWN))
+
+
+@keeps("INV-04")
+def _a_batch_comes_that_the_log_wrote_anew(copy: Copy) -> None:
+    row = _sealed(copy)
+    stored(copy, row["offset"])["crc"] = -1
+    row["crc"] ^= 1
+
+
+# --- INV-05 -------------------------------------------------------------------------------------
+
+
+def _never_came(copy: Copy) -> Row:
+    """Take all deliveries of a record to a group away, and return the first."""
+    row = _stateless(copy)
+    key = row["offset"], row["queue"]
+    copy.drop("deliveries", lambda one: (one["offset"], one["queue"]) == key)
+    return row
+
+
+@breaks("INV-05")
+def _a_record_never_comes(copy: Copy) -> None:
+    _never_came(copy)
+
+
+@breaks("INV-05")
+def _a_record_comes_without_its_payload(copy: Copy) -> None:
+    _sealed(copy).update(_ABSENT)
+
+
+@breaks("INV-05", *_STATE)
+def _nothing_comes_to_a_group(copy: Copy) -> None:
+    (queue,) = copy.queues("calm")
+    copy.drop("deliveries", lambda row: row["queue"] == queue)
+
+
+@keeps("INV-05")
+def _an_aborted_record_never_comes(copy: Copy) -> None:
+    row = _never_came(copy)
+    stored(copy, row["offset"])["transaction"] = int(Transaction.ABORTED)
+    strict = copy.queues("committed")
+    key = row["offset"]
+    copy.drop("deliveries", lambda one: one["offset"] == key and one["queue"] in strict)
+
+
+@keeps("INV-05")
+def _a_deleted_record_never_comes(copy: Copy) -> None:
+    row = _never_came(copy)
+    told = {"log": copy.log, "before": row["offset"] + 1, "sent": 0, "answered": -1}
+    copy.tables["deletions"].append({**told, "outcome": int(Outcome.UNKNOWN)})
+
+
+@keeps("INV-05")
+def _a_record_may_have_come_in_answers_that_nobody_saw(copy: Copy) -> None:
+    row = _never_came(copy)
+    for _ in range(copy.share(row["queue"])["delivery_limit"]):
+        copy.blind(row["queue"], 0, NEVER - 1)
+
+
+@keeps("INV-05")
+def _a_record_whose_batch_was_compacted_comes_without_its_payload(copy: Copy) -> None:
+    row = _sealed(copy)
+    stored(copy, row["offset"])["crc"] = -1
+    row.update(_ABSENT)
+
+
+# --- INV-06 -------------------------------------------------------------------------------------
+
+
+def _forgotten(copy: Copy) -> Row:
+    row = _stateless(copy)
+    row.update(copy.unsettled())
+    return row
+
+
+@breaks("INV-06")
+def _a_record_that_nobody_acknowledged_never_comes_again(copy: Copy) -> None:
+    _forgotten(copy)
+
+
+@breaks("INV-06")
+def _a_released_record_never_comes_again(copy: Copy) -> None:
+    row = _forgotten(copy)
+    row.update(settled(Settle.RELEASE, row["acquired"] + MS, row["acquired"] + 2 * MS))
+
+
+@breaks("INV-06")
+def _what_a_dead_member_held_never_comes_again(copy: Copy) -> None:
+    row = _forgotten(copy)
+    row.update(settled(Settle.CLOSED, row["acquired"] + MS, NEVER, Outcome.UNKNOWN))
+    row.update(attempts=0, freed=row["acquired"] + MS)
+
+
+@keeps("INV-06")
+def _a_record_that_nobody_acknowledged_may_have_come_in_answers_that_nobody_saw(copy: Copy) -> None:
+    row = _forgotten(copy)
+    for _ in range(copy.share(row["queue"])["delivery_limit"]):
+        copy.blind(row["queue"], row["acquired"] + 1, NEVER - 1)
+
+
+@keeps("INV-06")
+def _a_record_whose_release_got_no_answer_never_comes_again(copy: Copy) -> None:
+    row = _forgotten(copy)
+    row.update(settled(Settle.ACCEPT, row["acquired"] + MS, NEVER, Outcome.UNKNOWN))
+
+
+# --- INV-08 -------------------------------------------------------------------------------------
+
+
+def _acknowledged_together(copy: Copy) -> list[Row]:
+    """Let the acknowledgement of several records fail, and return these."""
+
+    def together(life: list[Row]) -> list[Row]:
+        first = life[0]
+        return [
+            one[0]
+            for one in copy.lives.values()
+            if _came(one)
+            and one[0]["crc"] >= 0
+            and all(
+                one[0][key] == first[key]
+                for key in ("queue", "member", "settle_sent", "op", "kind")
+            )
+        ]
+
+    (row,) = copy.choose(lambda life: _came(life) and len(together(life)) > 1)
+    rows = together([row])
+    for one in rows:
+        sent, answered = one["settle_sent"], one["settle_answered"]
+        one.update(settled(Settle(one["kind"]), sent, answered, Outcome.FAILED))
+    return rows
+
+
+@breaks("INV-08")
+def _one_record_of_a_refused_acknowledgement_comes_again(copy: Copy) -> None:
+    row = _acknowledged_together(copy)[0]
+    copy.again(row, sent=row["ends_by"], acquired=row["ends_by"] + MS, count=row["count"] + 1)
+
+
+@breaks("INV-08")
+def _all_but_one_record_of_a_refused_acknowledgement_come_again(copy: Copy) -> None:
+    for row in _acknowledged_together(copy)[:-1]:
+        copy.again(row, sent=row["ends_by"], acquired=row["ends_by"] + MS, count=row["count"] + 1)
+
+
+@keeps("INV-08")
+def _all_records_of_a_refused_acknowledgement_come_again(copy: Copy) -> None:
+    for row in _acknowledged_together(copy):
+        copy.again(row, sent=row["ends_by"], acquired=row["ends_by"] + MS, count=row["count"] + 1)
+
+
+@keeps("INV-08")
+def _a_refused_acknowledgement_took_effect(copy: Copy) -> None:
+    _acknowledged_together(copy)
+
+
+# --- INV-11 -------------------------------------------------------------------------------------
+
+
+@breaks("INV-11")
+def _an_offset_is_listed_after_a_higher_one(copy: Copy) -> None:
+    row = _sealed(copy)
+    row["after"] = row["offset"] + 1
+
+
+@breaks("INV-11")
+def _an_offset_is_listed_twice(copy: Copy) -> None:
+    row = _sealed(copy)
+    copy.tables["deliveries"].append(dict(row))
+
+
+@keeps("INV-11")
+def _an_offset_is_listed_after_the_one_before_it(copy: Copy) -> None:
+    row = _sealed(copy)
+    row["after"] = row["offset"] - 1
+
+
+# --- INV-34 -------------------------------------------------------------------------------------
+
+
+def _committed(copy: Copy) -> Row:
+    return copy.choose(lambda life: life[-1]["kind"] in FINAL and life[0]["present"], "committed")[
+        0
+    ]
+
+
+@breaks("INV-34", *_STATE)
+def _a_record_comes_that_was_aborted(copy: Copy) -> None:
+    stored(copy, _committed(copy)["offset"])["transaction"] = int(Transaction.ABORTED)
+
+
+@keeps("INV-34")
+def _nobody_knows_how_a_transaction_ended(copy: Copy) -> None:
+    stored(copy, _committed(copy)["offset"])["transaction"] = int(Transaction.OPEN)
+
+
+@keeps("INV-34")
+def _an_aborted_record_is_only_a_gap(copy: Copy) -> None:
+    row = _committed(copy)
+    row.update(_ABSENT)
+    stored(copy, row["offset"])["transaction"] = int(Transaction.ABORTED)
+
+
+# --- INV-36 -------------------------------------------------------------------------------------
+
+
+def _deleted(copy: Copy, answered: int) -> None:
+    """Delete a record at some time after the fetch was sent that brings it."""
+    row = copy.choose(_came)[0]
+    told = {"log": copy.log, "before": row["offset"] + 1, "sent": row["sent"] - SECOND}
+    outcome = int(Outcome.OK)
+    copy.tables["deletions"].append(
+        {**told, "answered": row["sent"] + answered, "outcome": outcome}
+    )
+    copy.drop(
+        "deliveries",
+        lambda one: (
+            one["offset"] <= row["offset"]
+            and one["sent"] > row["sent"] + answered
+            and one is not row
+        ),
+    )
+
+
+@breaks("INV-36", partition=1)
+def _a_fetch_brings_what_was_deleted_before(copy: Copy) -> None:
+    _deleted(copy, -1)
+
+
+@keeps("INV-36", partition=1)
+def _a_record_is_deleted_while_the_fetch_is_under_way(copy: Copy) -> None:
+    _deleted(copy, 0)
+
+
+@keeps("INV-36", partition=1)
+def _a_deletion_that_was_not_answered_may_not_have_happened(copy: Copy) -> None:
+    _deleted(copy, -1)
+    copy.tables["deletions"][-1]["outcome"] = int(Outcome.UNKNOWN)

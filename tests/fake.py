@@ -1,0 +1,181 @@
+"""A house of straw: checks with known outcomes, a target that starts nothing, a ledger to order.
+
+Runs real pytest in a process of its own on a folder laid out like the house, so that the plugin's
+verdicts can be compared with what is known to be true.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from reports.results import read
+
+ROOT = Path(__file__).parents[1]
+
+CONFTEST = """
+import os
+from fixtures.targets.info import ClusterInfo
+from spec import requirement
+from spec.requirement import Honesty, Level, Requirement
+from spec.verdict import EnvironmentFault
+from shareproof.runner import features, lifecycle, limits
+from suites import clusters
+
+def rule(number, **changes):
+    facts = dict(id=f"ACK-{number:02}", level=Level.MUST, text="a <b>rule</b>", source=("KIP-932",),
+                 since="4.1", honesty=Honesty.REQUIRED)
+    return Requirement(**{**facts, **changes})
+
+RULES = [rule(number) for number in range(1, 40)]
+RULES.append(rule(40, honesty=Honesty.UNTESTED, why="nobody can see it"))
+RULES.append(rule(41, since="9.9"))
+RULES.append(rule(42, level=Level.MAY))
+requirement.load_requirements = lambda: {entry.id: entry for entry in RULES}
+
+class Target:
+    def __init__(self, name, *, brokers=1, properties=None, listeners=None, jvm=(), fronts=None):
+        self.info = ClusterInfo(name=name, version="4.4.0", profile="apache-kafka",
+            bootstrap=("127.0.0.1:1",) * brokers, schema_jar="", prefix="sp-",
+            properties=properties or {})
+    def start(self):
+        if os.environ.get("FAKE_FAULT"):
+            raise EnvironmentFault(os.environ["FAKE_FAULT"])
+        note("start")
+    def stop(self):
+        note("stop")
+
+def note(word):
+    with open(os.environ["FAKE_NOTES"], "a") as notes:
+        notes.write(word + "\\n")
+
+async def refusal(info, probe):
+    return "UNSUPPORTED_VERSION" if probe == "refuses" else None
+
+lifecycle.open_target = clusters.open_target = Target
+limits.GRACE = float(os.environ.get("FAKE_GRACE", limits.GRACE))
+features.refusal = refusal
+pytest_plugins = ["shareproof.runner.plugin"]
+"""
+
+HEAD = """
+import asyncio, os, signal
+import pytest
+from fixtures.wire.connection import CallTimeout
+from spec.verdict import EnvironmentFault, OutOfReach, Undecided, Violation
+
+requirement = pytest.mark.requirement
+"""
+
+CANARY = """
+@pytest.mark.canary
+async def test_canary(judge):
+    judge.holds("CANARY", {}, "it must fail")
+"""
+
+PROFILE = '[profile]\nname = "fake"\n'
+
+
+class FakeHouse:
+    """A folder with checks, and a way to run them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.out = folder / "out"
+        self.notes = folder / "notes.txt"
+        (folder / "suites" / "broker").mkdir(parents=True)
+        (folder / "conftest.py").write_text(CONFTEST, encoding="utf-8")
+        self.ledger("")
+        self.canary("False")
+
+    def checks(self, source: str) -> None:
+        """Write the checks."""
+        file = self.folder / "suites" / "broker" / "test_fake.py"
+        file.write_text(HEAD + source, encoding="utf-8")
+
+    def canary(self, claim: str) -> None:
+        """Write the canary, which claims something that must come out as false."""
+        file = self.folder / "suites" / "broker" / "test_canary.py"
+        file.write_text(HEAD + CANARY.format(claim), encoding="utf-8")
+
+    def ledger(self, entries: str) -> None:
+        """Write the ledger."""
+        (self.folder / "fake.toml").write_text(PROFILE + entries, encoding="utf-8")
+
+    def start(self, *options: str, where: str = "", **environment: str) -> subprocess.Popen[str]:
+        """Start pytest on the checks."""
+        command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml")]
+        command += ["--rootdir", str(self.folder), "--out", str(self.out), "--seed", "7"]
+        command += [
+            "-p",
+            "no:hypothesispytest",
+            "--profile",
+            str(self.folder / "fake.toml"),
+            *options,
+        ]
+        return subprocess.Popen(
+            [*command, str(self.folder / "suites" / where)],
+            cwd=self.folder,
+            env={
+                **os.environ,
+                "PYTHONPATH": str(ROOT),
+                "FAKE_NOTES": str(self.notes),
+                **environment,
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, *options: str, where: str = "", **environment: str) -> Ran:
+        """Run pytest on the checks to its end."""
+        return self.finish(self.start(*options, where=where, **environment))
+
+    def finish(self, process: subprocess.Popen[str]) -> Ran:
+        """Wait for a started run."""
+        output, _ = process.communicate(timeout=60)
+        return Ran(self, process.returncode, output)
+
+    def interrupt(self, process: subprocess.Popen[str], seen: Path) -> Ran:
+        """Press Ctrl-C, as a terminal does it: to the whole group, once ``seen`` exists."""
+        deadline = time.monotonic() + 30
+        while not seen.exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGINT)
+        return self.finish(process)
+
+
+class Ran:
+    """How a run ended."""
+
+    def __init__(self, house: FakeHouse, code: int, output: str) -> None:
+        self.house = house
+        self.code = code
+        self.output = output
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """Its results."""
+        return read(self.house.out)
+
+    @property
+    def rules(self) -> dict[str, dict[str, Any]]:
+        """Its results by rule number, ``"01"`` for ACK-01."""
+        return {entry["id"][4:]: entry for entry in self.document["requirements"]}
+
+    @property
+    def verdicts(self) -> dict[str, str]:
+        """Its verdicts by rule number."""
+        return {number: entry["verdict"] for number, entry in self.rules.items()}
+
+    @property
+    def notes(self) -> list[str]:
+        """What its target was told."""
+        notes = self.house.notes
+        return notes.read_text(encoding="utf-8").split() if notes.exists() else []

@@ -1,0 +1,195 @@
+"""Builds histories out of the cases of ``histories.toml``, through the recorder like any other."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fixtures.history.journal import Journal
+from spec.history import Outcome, Settle, Transaction, log_numbers
+from tests.tales import Scribe, Told
+
+FILE = Path(__file__).with_name("histories.toml")
+MS = 1_000_000
+_END = 100_000
+_REQUESTS = 10**9
+"""The number of the first request that a case speaks of; each case has ten."""
+_NEIGHBOURS = 10_000
+"""What is added to a case's share-partition for that of the other group on the same log."""
+
+Plain = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A small history of one partition and one group, and what it shows about a rule."""
+
+    queue: int
+    log: int
+    rule: str
+    says: str
+    breaks: bool
+    plain: Plain
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.says}"
+
+    @property
+    def version(self) -> str:
+        """The release that the history is of."""
+        return str(self.plain.get("version", "4.4.0"))
+
+    @property
+    def queues(self) -> frozenset[int]:
+        """Every number that verdicts may name it by: its share-partitions' and its requests'."""
+        requests = range(_REQUESTS + 10 * self.queue, _REQUESTS + 10 * self.queue + 10)
+        return frozenset((self.queue, self.queue + _NEIGHBOURS, *requests))
+
+
+def read_cases(file: Path = FILE) -> list[Case]:
+    """Return every case, each with a log and a queue of its own."""
+    raw = tomllib.loads(file.read_text(encoding="utf-8"))["case"]
+    return [
+        Case(
+            queue=queue,
+            log=log,
+            rule=one["rule"],
+            says=one.get("rejects") or one["accepts"],
+            breaks="rejects" in one,
+            plain=one,
+        )
+        for queue, (log, one) in enumerate(zip(log_numbers(), raw, strict=False))
+    ]
+
+
+def write_history(folder: Path, cases: Iterable[Case], tales: Iterable[Told] = ()) -> None:
+    """Journal the cases, and tales if there are any, as one history."""
+    cases = list(cases)
+    with Journal(folder, 0) as journal:
+        for case in cases:
+            _write(journal, case)
+        for told in tales:
+            Scribe(journal, told).write()
+        if any("dead_letters" in case.plain for case in cases):
+            journal.add("phases", "letters read", _END * MS, (_END + 1) * MS)
+        for read in {case.plain["read"] for case in cases if "read" in case.plain}:
+            journal.add("phases", "state read", read * MS, read * MS)
+    (versions := {case.version for case in cases}).discard("4.4.0")
+    document = {"target": {"name": "cases", "version": max(versions, default="4.4.0")}}
+    (folder / "run.json").write_text(json.dumps(document), encoding="utf-8")
+
+
+def _write(journal: Journal, case: Case) -> None:
+    plain = case.plain
+    _write_queue(journal, case, case.queue, 0)
+    end = _produce(journal, case)
+    _deliver(journal, case, case.queue, plain["deliveries"])
+    _show(journal, case.queue, plain, end)
+    if "neighbour" in plain:
+        neighbour = case.queue + _NEIGHBOURS
+        _write_queue(journal, case, neighbour, 1)
+        _deliver(journal, case, neighbour, plain["neighbour"])
+        _show(journal, neighbour, {}, end)
+    _write_further(journal, case)
+
+
+def _write_queue(journal: Journal, case: Case, queue: int, slot: int) -> None:
+    plain = case.plain
+    journal.add(
+        "queues",
+        queue,
+        case.log,
+        slot,
+        f"group-{queue}",
+        f"topic-{case.log}",
+        "",
+        0,
+        0,
+        plain.get("limit", 5),
+        plain.get("lock_ms", 1000),
+        plain.get("window", 2000),
+        plain.get("batch", 500),
+        plain.get("committed_only", False),
+        "dead_letters" in plain,
+    )
+
+
+def _write_further(journal: Journal, case: Case) -> None:
+    plain = case.plain
+    for span in ("reloads", "blinds"):
+        for one in plain.get(span, ()):
+            why = ("planted",) if span == "reloads" else ()
+            journal.add(span, case.queue, one["since"] * MS, one["until"] * MS, *why)
+    for place, offset in enumerate(plain.get("dead_letters", ())):
+        crc = place if "unlike" in plain else -1
+        journal.add("dead_letters", case.queue, offset, 1, place, crc)
+    for one in plain.get("limits", ()):
+        times = (one["since"] * MS, one["until"] * MS, one["ends"] * MS)
+        journal.add("limits", case.queue, one["limit"], *times)
+    for one in plain.get("deletions", ()):
+        sent = one["at"] * MS
+        journal.add("deletions", case.log, one["before"], sent, sent + MS, int(Outcome.OK))
+    for place, one in enumerate(plain.get("requests", ())):
+        op, sent = _REQUESTS + 10 * case.queue + place, one["sent"] * MS
+        ended = (sent, one["answered"] * MS, one["waits"], int(Outcome.OK), 0)
+        journal.add("operations", op, 0, 0, one["api"], 1, *ended)
+
+
+def _produce(journal: Journal, case: Case) -> int:
+    """Write what was stored; return the log's end."""
+    highest: int = max(one.get("last", one["offset"]) for one in case.plain["deliveries"])
+    stored: Sequence[Plain] = case.plain.get("stored") or [
+        {"offset": offset} for offset in range(highest + 1)
+    ]
+    for one in stored:
+        outcome = Outcome[one.get("outcome", "ok").upper()]
+        transaction = Transaction[one.get("transaction", "none").upper()]
+        row = (case.log, one["offset"], 1, 1, one.get("sequence", one["offset"]))
+        ended = (one.get("crc", -1), 0, MS, int(outcome), 0, int(transaction))
+        journal.add("produced", *row, *ended)
+    return 1 + max(highest, *(int(one["offset"]) for one in stored))
+
+
+def _deliver(journal: Journal, case: Case, queue: int, deliveries: Sequence[Plain]) -> None:
+    ops: dict[int, int] = {}
+    for number, one in enumerate(deliveries):
+        key = one.get("op", -number - 1)
+        op = ops.setdefault(key, journal.next_operation())
+        first, last = one["offset"], one.get("last", one["offset"])
+        row = (op, queue, case.log, number, first, last, one["count"])
+        asked = one.get("asked", one["at"] - 1)
+        times = (case.plain.get("lock_ms", 1000), asked * MS, one["at"] * MS)
+        payload = (True, one.get("of", 1), one.get("sequence", first), 7)
+        told = (one.get("after", -1), *((False, -1, -1, -1) if "absent" in one else payload))
+        journal.add("acquired", *row, *times, *told)
+        for act in _acts(one):
+            journal.add("settled", op, queue, case.log, first, last, *act)
+
+
+def _acts(one: Plain) -> Iterator[tuple[int, int, int, int, int]]:
+    if "renewed" in one:
+        sent = one["renewed"] * MS
+        yield int(Settle.RENEW), sent, sent + MS, int(Outcome.OK), 0
+    if "kind" in one:
+        outcome = Outcome[one.get("outcome", "ok").upper()]
+        sent = one["settled"] * MS
+        answered = -1 if outcome is Outcome.UNKNOWN else sent + one.get("took", 1) * MS
+        error = one.get("error", 121) if outcome is Outcome.FAILED else 0
+        yield int(Settle[one["kind"].upper()]), sent, answered, int(outcome), error
+
+
+def _show(journal: Journal, queue: int, plain: Plain, end: int) -> None:
+    ending = {"at": _END, "spso": end, "end": end, "lag": 0, "phase": "quiet"}
+    for one in plain.get("shown", (ending,)):
+        at = one["at"] * MS
+        row = (queue, at - MS, at, one["spso"], one["lag"], one.get("start", 0), one["end"])
+        journal.add("offsets", *row, one.get("epoch", 0), one.get("phase", "load"))
+    epochs = itertools.count(1)
+    for one in plain.get("kept", ()):
+        head = (queue, one["position"], False, -1, next(epochs), 0, one.get("spso", 0))
+        journal.add("persisted", *head, one["first"], one["last"], one["state"], one["count"])

@@ -1,0 +1,207 @@
+"""Chaos, as far as it needs no cluster: schedules, faults, scenarios, rules for frames."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from chaos.faults import KINDS, Kind
+from chaos.faults.fault import by_name
+from chaos.schedule import Schedule, Strike, draw
+from chaos.shrink import shrink
+from fixtures.proxies.meddling import Act, Rule, Way
+from fixtures.targets import UsageFault
+from reports.analysis.rules import load_invariants
+from suites.chaos.scenario import Scenario
+from suites.chaos.scenarios import SCENARIOS, SHORT, chosen
+from tools.documents.chaos import PAGE, renewed
+
+ROOT = Path(__file__).parents[1]
+ALL = list(KINDS.values())
+
+
+def _overlap(one: Strike, other: Strike) -> bool:
+    return one.at < other.ends and other.at < one.ends
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_one_seed_one_schedule(seed: int) -> None:
+    """The same seed gives the same schedule, and another one another."""
+    assert draw(seed, 300, ALL) == draw(seed, 300, ALL)
+    assert draw(seed, 300, ALL) != draw(seed + 1, 300, ALL)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_brokers_go_one_at_a_time(seed: int) -> None:
+    """No two strikes that take a broker away overlap, and none goes beyond the load's end."""
+    strikes = draw(seed, 300, ALL).strikes
+    lonely = [one for one in strikes if KINDS[one.fault].lonely]
+    assert len(lonely) > 3
+    assert not any(_overlap(a, b) for a in lonely for b in lonely if a is not b)
+    assert all(one.ends <= 300 for one in strikes)
+
+
+def test_others_overlap() -> None:
+    """Strikes that leave the brokers alone overlap with whatever else goes on."""
+    strikes = [draw(seed, 300, ALL).strikes for seed in range(5)]
+    assert any(_overlap(a, b) for some in strikes for a in some for b in some if a is not b)
+
+
+def test_every_kind_gets_its_turn() -> None:
+    """In a schedule that is long enough every kind of fault strikes."""
+    assert {one.fault for one in draw(1, 3600, ALL).strikes} == set(KINDS)
+
+
+def test_schedule_survives_its_file() -> None:
+    """A schedule that was written is read back as it was."""
+    schedule = draw(7, 120, ALL)
+    assert Schedule.from_json(schedule.to_json()) == schedule
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        json.dumps({"schema": 2, "seed": 1, "seconds": 1, "strikes": []}),
+        json.dumps({"schema": 1, "seed": 1, "seconds": 1, "strikes": [{"fault": "x"}]}),
+        json.dumps({"schema": 1, "seed": 1, "seconds": 1, "strikes": [], "more": 1}),
+        json.dumps(
+            {
+                "schema": 1,
+                "seed": 1,
+                "seconds": 9,
+                "strikes": [{"fault": "x", "at": -1, "lasts": 1}],
+            }
+        ),
+    ],
+)
+def test_bad_schedules_are_refused(text: str) -> None:
+    """What is no schedule is refused with a sentence."""
+    with pytest.raises(ValueError, match=r"."):
+        Schedule.from_json(text)
+
+
+def test_kinds_say_what_they_do() -> None:
+    """Each kind of fault says in one sentence what it does, and lasts some time."""
+    for kind in ALL:
+        assert kind.sentence.endswith(".")
+        assert 0 < kind.lasts[0] <= kind.lasts[1]
+
+
+def test_too_short_for_anything() -> None:
+    """A load that is too short for a fault gets an empty schedule, not one that overruns."""
+    assert not draw(1, 10, [kind for kind in ALL if kind.lasts[0] > 7]).strikes
+
+
+def test_kinds_have_their_own_names() -> None:
+    """Two kinds of the same name are refused."""
+    kind: Kind = ALL[0]
+    with pytest.raises(ValueError, match=kind.name):
+        by_name([kind, replace(kind, sentence="Something else.")])
+
+
+def test_rule_takes_every_nth_frame() -> None:
+    """A rule takes every so-manieth frame of its APIs that goes its way, and no other."""
+    rule = Rule(apis=frozenset({"ShareFetch"}), way=Way.ANSWER, act=Act.DROP, nth=3)
+    taken = [rule.takes("ShareFetch", Way.ANSWER) for _ in range(7)]
+    assert taken == [False, False, True, False, False, True, False]
+    assert not rule.takes("Fetch", Way.ANSWER)
+    assert not rule.takes("ShareFetch", Way.REQUEST)
+    assert (rule.seen, rule.done) == (7, 2)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
+def test_scenarios_are_sound(scenario: Scenario) -> None:
+    """A scenario names faults and rules that there are, ends in time, and heals before its end."""
+    known = {rule.id for rule in load_invariants()}
+    assert set(scenario.rules) <= known
+    assert scenario.seconds <= 40
+    for strike in scenario.strikes:
+        assert strike.fault in KINDS
+        assert strike.ends <= scenario.seconds
+    lonely = [one for one in scenario.strikes if KINDS[one.fault].lonely]
+    assert not any(_overlap(a, b) for a in lonely for b in lonely if a is not b)
+
+
+def test_there_are_scenarios_enough() -> None:
+    """The four of the mission are there by name, twenty more, and a control run."""
+    mission = {"leader-change", "coordinator-write-failure", "lock-expiry", "compaction-gaps"}
+    assert mission <= set(SCENARIOS)
+    assert len(SCENARIOS) >= 25
+    assert SHORT in SCENARIOS
+    assert any(not one.strikes for one in SCENARIOS.values())
+
+
+def test_the_page_has_todays_tables() -> None:
+    """docs/chaos.md lists the faults and scenarios that there are."""
+    page = (ROOT / PAGE).read_text(encoding="utf-8")
+    assert renewed(page) == page, "python -m tools.documents.chaos"
+
+
+def test_unknown_scenarios_are_refused() -> None:
+    """A scenario that there is not is refused with the names of those that there are."""
+    with pytest.raises(UsageFault, match=SHORT):
+        chosen(["no-such-thing"])
+
+
+def _needs(*faults: str) -> Callable[[Schedule], bool]:
+    return lambda schedule: set(faults) <= {strike.fault for strike in schedule.strikes}
+
+
+def _silent(_: str) -> None:
+    return
+
+
+def test_shrinking_finds_the_one_culprit() -> None:
+    """Of a long schedule that fails because of one fault, one strike of it is left."""
+    found = shrink(
+        draw(3, 600, ALL), _needs("kill-leader"), tries=1, replays=3, tell=_silent, most=200
+    )
+    assert [strike.fault for strike in found.schedule.strikes] == ["kill-leader"]
+    assert found.schedule.seconds < 600
+    assert found.reliability == "fails 3 of 3"
+
+
+def test_shrinking_keeps_what_only_fails_together() -> None:
+    """Two faults that fail only together are both left."""
+    fails = _needs("kill-leader", "elect-share-coordinator")
+    found = shrink(draw(3, 600, ALL), fails, tries=1, replays=1, tell=_silent, most=200)
+    left = sorted(strike.fault for strike in found.schedule.strikes)
+    assert left == ["elect-share-coordinator", "kill-leader"]
+
+
+def test_shrinking_says_how_reliable_it_is() -> None:
+    """A failure that comes every second time is found with more tries, and said to be so."""
+    turns = itertools.count()
+    needs = _needs("kill-leader")
+
+    def fails(schedule: Schedule) -> bool:
+        return needs(schedule) and next(turns) % 2 == 0
+
+    found = shrink(draw(3, 200, ALL), fails, tries=2, replays=10, tell=_silent, most=400)
+    assert [strike.fault for strike in found.schedule.strikes] == ["kill-leader"]
+    assert found.reliability == "fails 5 of 10"
+
+
+def test_shrinking_ends() -> None:
+    """No more plays are spent on candidates than are allowed, whatever they say."""
+    found = shrink(draw(3, 600, ALL), lambda _: False, tries=3, replays=2, tell=_silent, most=10)
+    assert found.tried <= 10
+    assert found.reliability == "fails 0 of 2"
+
+
+def test_ten_minutes_are_enough_for_some() -> None:
+    """``some`` is a scenario of each kind, the mission's four among them, and fits ten minutes."""
+    some = chosen(["some"])
+
+    assert {"leader-change", "coordinator-write-failure", "lock-expiry", "compaction-gaps"} <= {
+        scenario.name for scenario in some
+    }
+    assert sum(scenario.seconds for scenario in some) < 330

@@ -1,0 +1,82 @@
+"""The record of what was played: verdicts of single runs, kept by release, and shown in tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.oracle.judging import Verdicts
+from suites.chaos.scenarios import SCENARIOS
+from tools.documents.chaos import played, struck
+from tools.documents.played import Played, Strikes, merged, read, strikes_of, verdict_of, write
+
+HELD, BROKEN = {0: (9, 0)}, {0: (9, 2), 1: (9, 0)}
+
+
+def _record(**more: Any) -> dict[str, Any]:
+    return {"owed": ["INV-01"], "trouble": [], "verdict": "pass", **more}
+
+
+@pytest.mark.parametrize(
+    ("record", "found", "expected"),
+    [
+        ({}, {"INV-01": HELD}, ("pass", ())),
+        ({}, {"INV-01": HELD, "INV-02": BROKEN}, ("fail", ("INV-02",))),
+        ({}, {"INV-01": HELD, "INV-36": BROKEN}, ("as foreseen", ("INV-36",))),
+        ({}, {"INV-02": BROKEN, "INV-36": BROKEN}, ("fail", ("INV-02",))),
+        ({}, {"INV-02": HELD}, ("vacuous", ("INV-01",))),
+        ({"verdict": "vacuous"}, {"INV-01": HELD}, ("vacuous", ())),
+        ({"trouble": ["broker 1 ended by itself"]}, {"INV-01": HELD}, ("error", ())),
+    ],
+)
+def test_a_run_has_one_verdict(
+    record: dict[str, Any], found: Verdicts, expected: tuple[str, tuple[str, ...]]
+) -> None:
+    """A run passes if its faults hit, what it owes was exercised, and nothing is broken."""
+    assert verdict_of(_record(**record), found, {"INV-36"}) == expected
+
+
+def test_strikes_are_counted_by_kind() -> None:
+    """Of each kind of fault it is counted how often it struck, hit and was healed."""
+    faults = [
+        {"fault": "elect-leader", "hit": "seen", "healed": "seen"},
+        {"fault": "elect-leader", "hit": "", "healed": "seen"},
+    ]
+    counted = strikes_of({"faults": faults})
+    assert counted == {"elect-leader": Strikes(struck=2, hit=1, healed=2)}
+
+
+def _played(name: str, release: str, verdict: str = "pass") -> Played:
+    faults = {"elect-leader": Strikes(struck=3, hit=2, healed=3)}
+    return Played(
+        name=name,
+        release=release,
+        on="2026-11-22",
+        seed=7,
+        verdict=verdict,
+        rules=(),
+        faults=faults,
+    )
+
+
+def test_a_later_run_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
+    """The record keeps the last run of each scenario on each release, also through its file."""
+    known = [_played("short", "4.2.1", "fail"), _played("short", "4.4.0")]
+    now = merged(known, [_played("short", "4.2.1")])
+    assert {one.verdict for one in now} == {"pass"}
+    write(now, tmp_path / "played.json")
+    assert read(tmp_path / "played.json") == sorted(now, key=lambda one: one.release)
+
+
+def test_tables_count_what_was_struck() -> None:
+    """A table has a column for each release that met many scenarios, and sums up the strikes."""
+    runs = [_played(name, "4.4.0") for name in SCENARIOS]
+    runs += [_played("short", "4.1.1", "fail")]
+    first = played(runs).splitlines()
+    assert first[0] == "| scenario | 4.4.0 |"
+    assert "| `short` | pass (2026-11-22) |" in first
+    hits = f"| `elect-leader` | {2 * len(SCENARIOS)} of {3 * len(SCENARIOS)} hit, "
+    assert any(line.startswith(hits) for line in struck(runs).splitlines())
+    assert "| `kill-leader` | not played |" in struck(runs).splitlines()

@@ -1,0 +1,233 @@
+"""The command line: exit codes, one sentence per failure, JSON and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fixtures.targets.doctor import Finding
+from reports.results import write
+from shareproof import cli
+from shareproof.commands import cluster
+from shareproof.runner import run
+from shareproof.runner.run import Ended
+from spec.requirement import load_requirements
+from spec.verdict import EnvironmentFault
+from suites.options import RunOptions
+from tests.fake import ROOT
+from tests.test_results import document
+
+Shot = tuple[int, str, str]
+
+
+class Shell:
+    """Calls the command line in this process."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, capture: pytest.CaptureFixture[str]) -> None:
+        self._patch = patch
+        self._capture = capture
+
+    def __call__(self, *arguments: str) -> Shot:
+        """Return exit code, standard output and standard error."""
+        self._patch.setattr(sys, "argv", ["shareproof", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        out, err = self._capture.readouterr()
+        return int(ended.value.code or 0), out, err
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    """The command line."""
+    return Shell(monkeypatch, capsys)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("broker", "--no-such-option"),
+        ("broker", "--target", "nonsense"),
+        ("broker", "--target", "kafka:3.9.0"),
+        ("broker", "--only", "NOPE"),
+        ("broker", "--level", "WISH"),
+        ("broker", "--profile", "nobody"),
+        ("broker", "--profile", "missing.toml"),
+        ("broker", "--target", "kafka:4.4.0", "--expect-version", "4.3.0"),
+        ("up", "--brokers", "2"),
+        ("up", "--property", "novalue"),
+        ("list", "--only", "NOPE"),
+        ("report", "nowhere"),
+        ("report", "nowhere", "--diff"),
+        ("report", "nowhere", "--json"),
+        ("certify",),
+    ],
+)
+def test_wrong_usage_is_one_sentence_and_two(
+    shell: Shell, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    """Wrong usage says what is wrong on standard error and exits with 2."""
+    extra = ("--out", str(tmp_path / "out")) if arguments[0] == "broker" else ()
+
+    code, out, err = shell(*arguments, *extra)
+
+    assert (code, out) == (2, "")
+    assert err.splitlines()[-1].startswith("shareproof: ")
+
+
+def test_a_ledger_that_is_no_text_is_wrong_usage(shell: Shell, tmp_path: Path) -> None:
+    """A file of another kind is refused as a ledger is, and not by a traceback."""
+    (tmp_path / "x.toml").write_bytes(b"\xff\xfe")
+    _, _, err = shell("broker", "--profile", str(tmp_path / "x.toml"))
+
+    assert err.splitlines()[-1].startswith(f"shareproof: --profile {tmp_path / 'x.toml'}: ")
+
+
+def test_directory_of_other_things_is_not_overwritten(shell: Shell, tmp_path: Path) -> None:
+    """A run refuses a directory that holds something else."""
+    (tmp_path / "thesis.tex").touch()
+
+    assert shell("broker", "--out", str(tmp_path))[0] == 2
+
+
+@pytest.mark.parametrize("json_flag", [(), ("--json",)])
+def test_missing_java_is_three(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, json_flag: tuple[str, ...]
+) -> None:
+    """A machine that lacks something ends in one sentence and exit code 3."""
+
+    class NoJava:
+        def start(self) -> None:
+            raise EnvironmentFault("Java 17 or newer is needed.")
+
+        def stop(self) -> None:
+            pass
+
+    monkeypatch.setattr(cluster, "open_target", lambda *_args, **_options: NoJava())
+
+    assert shell("up", *json_flag) == (3, "", "shareproof: Java 17 or newer is needed.\n")
+
+
+def test_unreachable_cluster_is_three(tmp_path: Path) -> None:
+    """An external cluster that does not answer ends the run with 3 and says so in its results."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+    command = [sys.executable, "-m", "shareproof", "broker", "--target", f"external:{address}"]
+
+    ran = subprocess.run(
+        [*command, "--out", "out", "--json", "--workers", "0"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert ran.returncode == 3, ran.stderr
+    assert address in json.loads(ran.stdout)["run"]["faults"][0]
+
+
+def test_json_is_all_there_is_on_standard_output(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """``--json`` prints the results document and nothing else; the exit code is the run's."""
+    results = document()
+
+    def ran(options: RunOptions, workers: int | None, console: Any) -> Ended:
+        assert (options.only, options.seed, workers) == (("ACK", "LCK-02"), 9, 2)
+        console.print("progress")
+        return Ended(code=1, document=results, log=tmp_path / "pytest.log")
+
+    monkeypatch.setattr(run, "run_checks", ran)
+
+    code, out, _ = shell("broker", "--only", "ack,LCK-02", "--seed", "9", "-n", "2", "--json")
+
+    assert code == 1
+    assert json.loads(out) == results
+
+
+def test_list_prints_every_rule(shell: Shell) -> None:
+    """``list --json`` has every rule with the checks that reach it."""
+    code, out, _ = shell("list", "--json")
+
+    assert code == 0
+    assert [entry["id"] for entry in json.loads(out)] == list(load_requirements())
+
+
+def test_list_is_a_table_for_people(shell: Shell) -> None:
+    """``list`` names each rule of an area, and no other."""
+    code, out, _ = shell("list", "--only", "SEC")
+
+    assert code == 0
+    assert "SEC-01" in out
+    assert "ACK-01" not in out
+
+
+def test_report_renders_a_finished_run_again(shell: Shell, tmp_path: Path) -> None:
+    """``report`` makes the page from results.json alone and prints where it is."""
+    write(tmp_path, document())
+
+    code, out, _ = shell("report", str(tmp_path))
+
+    assert (code, out.strip()) == (0, str(tmp_path / "report.html"))
+    assert "A rule." in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_report_builds_a_site(shell: Shell, tmp_path: Path) -> None:
+    """``report RUNS --site DIR`` builds a site over all runs below and prints where it is."""
+    write(tmp_path / "archive" / "one", document())
+    code, out, _ = shell("report", str(tmp_path / "archive"), "--site", str(tmp_path / "site"))
+    assert (code, out.strip()) == (0, str(tmp_path / "site" / "index.html"))
+    assert (tmp_path / "site" / "feed.xml").exists()
+
+
+def test_doctor_reports_in_json(shell: Shell) -> None:
+    """``doctor --json`` says of each thing whether it will do; its exit code is about needs."""
+    code, out, _ = shell("doctor", "--json")
+    findings = json.loads(out)
+
+    assert findings
+    assert code == (0 if all(each["ok"] for each in findings if each["needed"]) else 3)
+
+
+def test_doctor_keeps_words_in_brackets(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An extra that somebody has to install is named, brackets and all."""
+    lacking = Finding(name="a", ok=False, needed=True, detail="x[one]", remedy="x[two]")
+    monkeypatch.setattr("fixtures.targets.doctor.examine", lambda: [lacking])
+    code, out, _ = shell("doctor")
+
+    assert code == 3
+    assert "x[one]" in out
+    assert "x[two]" in out
+
+
+def test_no_command_prints_the_help(shell: Shell) -> None:
+    """Without a command there is help, and exit code 2."""
+    code, out, _ = shell()
+
+    assert code == 2
+    assert "broker" in out
+
+
+def test_what_changed_is_told(shell: Shell, tmp_path: Path) -> None:
+    """``report OLD NEW --diff`` says which verdicts are others than before, for machines too."""
+    before, after = document(), document()
+    first = after["requirements"][0]
+    first["verdict"] = "pass" if first["verdict"] != "pass" else "fail"
+    for name, found in (("z-old", before), ("a-new", after)):
+        write(tmp_path / name, found)
+    given = ("report", str(tmp_path / "z-old"), str(tmp_path / "a-new"), "--diff")
+    code, out, _ = shell(*given)
+    was = before["requirements"][0]["verdict"]
+    assert code == 0
+    assert f"{first['id']} was {was}: " in out
+    changed = json.loads(shell(*given, "--json")[1])["changes"]
+    assert changed == [{"rule": first["id"], "before": was, "after": first["verdict"]}]
+    assert shell(*given[:2], "--diff")[0] == 2

@@ -1,0 +1,323 @@
+"""The connection, against a broker of our own that answers when and what a test tells it to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from fixtures.wire import connection as connection_module
+from fixtures.wire.codec import Struct, WireError
+from fixtures.wire.connection import CallTimeout, Connection, ConnectionLost
+from fixtures.wire.frame import decode_request, encode_response
+from tests.release import schemas
+
+pytestmark = pytest.mark.anyio
+
+SOON = 0.05
+"""Seconds for what must not happen, such as an answer that nobody sends."""
+LONG = 10.0
+"""Seconds for what must happen, and does at once."""
+HEARTBEAT: dict[str, Any] = {"group_id": "g", "member_id": "m", "member_epoch": 0}
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Run on asyncio: that is what the connection is written for."""
+    return "asyncio"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A request that the test's broker received."""
+
+    api: str
+    version: int
+    number: int
+    body: Struct
+
+
+class TestBroker:
+    """One connection's other end. It answers ApiVersions by itself, and only that."""
+
+    __test__ = False
+
+    def __init__(self, *, versions: dict[str, tuple[int, int]], silent: bool) -> None:
+        self.versions = versions
+        self.silent = silent
+        self.asked: asyncio.Queue[Asked | None] = asyncio.Queue()
+        self.writer: asyncio.StreamWriter | None = None
+        self.end: str | None = None
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Read requests until the other side ends, and remember how it ended."""
+        self.writer = writer
+        try:
+            while True:
+                frame = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+                self._take(frame)
+        except (asyncio.IncompleteReadError, ConnectionError) as error:
+            self.end = type(error).__name__
+            self.asked.put_nowait(None)
+        finally:
+            writer.close()
+
+    def _take(self, frame: bytes) -> None:
+        api, version, header, body = decode_request(schemas(), frame)
+        asked = Asked(api=api, version=version, number=header.correlation_id, body=body)
+        if api != "ApiVersions":
+            self.asked.put_nowait(asked)
+        elif not self.silent:
+            keys = {name: schemas().request(name).api_key for name in self.versions}
+            ranges = [
+                {"api_key": keys[name], "min_version": low, "max_version": high}
+                for name, (low, high) in self.versions.items()
+            ]
+            self.answer(asked, api_keys=ranges)
+
+    async def next(self) -> Asked:
+        """Return the next request."""
+        asked = await asyncio.wait_for(self.asked.get(), LONG)
+        assert asked is not None
+        return asked
+
+    async def gone(self) -> None:
+        """Wait until the other side has ended the connection."""
+        assert await asyncio.wait_for(self.asked.get(), LONG) is None
+
+    def answer(self, asked: Asked, **body: Any) -> None:
+        """Answer a request."""
+        frame = encode_response(
+            schemas(), asked.api, asked.version, correlation_id=asked.number, body=body
+        )
+        self.send(len(frame).to_bytes(4, "big") + frame)
+
+    def send(self, data: bytes) -> None:
+        """Send any bytes."""
+        assert self.writer is not None
+        self.writer.write(data)
+
+    def hang_up(self) -> None:
+        """End the connection."""
+        assert self.writer is not None
+        self.writer.close()
+
+
+@asynccontextmanager
+async def listening(
+    *, versions: dict[str, tuple[int, int]] | None = None, silent: bool = False
+) -> AsyncIterator[tuple[TestBroker, int]]:
+    """Give a broker and the port it listens on."""
+    broker = TestBroker(versions=versions or {"ShareGroupHeartbeat": (1, 1)}, silent=silent)
+    server = await asyncio.start_server(broker.serve, "127.0.0.1", 0)
+    async with server:
+        yield broker, server.sockets[0].getsockname()[1]
+
+
+@asynccontextmanager
+async def connected(**options: Any) -> AsyncIterator[tuple[TestBroker, Connection]]:
+    """Give a broker and an open connection to it."""
+    async with (
+        listening(**options) as (broker, port),
+        await Connection.open("127.0.0.1", port, schemas=schemas(), timeout=LONG) as connection,
+    ):
+        yield broker, connection
+
+
+def heartbeat(connection: Connection, **options: Any) -> asyncio.Task[Struct]:
+    """Start a call that the test will answer, or not."""
+    call = connection.call("ShareGroupHeartbeat", **{"timeout": LONG, **HEARTBEAT, **options})
+    return asyncio.create_task(call)
+
+
+async def test_a_call_returns_its_answer() -> None:
+    """The fields given are sent and those of the answer are returned."""
+    async with connected() as (broker, connection):
+        call = heartbeat(connection, member_id="somebody")
+        asked = await broker.next()
+        broker.answer(asked, member_epoch=7)
+        answer = await call
+
+    assert (asked.api, asked.body.member_id) == ("ShareGroupHeartbeat", "somebody")
+    assert answer.member_epoch == 7
+
+
+async def test_the_highest_version_that_both_know_is_spoken() -> None:
+    """What the broker advertises limits the version, and so does the release's definition."""
+    ranges = {"ShareGroupHeartbeat": (0, 99), "Metadata": (0, 9)}
+    async with connected(versions=ranges) as (_, connection):
+        assert connection.versions == ranges
+        assert connection.newest("Metadata") == 9
+        assert connection.newest("ShareGroupHeartbeat") == 1
+        assert connection.newest("ShareFetch") == schemas().request("ShareFetch").valid.high
+
+
+async def test_answers_out_of_order_reach_their_callers() -> None:
+    """Requests are sent without waiting, and answers are told apart by their number."""
+    async with connected() as (broker, connection):
+        calls = [heartbeat(connection, member_id=str(number)) for number in range(5)]
+        asked = [await broker.next() for _ in calls]
+        for each in reversed(asked):
+            broker.answer(each, member_epoch=int(each.body.member_id))
+        answers = [await call for call in calls]
+
+    assert [each.body.member_id for each in asked] == ["0", "1", "2", "3", "4"]
+    assert [answer.member_epoch for answer in answers] == [0, 1, 2, 3, 4]
+
+
+async def test_no_answer_in_time_is_a_timeout() -> None:
+    """A silent broker is told apart from one that hung up."""
+    async with connected() as (_, connection):
+        with pytest.raises(CallTimeout, match=r"no ShareGroupHeartbeat response within 0\.05 s"):
+            await heartbeat(connection, timeout=SOON)
+
+
+async def test_a_late_answer_disturbs_nobody_and_is_on_the_record() -> None:
+    """An answer after the timeout is not taken for that of the next call, but can be seen."""
+    async with connected() as (broker, connection):
+        with pytest.raises(CallTimeout):
+            await heartbeat(connection, timeout=SOON)
+        call = heartbeat(connection)
+        broker.answer(await broker.next(), member_epoch=1)
+        broker.answer(await broker.next(), member_epoch=2)
+
+        assert (await call).member_epoch == 2
+        assert [frame.sent for frame in connection.transcript.frames][2:] == [
+            True,
+            True,
+            False,
+            False,
+        ]
+
+
+async def test_an_answer_to_no_question_disturbs_nobody_and_is_on_the_record() -> None:
+    """A number that was never sent is kept for whoever reads the transcript."""
+    async with connected() as (broker, connection):
+        call = heartbeat(connection)
+        asked = await broker.next()
+        broker.send(b"\x00\x00\x00\x06\x00\x00\x03\xa4??")
+        broker.answer(asked)
+        await call
+
+    assert "? v0 #932" in str(connection.transcript)
+
+
+async def test_a_broker_that_stops_reading_is_a_timeout_too() -> None:
+    """Sending more than the network takes does not wait for ever."""
+    async with connected() as (broker, connection):
+        assert broker.writer is not None
+        broker.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        with pytest.raises(CallTimeout):
+            await heartbeat(connection, timeout=SOON, subscribed_topic_names=["t" * 30000] * 1000)
+
+
+async def test_a_broker_that_hangs_up_fails_all_calls_under_way() -> None:
+    """Every caller learns that its connection is lost, and so does the next one."""
+    async with connected() as (broker, connection):
+        calls = [heartbeat(connection), heartbeat(connection)]
+        await broker.next()
+        broker.hang_up()
+        for call in calls:
+            with pytest.raises(ConnectionLost, match="closed"):
+                await call
+
+        assert await connection.wait_closed(LONG)
+        with pytest.raises(ConnectionLost):
+            await heartbeat(connection)
+
+
+async def test_a_connection_that_stays_is_not_reported_closed() -> None:
+    """Whether the broker hung up can be asked without calling anything."""
+    async with connected() as (_, connection):
+        assert not await connection.wait_closed(SOON)
+
+
+@pytest.mark.parametrize("size", [-1, 0, 3, connection_module.MAX_FRAME + 1])
+async def test_an_impossible_length_ends_the_connection(size: int) -> None:
+    """Nobody waits for gigabytes that will never come."""
+    async with connected() as (broker, connection):
+        call = heartbeat(connection)
+        await broker.next()
+        broker.send(size.to_bytes(4, "big", signed=True))
+        with pytest.raises(ConnectionLost, match=f"a frame of {size} bytes"):
+            await call
+
+
+async def test_an_answer_that_is_garbage_is_the_caller_s_to_judge() -> None:
+    """Bytes that are no such response are an error of the call, and the connection stays."""
+    async with connected() as (broker, connection):
+        call = heartbeat(connection)
+        asked = await broker.next()
+        broker.send(b"\x00\x00\x00\x09" + asked.number.to_bytes(4, "big") + b"\x00\xff\xff\xff\xff")
+        with pytest.raises(WireError):
+            await call
+        call = heartbeat(connection)
+        broker.answer(await broker.next(), member_epoch=3)
+
+        assert (await call).member_epoch == 3
+    assert "undecodable" in str(connection.transcript)
+
+
+async def test_a_transcript_shows_both_ways_decoded() -> None:
+    """Who reads a failed check sees fields and names of errors, not bytes."""
+    async with connected() as (broker, connection):
+        call = heartbeat(connection)
+        broker.answer(await broker.next(), error_code=25)
+        await call
+    text = str(connection.transcript)
+
+    assert "→ " in text
+    assert "ShareGroupHeartbeat v1 #2\n      group_id: g" in text
+    assert "error_code: 25 UNKNOWN_MEMBER_ID" in text
+
+
+async def test_raw_bytes_are_sent_as_they_are() -> None:
+    """A check can send frames that no encoder would write, and lie about their length."""
+    async with connected() as (broker, connection):
+        call = heartbeat(connection)
+        asked = await broker.next()
+        copy = connection.transcript.frames[-1].payload
+        await connection.send_raw(copy)
+        again = await broker.next()
+        await connection.send_bytes(len(copy).to_bytes(4, "big") + copy)
+        once_more = await broker.next()
+        broker.answer(asked)
+        await call
+
+    assert asked == again == once_more
+
+
+async def test_closing_says_goodbye_and_aborting_does_not() -> None:
+    """A broker sees the end of the stream after a close and a reset after an abort."""
+    ends = []
+    for abort in (False, True):
+        async with connected() as (broker, connection):
+            if abort:
+                connection.abort()
+            else:
+                await connection.close()
+            await broker.gone()
+            ends.append(broker.end)
+
+    assert ends == ["IncompleteReadError", "ConnectionResetError"]
+
+
+async def test_nobody_listening_is_a_lost_connection() -> None:
+    """A refused connection is reported with the address."""
+    async with listening() as (_, port):
+        pass
+
+    with pytest.raises(ConnectionLost, match=f"no connection to 127.0.0.1:{port}"):
+        await Connection.open("127.0.0.1", port, schemas=schemas())
+
+
+async def test_a_broker_that_never_says_its_versions_is_a_timeout() -> None:
+    """Opening does not wait for ever, and leaves no connection behind."""
+    async with listening(silent=True) as (broker, port):
+        with pytest.raises(CallTimeout, match="no ApiVersions response"):
+            await Connection.open("127.0.0.1", port, schemas=schemas(), timeout=SOON)
+        await broker.gone()

@@ -1,0 +1,350 @@
+"""Targets in containers: what can be told without an engine, and that nothing outlives a run."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from chaos.fitting import OURS, TOXIPROXY, fitting, usual_proxies
+from chaos.run import Chaos, check
+from chaos.schedule import Schedule
+from fixtures.targets import UsageFault, open_target
+from fixtures.targets.config import cluster_properties
+from fixtures.targets.container import keeper, naming
+from fixtures.targets.container.broker import ContainerBroker
+from fixtures.targets.container.engine import NONE, answers, why_not
+from fixtures.targets.container.rootfs import RootFileSystem
+from fixtures.targets.container.site import Site
+from fixtures.targets.handle import Plugged
+from fixtures.targets.names import Address, ContainerName, parse_target
+from fixtures.targets.ports import free_ports
+from fixtures.wire.schema import Schemas
+from fixtures.workload.terms import Load
+from spec.verdict import EnvironmentFault
+from suites.chaos.scenarios import SCENARIOS, chosen
+from tools import contained
+
+CONTAINER = "container:apache/kafka:4.4.0"
+
+# --- names and variables -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "image", "version"),
+    [
+        (CONTAINER, "apache/kafka:4.4.0", "4.4.0"),
+        ("container:", "apache/kafka:4.4.0", "4.4.0"),
+        ("container:localhost:5000/ours:4.2.1-b3", "localhost:5000/ours:4.2.1-b3", "4.2.1"),
+    ],
+)
+def test_a_tag_tells_the_release(name: str, image: str, version: str) -> None:
+    """The release in a container is the one in its image's tag; no image is the published one."""
+    assert parse_target(name) == ContainerName(image=image, version=version)
+
+
+@pytest.mark.parametrize("name", ["container:apache/kafka", "container:apache/kafka:latest"])
+def test_an_image_without_a_release_is_refused(name: str) -> None:
+    """An image whose tag names no release could hold any: that is the caller's fault."""
+    with pytest.raises(UsageFault, match="give a tag with the release"):
+        parse_target(name)
+
+
+def test_containers_know_no_files_of_this_machine() -> None:
+    """Agents and certificates are files here, so that a target in containers refuses them."""
+    with pytest.raises(UsageFault, match="no files of this machine"):
+        open_target(CONTAINER, jvm=("-javaagent:x.jar",))
+    with pytest.raises(UsageFault, match="no files of this machine"):
+        open_target(CONTAINER, listeners={"SECURE": "SASL_SSL"})
+
+
+@pytest.mark.parametrize("key", [*cluster_properties("4.4.0", 3, {}), "a.b-c_d.e"])
+def test_variables_become_properties_again(key: str) -> None:
+    """The image turns a variable back into the property that it was made of."""
+    name = naming.variable(key).removeprefix("KAFKA_").lower()
+
+    assert name.replace("_", ".").replace("...", "-").replace("..", "_") == key
+
+
+def test_brokers_find_each_other_by_name() -> None:
+    """Inside the network a broker has one name, and the quorum is made of all of them."""
+    variables = naming.environment(
+        2,
+        3,
+        listeners=naming.ports(("DIRECT",)),
+        advertised={"CLIENT": Address(host="127.0.0.1", port=12345)},
+        properties={"min.insync.replicas": "2"},
+        cluster_id="id",
+    )
+
+    voters = variables["KAFKA_CONTROLLER_QUORUM_VOTERS"]
+    assert voters == "1@broker-1:9093,2@broker-2:9093,3@broker-3:9093"
+    assert variables["KAFKA_NODE_ID"] == "2"
+    assert variables["KAFKA_ADVERTISED_LISTENERS"] == "CLIENT://127.0.0.1:12345"
+    assert "DIRECT://:9095" in variables["KAFKA_LISTENERS"]
+    assert variables["KAFKA_MIN_INSYNC_REPLICAS"] == "2"
+
+
+# --- what fits containers ----------------------------------------------------------------------
+
+
+def test_plugs_are_pulled_in_containers_only() -> None:
+    """Only brokers in containers lose their network, and they may lose all that others lose."""
+    with pytest.raises(UsageFault, match="give --target container:IMAGE"):
+        fitting(("disconnect-leader",), brokers=3)
+    with pytest.raises(UsageFault, match="give --target kafka:VERSION"):
+        fitting(("fill-leader",), brokers=3, contained=True)
+
+    everywhere = {kind.name for kind in fitting((), brokers=3)}
+    inside = {kind.name for kind in fitting((), brokers=3, contained=True)}
+    assert {"disconnect-leader", "kill-leader"} <= inside
+    assert {"fill-leader", "kill-leader"} <= everywhere
+    assert "disconnect-leader" not in everywhere
+    assert "fill-leader" not in inside
+
+
+def test_toxiproxy_stands_before_containers() -> None:
+    """Containers have Toxiproxy unless a fault is about frames, which it does not know."""
+    assert usual_proxies(CONTAINER, ("kill-leader",)) == TOXIPROXY
+    assert usual_proxies(CONTAINER, ("kill-leader", "lose-answers")) == OURS
+    assert usual_proxies("kafka:4.4.0", ("kill-leader",)) == OURS
+
+
+def test_a_lie_stands_before_ours_alone() -> None:
+    """Who alters a target in containers has proxies of ours behind, not Toxiproxy."""
+    asked = Chaos(
+        target=f"altered:honest@{CONTAINER}",
+        schedule=Schedule(seed=1, seconds=5),
+        load=Load(seconds=5),
+        proxies=TOXIPROXY,
+    )
+    with pytest.raises(UsageFault, match="give --proxies ours"):
+        check(asked)
+
+
+def test_all_scenarios_are_those_that_fit() -> None:
+    """``all`` means every scenario in containers, and elsewhere those that need none."""
+    inside = {one.name for one in chosen(["all"], contained=True)}
+    outside = {one.name for one in chosen(["all"])}
+    assert {name for name in SCENARIOS if "unplugged" in name} == inside - outside
+    assert {"leader-out-of-space", "clocks-of-brokers"} <= outside - inside
+    assert inside | outside == {name for name, one in SCENARIOS.items() if not one.release}
+
+
+def test_no_engine_is_said_and_is_no_pass(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where there is no engine, the scenario of CI says that it was not run, and why."""
+    monkeypatch.setattr(contained, "lacking", lambda: NONE)
+
+    assert contained.main([]) == 0
+
+    said = capsys.readouterr().out
+    assert said.startswith("NOT RUN, and therefore not passed")
+    assert "install docker.io" in said
+
+
+# --- files of an image -------------------------------------------------------------------------
+
+
+def test_an_image_is_made_of_files(tmp_path: Path) -> None:
+    """An archive holds what was added, once, with its mode, and links as links."""
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    with RootFileSystem(tmp_path / "root.tar") as root:
+        root.file("bin/program", program)
+        root.file("bin/program", program)
+        root.link("bin/other", "program")
+        root.text("etc/run", "x", 0o700)
+
+    with tarfile.open(tmp_path / "root.tar") as archive:
+        names = archive.getnames()
+        assert names.count("bin/program") == 1
+        assert archive.getmember("bin/program").mode == 0o755
+        assert archive.getmember("bin/other").linkname == "program"
+        assert archive.getmember("etc/run").mode == 0o700
+        assert archive.getmember("tmp").mode == 0o1777
+
+
+# --- nothing outlives a run --------------------------------------------------------------------
+
+RUN = """
+import sys, tempfile
+from pathlib import Path
+from fixtures.targets.container.engine import Engine
+from fixtures.targets.container.rootfs import RootFileSystem
+engine = Engine()
+engine.start()
+archive = Path(tempfile.mkdtemp()) / "root.tar"
+with RootFileSystem(archive) as root:
+    root.shell()
+api = engine.client.api
+command = ['CMD ["sleep", "600"]']
+api.import_image_from_file(str(archive), repository="sleeper", tag="1", changes=command)
+labels = dict(engine.labels)
+network = engine.client.networks.create("n", labels=labels, options=dict(engine.network_options))
+engine.client.containers.run("sleeper:1", detach=True, labels=labels, network="n")
+print(engine.labels["shareproof.owner"].rpartition(":")[2], flush=True)
+sys.stdin.read()
+engine.stop()
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A run with a private engine and a container in it."""
+
+    process: subprocess.Popen[str]
+    keeper: int
+
+    def traces(self) -> list[str]:
+        """Return what there is of it: processes, a network device, a directory."""
+        found = [
+            " ".join(process.info["cmdline"] or ())
+            for process in psutil.process_iter(["cmdline", "status"])
+            if process.info["status"] != psutil.STATUS_ZOMBIE
+        ]
+        ours = [line for line in found if keeper.PREFIX in line or line == "sleep 600"]
+        device = Path("/sys/class/net") / keeper.bridge(self.keeper)
+        return [*ours, *([str(device)] if device.exists() else [])]
+
+    def gone(self) -> bool:
+        """Wait for a while until nothing is left; tell whether that came about."""
+        deadline = time.monotonic() + 30
+        while self.traces() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        return not self.traces()
+
+
+@pytest.fixture
+def running() -> Iterator[Running]:
+    """A run of its own; it ends with the test."""
+    if answers() or why_not():
+        pytest.skip("this machine cannot start an engine for one run alone")
+    process = subprocess.Popen(
+        [sys.executable, "-c", RUN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    with process:
+        yield Running(process, int(process.stdout.readline()))
+        process.kill()
+
+
+def test_an_orderly_end_leaves_nothing(running: Running) -> None:
+    """A run that ends takes containers, network, engine and directory with it."""
+    assert any("sleep" in line for line in running.traces())
+
+    running.process.communicate("")
+
+    assert running.process.returncode == 0
+    assert running.gone()
+
+
+def test_a_killed_run_leaves_nothing(running: Running) -> None:
+    """The keeper clears up behind a run that was killed."""
+    running.process.kill()
+
+    assert running.gone()
+
+
+def test_the_next_start_clears_what_a_killed_keeper_left(running: Running) -> None:
+    """When the keeper is killed too, the kernel ends its engine, and the next start the rest."""
+    running.process.send_signal(signal.SIGSTOP)
+    psutil.Process(running.keeper).kill()
+    running.process.kill()
+    deadline = time.monotonic() + 30
+    while any("dockerd" in line or "sleep" in line for line in running.traces()):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+    keeper.sweep_machine()
+
+    assert running.gone()
+
+
+# --- what an engine does to a broker -----------------------------------------------------------
+
+
+@pytest.fixture
+def somebody(tmp_path: Path) -> Iterator[ContainerBroker]:
+    """A handle on a container that greets whoever comes, as a broker's would be."""
+    if answers() or why_not():
+        pytest.skip("this machine cannot start an engine for one run alone")
+    site = Site()
+    site.open()
+    try:
+        with RootFileSystem(tmp_path / "root.tar") as root:
+            root.shell()
+        greet = "while true; do echo hello | nc -l -p 9092; done"
+        site.engine.client.api.import_image_from_file(
+            str(tmp_path / "root.tar"),
+            repository="greeter",
+            tag="1",
+            changes=[f'CMD ["sh", "-c", "{greet}"]'],
+        )
+        site.lay()
+        at = site.at(free_ports(1)[0])
+        container = site.run("greeter:1", naming.alias(1), ports={9092: at})
+        yield ContainerBroker(
+            node_id=1,
+            container=container,
+            network=site.network,
+            listeners={naming.CLIENT: at},
+            ready_at=at,
+            schemas=Schemas(texts={}),
+        )
+    finally:
+        site.close()
+
+
+def _greets(broker: ContainerBroker) -> bool:
+    """Tell whether somebody says something at the client listener within a second."""
+    at = broker.listener(naming.CLIENT)
+    try:
+        with socket.create_connection((at.host, at.port), timeout=1) as connection:
+            return connection.recv(5) == b"hello"
+    except OSError:
+        return False
+
+
+def _comes_back(broker: ContainerBroker) -> bool:
+    """Wait for a while until it greets."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        if _greets(broker):
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def test_engines_freeze_unplug_and_kill(somebody: ContainerBroker) -> None:
+    """A broker in a container is frozen, taken off the network and killed, each for all to see."""
+    assert isinstance(somebody, Plugged)
+    assert _comes_back(somebody)
+
+    somebody.pause()
+    assert (somebody.is_frozen, somebody.is_alive, _greets(somebody)) == (True, True, False)
+    somebody.resume()
+    assert _comes_back(somebody)
+
+    somebody.disconnect()
+    assert (somebody.is_connected, somebody.is_alive, _greets(somebody)) == (False, True, False)
+    somebody.connect()
+    assert somebody.is_connected
+    assert _comes_back(somebody)
+
+    somebody.pause()
+    somebody.kill()
+    assert (somebody.is_alive, somebody.exit_code) == (False, -signal.SIGKILL)
+    with pytest.raises(EnvironmentFault, match="Broker 1 ended with exit code -9"):
+        somebody.check_alive()

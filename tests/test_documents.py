@@ -1,0 +1,83 @@
+"""What the documents tell people to type: commands, options, environments of tox and modules."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import shlex
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from shareproof.cli import app
+from tests.fake import ROOT
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+ACTION = ROOT / ".github" / "actions" / "client" / "action.yml"
+COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+_OURS = re.compile(r"^ {4}(?:.*(?: |/bin/))?(shareproof\"? +[a-z].*)$", re.MULTILINE)
+_TOX = re.compile(r"\btox (?:-c \w+ )?-e ([\w,-]+)")
+_MODULE = re.compile(r"\bpython3? -m ((?:suites|benchmarks|shareproof|tests|tools)[\w.]*\w)")
+
+pytestmark = pytest.mark.skipif(not PAGES[0].exists(), reason="an installation has no documents")
+
+
+def text(file: Path) -> str:
+    """Return a file with the lines joined that a shell would join."""
+    return file.read_text(encoding="utf-8").replace("\\\n", " ") if file.exists() else ""
+
+
+def commands(written: str) -> list[str]:
+    """Return each command of ours that stands in a block of code, up to a pipe or the next one."""
+    found = (line.replace('shareproof"', "shareproof") for line in _OURS.findall(written))
+    return [re.split(r" (?:\||&&) ", line)[0] for line in found]
+
+
+def told() -> list[Any]:
+    """Return each command of each document, named by where it stands."""
+    return [
+        pytest.param(line, id=f"{file.relative_to(ROOT)}: {line}")
+        for file in (*PAGES, ACTION)
+        for line in commands(text(file))
+    ]
+
+
+@pytest.mark.parametrize("line", told())
+def test_commands_of_documents_are_understood(line: str) -> None:
+    """A command that a document shows has only options that it knows, each with a right value."""
+    _, name, *words = shlex.split(line, comments=True)
+    assert COMMANDS[name].make_context(name, words).params
+
+
+def test_environments_of_documents_exist() -> None:
+    """Whatever a document starts with ``tox -e`` is an environment of ours."""
+    tox = configparser.ConfigParser()
+    tox.read(ROOT / "tox.ini")
+    named = {
+        one for page in PAGES for found in _TOX.findall(text(page)) for one in found.split(",")
+    }
+    assert {one for one in named if f"testenv:{one}" not in tox} == set()
+    assert len(named) > 10
+
+
+def test_modules_of_documents_exist() -> None:
+    """Whatever a document starts with ``python -m`` can be started."""
+    named = {found for page in PAGES for found in _MODULE.findall(text(page))}
+    lost = {one for one in named if not (find_spec(one) or find_spec(f"{one}.__main__"))}
+    assert lost == set()
+    assert len(named) > 10
+
+
+def test_a_command_is_found_wherever_it_stands() -> None:
+    """Paths, pipes, recipes and earlier commands do not hide a command; prose is not one."""
+    written = """
+shareproof is prose
+    .venv/bin/shareproof doctor       # said
+    cd x && shareproof list --json | jq
+          - run: shareproof up
+    "$HOME/bin/shareproof" chaos
+"""
+    assert [line.split()[1] for line in commands(written)] == ["doctor", "list", "up", "chaos"]

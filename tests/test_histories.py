@@ -1,0 +1,284 @@
+"""The recorder: what a kill leaves, what damage does, and what ranges mean record by record."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyarrow", reason="the extra 'judge' is not installed")
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from fixtures.history import expansion
+from fixtures.history.compaction import checksum, compact
+from fixtures.history.journal import Journal
+from fixtures.history.reading import read_journals
+from fixtures.history.upgrading import is_old, upgrade
+from fixtures.wire.records import Record, encode_batch
+from fixtures.workload.payload import pieces, runs_of, shape
+from reports.analysis.files import open_history
+from spec.history import NEVER, Manifest, Outcome, Settle
+from spec.verdict import EnvironmentFault
+from tests.small_histories import read_cases, write_history
+
+ROOT = Path(__file__).parents[1]
+SECOND = 1_000_000_000
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from fixtures.history.journal import Journal
+with Journal(Path(sys.argv[1]), 3) as journal:
+    print("ready", flush=True)
+    while True:
+        journal.add("faults", 0, "none", "", time.monotonic_ns(), 0, "")
+        time.sleep(0.001)
+"""
+
+
+def _phases(journal: Journal, count: int) -> None:
+    for number in range(count):
+        journal.add("phases", f"phase {number}", number, number + 1)
+
+
+def test_a_kill_loses_at_most_a_second(tmp_path: Path) -> None:
+    """What a killed process recorded until a second before is there, and it is named as cut."""
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE
+    )
+    assert writer.stdout is not None
+    assert writer.stdout.readline() == b"ready\n"
+    deadline = time.monotonic() + 30
+    journal = tmp_path / "journal" / "0003" / "faults.arrows"
+    while time.monotonic() < deadline and not (journal.exists() and journal.stat().st_size > 9000):
+        time.sleep(0.05)
+
+    killed = time.monotonic_ns()
+    writer.kill()
+    writer.wait()
+    writer.stdout.close()
+    found = read_journals(tmp_path)
+
+    assert killed - max(found.tables["faults"]["since"].to_pylist()) < SECOND
+    assert "journal/0003/faults.arrows" in found.cut
+    assert found.broken == ()
+
+
+def test_a_journal_that_was_closed_is_whole(tmp_path: Path) -> None:
+    """A process that ended by itself leaves nothing that is cut."""
+    with Journal(tmp_path, 1) as journal:
+        _phases(journal, 3)
+
+    found = read_journals(tmp_path)
+
+    assert (found.cut, found.broken) == ((), ())
+    assert found.tables["phases"]["phase"].to_pylist() == ["phase 0", "phase 1", "phase 2"]
+
+
+def test_any_prefix_can_be_read(tmp_path: Path) -> None:
+    """Wherever a journal was cut, its whole messages are there and nothing else."""
+    with Journal(tmp_path, 1) as journal:
+        for number in range(4):
+            journal.add("phases", f"phase {number}", number, number)
+            journal.flush()
+    file = tmp_path / "journal" / "0001" / "phases.arrows"
+    whole = file.read_bytes()
+    every = [f"phase {number}" for number in range(4)]
+
+    for size in range(0, len(whole), 7):
+        file.write_bytes(whole[:size])
+        found = read_journals(tmp_path)
+        names = found.tables["phases"]["phase"].to_pylist()
+
+        assert names == every[: len(names)]
+        assert found.cut == ("journal/0001/phases.arrows",)
+
+
+def test_damage_in_the_middle_is_named(tmp_path: Path) -> None:
+    """A closed journal with spoiled bytes is named as broken; the other journals are read."""
+    with Journal(tmp_path, 1) as journal:
+        for number in range(4):
+            journal.add("phases", f"phase {number}", number, number)
+            journal.flush()
+        journal.add("faults", 0, "kill", "broker 1", 1, 2, "seen")
+    file = tmp_path / "journal" / "0001" / "phases.arrows"
+    data = bytearray(file.read_bytes())
+    middle = len(data) // 2
+    data[middle : middle + 64] = b"\xee" * 64
+    file.write_bytes(data)
+
+    found = read_journals(tmp_path)
+
+    assert found.broken == ("journal/0001/phases.arrows",)
+    assert found.tables["faults"]["kind"].to_pylist() == ["kill"]
+
+
+def test_times_are_brought_to_the_clock_of_the_run(tmp_path: Path) -> None:
+    """The most exact measure of a clock counts; times that are none stay what they are."""
+    with Journal(tmp_path, 1) as journal:
+        journal.measured(behind=900, within=50)
+        journal.measured(behind=1000, within=5)
+        journal.add("reloads", 0, 10, NEVER, "x")
+        journal.add("operations", 1, 1, 0, "ShareFetch", 1, 20, -1, 0, 3, 0)
+
+    found = read_journals(tmp_path).tables
+
+    assert found["reloads"].select(["since", "until"]).to_pylist() == [
+        {"since": 1010, "until": NEVER}
+    ]
+    assert found["operations"].select(["sent", "answered"]).to_pylist() == [
+        {"sent": 1020, "answered": -1}
+    ]
+
+
+def test_ranges_mean_records(tmp_path: Path) -> None:
+    """Random ranges and acts come out record by record as a plain loop over them says."""
+    rng = random.Random(5)
+    expected: dict[tuple[int, int], tuple[int, int]] = {}
+    with Journal(tmp_path, 1) as journal:
+        journal.add("queues", 0, 0, 0, "g", "t", "", 0, 0, 5, 30000, 2000, 500, False, False)
+        for _ in range(40):
+            op = journal.next_operation()
+            first = rng.randrange(100)
+            last = first + rng.randrange(20)
+            at = rng.randrange(1000)
+            told = (1, 1, at, at + 1, -1, True, 7, first, -1)
+            journal.add("acquired", op, 0, 0, 3, first, last, *told)
+            expected |= {(op, offset): (0, NEVER) for offset in range(first, last + 1)}
+            for _ in range(rng.randrange(3)):
+                low = rng.randint(first, last)
+                kind = rng.choice((Settle.ACCEPT, Settle.RELEASE))
+                sent = at + 10 + len(expected)
+                journal.add("settled", op, 0, 0, low, last, int(kind), sent, sent + 1, 1, 0)
+                expected |= {(op, o): (int(kind), sent) for o in range(low, last + 1)}
+
+    compact(tmp_path)
+    rows = pq.read_table(tmp_path / "deliveries").to_pylist()
+
+    assert [{name: row[name] for name in _BESIDE} for row in rows] == list(_looked_around(rows))
+    found = {(row["op"], row["offset"]): (row["kind"], row["settle_sent"]) for row in rows}
+    assert found == expected
+    order = [(row["offset"], row["acquired"]) for row in rows]
+    assert order == sorted(order)
+
+
+_BESIDE = ("fellows", "highest_before", "lowest_after", "next_op", "next_acquired")
+
+
+def _looked_around(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield what a plain loop finds out about the neighbours of each delivery."""
+    for at, row in enumerate(rows):
+        same = [other["offset"] == row["offset"] for other in rows]
+        earlier = [other for other, is_same in zip(rows[:at], same, strict=False) if is_same]
+        later = [o for o, is_same in zip(rows[at + 1 :], same[at + 1 :], strict=True) if is_same]
+        yield {
+            "fellows": sum(other["op"] == row["op"] for other in rows) - 1,
+            "highest_before": max((one["count"] for one in earlier), default=None),
+            "lowest_after": min((one["count"] for one in later), default=None),
+            "next_op": later[0]["op"] if later else None,
+            "next_acquired": later[0]["acquired"] if later else None,
+        }
+
+
+def test_an_old_history_is_brought_up_to_date(tmp_path: Path) -> None:
+    """A history of schema 1 gets the columns that it lacks, also when a kill came between."""
+    write_history(tmp_path, read_cases())
+    manifest = compact(tmp_path)
+    whole = pq.read_table(tmp_path / "deliveries")
+    fresh = [name for name in whole.schema.names if name in _BESIDE or name.startswith("next_")]
+    files = [file for file in manifest.files if file.table == "deliveries"]
+    document = json.loads(manifest.to_json()) | {"schema": 1}
+    for file in files[1:]:  # The first one had been written before the kill.
+        pq.write_table(pq.read_table(tmp_path / file.path).drop(fresh), tmp_path / file.path)
+    for entry in document["files"]:
+        if entry["path"] in {file.path for file in files}:
+            entry["crc"] = checksum(tmp_path / entry["path"])
+    document["files"][manifest.files.index(files[0])]["crc"] = 0
+    (tmp_path / "manifest.json").write_text(json.dumps(document), encoding="utf-8")
+
+    assert is_old(tmp_path)
+    upgrade(tmp_path)
+
+    assert not is_old(tmp_path)
+    assert open_history(tmp_path).spoiled == ()
+    assert pq.read_table(tmp_path / "deliveries").equals(whole)
+
+
+def test_spoiled_files_are_named(tmp_path: Path) -> None:
+    """A file that was cut or changed is named; without the table of queues nothing is judged."""
+    with Journal(tmp_path, 1) as journal:
+        journal.add("queues", 0, 0, 0, "g", "t", "", 0, 0, 5, 30000, 2000, 500, False, False)
+        journal.add("produced", 0, 0, 5, 1, 0, -1, 0, 1, 1, 0, 0)
+    manifest = compact(tmp_path)
+    stored = next(file for file in manifest.files if file.table == "produced")
+    (tmp_path / stored.path).write_bytes(b"PAR1 half a file")
+
+    history = open_history(tmp_path)
+
+    assert history.lost_buckets == {stored.bucket}
+    assert str(tmp_path / stored.path) in history.spoiled[0]
+    (tmp_path / "queues" / "part-00000.parquet").unlink()
+    with pytest.raises(EnvironmentFault, match="nothing can be judged without queues"):
+        open_history(tmp_path)
+
+
+def test_a_manifest_of_another_schema_is_refused() -> None:
+    """A history of a schema to come is refused by name, and garbage by its place."""
+    with pytest.raises(ValueError, match="schema 99"):
+        Manifest.from_json('{"schema": 99, "files": []}')
+    with pytest.raises(ValueError, match="no manifest"):
+        Manifest.from_json("{}")
+
+
+def test_payloads_say_who_they_are() -> None:
+    """A batch is read back as one run; records of strangers are nobody's."""
+    batch, crc = shape(70, 64).write(producer=3, log=9, sequence=1000)
+
+    (run,) = runs_of(batch)
+
+    assert (run.first, run.count, run.producer, run.log) == (0, 70, 3, 9)
+    assert (run.sequence, run.crc) == (1000, crc)
+    (stranger,) = runs_of(encode_batch([Record(offset=4, timestamp=0, value=b"?")], base_offset=4))
+    assert (stranger.first, stranger.producer, stranger.crc) == (4, -1, -1)
+
+
+def test_a_thinned_batch_is_read_record_by_record() -> None:
+    """What compaction left of a batch keeps its records' identities, and its holes are holes."""
+    batch, _ = shape(10, 64).write(producer=3, log=9, sequence=0)
+    whole = runs_of(batch)[0]
+    thin, _ = shape(1, 64).write(producer=3, log=9, sequence=4)
+
+    parts = list(pieces(2, 12, [whole]))
+
+    assert [(first, last, run is None) for first, last, run in parts] == [
+        (2, 9, False),
+        (10, 12, True),
+    ]
+    assert runs_of(thin)[0].sequence == 4
+
+
+def test_late_renewals_prove_no_lock() -> None:
+    """A renewal prolongs a lock for certain only if it was answered OK while the lock lasted."""
+    rows = {
+        "renewals": np.zeros(2, dtype=np.int64),
+        "holds_until": np.array([100, 100]),
+        "ends_by": np.array([110, 110]),
+    }
+    acts = {
+        "outcome": np.array([Outcome.OK, Outcome.OK, Outcome.OK]),
+        "sent": np.array([80, 120, 150]),
+        "answered": np.array([90, 130, 160]),
+    }
+    expansion._renew(rows, acts, np.array([0, 1, 0]), np.array([100, 100]))
+    assert rows["renewals"].tolist() == [2, 1]
+    assert rows["holds_until"].tolist() == [250, 100]
+    assert rows["ends_by"].tolist() == [260, 230]

@@ -1,0 +1,224 @@
+"""Both sides of every invariant: it accepts the small history that is right, rejects the wrong one.
+
+All cases are judged as one history, so that a planted violation must be found in its own partition,
+by its own rule, and by no other.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
+
+from pyspark.sql import SparkSession
+
+from fixtures.history.compaction import compact
+from reports.analysis.files import open_history
+from reports.analysis.rules import load_invariants, parse
+from reports.analysis.session import SMALL, open_session, register, unregister
+from reports.oracle.judging import Verdicts, judge
+from spec.history import bucket_of
+from spec.model.release import release_of
+from spec.requirement import Honesty, SpecError, load_requirements
+from tests.agreement import broken_at, by_spark, differences, known, tales
+from tests.small_histories import Case, read_cases, write_history
+from tests.tales import Told
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.xdist_group("spark"),
+]
+
+CASES = read_cases()
+RULES = {rule.id: rule for rule in load_invariants()}
+TOLD_FROM = 1000
+"""The first number of a share-partition that a tale is about."""
+SEEDS = range(1, 6)
+GROSS = {"given_twice", "redelivered", "never_came"}
+"""Lies that no freedom of the broker explains, if they are about something that was seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What Spark and the oracle found in the cases and the tales of one release."""
+
+    spark: Verdicts
+    oracle: Verdicts
+    tales: tuple[Told, ...]
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    """A small Spark in this process."""
+    session = open_session("local[2]", "1g", SMALL)
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def verdicts(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Judged]]:
+    """What was found in the histories of each release; those of 4.4.0 stay registered."""
+    found: dict[str, Judged] = {}
+    for version in sorted({case.version for case in CASES}):
+        folder = tmp_path_factory.mktemp("cases") / "history"
+        told = tales(release_of(version), SEEDS, TOLD_FROM)
+        write_history(folder, [case for case in CASES if case.version == version], told)
+        compact(folder)
+        if found:
+            unregister(spark, f"cases_{len(found)}")
+        history = open_history(folder)
+        register(spark, history, f"cases_{len(found) + 1}")
+        by_both = (by_spark(spark, list(RULES.values())), judge(history))
+        found[version] = Judged(*by_both, tuple(told))
+    yield found
+    unregister(spark, f"cases_{len(found)}")
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_both_sides(case: Case, verdicts: dict[str, Judged]) -> None:
+    """A right history breaks no rule and exercises its own; a wrong one breaks just its own."""
+    found = verdicts[case.version].spark
+    exercised = {rule for rule, places in found.items() if case.queues & places.keys()}
+    broken = {rule for place in case.queues for rule in broken_at(found, place)}
+    others = broken - known(release_of(case.version)) - {case.rule}
+
+    assert case.rule in exercised
+    assert others == set()
+    assert (case.rule in broken) == case.breaks
+
+
+@pytest.mark.parametrize("version", sorted({case.version for case in CASES}))
+def test_spark_and_the_oracle_agree(version: str, verdicts: dict[str, Judged]) -> None:
+    """On every case and tale both count the same cases and the same broken ones of every rule."""
+    judged = verdicts[version]
+
+    assert list(differences(judged.spark, judged.oracle)) == []
+
+
+@pytest.mark.parametrize("version", sorted({case.version for case in CASES}))
+def test_valid_tales_break_nothing(version: str, verdicts: dict[str, Judged]) -> None:
+    """Nothing that a leader does who acts by the table is a violation, and most lies are."""
+    judged = verdicts[version]
+    beside = known(release_of(version))
+    broken = {told: broken_at(judged.spark, told.queue) - beside for told in judged.tales}
+
+    assert [rules for told, rules in broken.items() if rules and not told.lie] == []
+    gross = [rules for told, rules in broken.items() if told.lie in GROSS]
+    assert gross
+    assert sum(map(bool, gross)) >= 0.6 * len(gross)
+
+
+def test_every_invariant_has_both_sides() -> None:
+    """No rule is judged that was never seen to accept and to reject."""
+    accepted = {case.rule for case in CASES if not case.breaks}
+    rejected = {case.rule for case in CASES if case.breaks}
+
+    assert RULES.keys() - accepted == set()
+    assert RULES.keys() - rejected == set()
+
+
+def test_invariants_are_rules_of_the_specification() -> None:
+    """Each file's id and level are those of a rule that is not declared untested."""
+    rules = load_requirements()
+
+    assert [r.id for r in RULES.values() if r.level is not rules[r.id].level] == []
+    assert [r for r in RULES if rules[r].honesty is Honesty.UNTESTED] == []
+
+
+def test_a_file_must_say_what_it_is() -> None:
+    """A file without its id or its sentence is refused."""
+    with pytest.raises(SpecError, match="level, source"):
+        parse("-- id: INV-01\nSELECT 1", "x.sql")
+    with pytest.raises(SpecError, match="sentence"):
+        parse("-- id: INV-01\n-- level: MUST\n-- source: KIP\nSELECT 1", "x.sql")
+
+
+def test_the_buckets_are_those_of_spark(spark: SparkSession) -> None:
+    """Our hash of a log is Spark's own, for small and large and negative numbers."""
+    logs = [0, 1, 2, 7, 1000, 2**31 - 1, -1, -(2**31)]
+    values = ", ".join(f"({log})" for log in logs)
+    query = f"SELECT pmod(hash(CAST(n AS INT)), 8) AS bucket FROM VALUES {values} AS t(n)"  # noqa: S608
+    theirs = [row.bucket for row in spark.sql(query).collect()]
+
+    assert theirs == [bucket_of(log, 8) for log in logs]
+
+
+@pytest.mark.parametrize("view", ["handovers", "ledger"])
+def test_records_come_together_without_a_shuffle(
+    view: str,
+    spark: SparkSession,
+    verdicts: dict[str, Judged],
+) -> None:
+    """The layout of the files spares Spark every shuffle and every sort by record."""
+    plan = spark.table(view)._jdf.queryExecution().executedPlan().toString()
+
+    assert verdicts
+    above = [step for scan in _scans_of_records(plan) for step in scan]
+    assert view != "ledger" or "SortAggregate" in above
+    assert {"Exchange", "Sort", "Window"} & set(above) == set()
+
+
+def _scans_of_records(plan: str) -> Iterator[list[str]]:
+    """Yield for each scan of a table laid out by record what is done to its rows.
+
+    A plan is a tree with the root on top, drawn by indentation. What is broadcast is small.
+    """
+    steps: list[tuple[int, str]] = []
+    for line in plan.splitlines():
+        if not (found := re.search(r"[A-Za-z]\w*", line)):
+            continue
+        steps = [step for step in steps if step[0] < found.start()]
+        if "FileScan parquet" in line and re.search(r"\.all_(produced|deliveries)\[", line):
+            names = [name for _, name in steps]
+            broadcast = [at for at, name in enumerate(names) if name == "BroadcastExchange"]
+            yield names[broadcast[-1] :] if broadcast else names
+        steps.append((found.start(), found[0]))
+
+
+BOUNDED = {
+    "_by_rule": "one row of counts",
+    "_by_behaviour": "behaviours(view, rules)",
+    "_alone": "one row of counts",
+    "_sentences": "LIMIT {_MOST_HITS}",
+    "reached": ".limit(",
+    "_fault_windows": "LIMIT",
+    "_good_logs": ".limit(",
+    "_window": ".limit(",
+    "distributions": "GROUP BY 1",
+    "_rows": "moments",
+    "_partitions": "FROM queues",
+    "_windows": "LIMIT",
+    "_often": "LIMIT",
+    "_told": "LIMIT",
+}
+"""The functions that fetch rows from Spark, and what keeps these few."""
+FETCHING = {"collect", "toLocalIterator", "take", "head", "first", "tail", "show"}
+PYTHON = {"udf", "pandas_udf", "toPandas", "toArrow", "rdd", "foreach", "mapInPandas", "mapInArrow"}
+
+
+def test_nothing_leaves_spark_through_python() -> None:
+    """No Python function works on the data, and what is fetched is limited or aggregated."""
+    fetching: dict[str, str] = {}
+    forbidden: list[str] = []
+    for file in (Path(__file__).parents[1] / "reports" / "analysis").glob("*.py"):
+        text = file.read_text(encoding="utf-8")
+        for function in ast.walk(ast.parse(text)):
+            if not isinstance(function, ast.FunctionDef):
+                continue
+            names = {node.attr for node in ast.walk(function) if isinstance(node, ast.Attribute)}
+            forbidden += sorted(names & PYTHON)
+            if names & FETCHING:
+                fetching[function.name] = ast.get_source_segment(text, function) or ""
+
+    assert forbidden == []
+    assert fetching.keys() == BOUNDED.keys()
+    limits = {name: limit for name, limit in BOUNDED.items() if not limit.startswith("one row")}
+    assert [name for name, limit in limits.items() if limit not in fetching[name]] == []

@@ -1,0 +1,119 @@
+"""What the command line tells about itself: examples that work, and words that shells complete."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from shareproof.cli import app
+from shareproof.manual import EXAMPLES, SETTINGS, rules
+from tests.fake import ROOT
+from tools.documents.manpage import FILE, page
+
+COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+LINES = [(name, words) for name, shown in EXAMPLES.items() for _, words in shown]
+
+
+def asking(typed: str) -> dict[str, str]:
+    """Return the environment in which bash asks how a line goes on."""
+    return {
+        "_SHAREPROOF_COMPLETE": "complete_bash",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(len(typed.split()) - 1),
+    }
+
+
+def test_every_command_has_an_example() -> None:
+    """A command without an example in its help is named."""
+    assert set(COMMANDS) == set(EXAMPLES)
+
+
+@pytest.mark.parametrize(("name", "words"), LINES)
+def test_examples_are_understood(name: str, words: str) -> None:
+    """An example of the help has only options that its command knows, each with a right value."""
+    assert COMMANDS[name].make_context(name, shlex.split(words)).params
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("shareproof br", ["broker"]),
+        ("shareproof broker --prof", ["--profile"]),
+        ("shareproof broker --level M", ["MUST", "MAY"]),
+        ("shareproof broker --target ref", ["reference"]),
+        ("shareproof broker --only LC", ["LCK"]),
+        ("shareproof broker --only ACK,LC", ["ACK,LCK"]),
+        ("shareproof client --client kraf", ["krafka"]),
+        ("shareproof broker --profile kf", ["kfake"]),
+    ],
+)
+def test_words_are_completed(typed: str, offered: list[str]) -> None:
+    """Commands, options and what their values can be are completed."""
+    said = CliRunner().invoke(app, [], env=asking(typed), prog_name="shareproof")
+    assert said.stdout.split() == offered
+
+
+def test_a_shell_is_answered_at_once() -> None:
+    """The installed command answers a shell, and imports nothing of what commands work with."""
+    script = """
+import sys
+sys.argv = ["shareproof"]
+from shareproof.cli import main
+try:
+    main()
+finally:
+    print(*sys.modules)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, **asking("shareproof cha")},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    offered, modules = done.stdout.splitlines()
+    assert offered == "chaos", done.stderr
+    costly = {"suites", "chaos", "reports", "fixtures.wire", "pytest", "jinja2", "psutil", "rich"}
+    assert not costly & set(modules.split())
+
+
+def test_the_rules_of_an_area_are_offered() -> None:
+    """Once an area is typed its rules are offered too, in a list as well."""
+    assert rules("ACK")[:2] == ["ACK", "ACK-01"]
+    assert "LCK,ACK-02" in rules("lck,ack-0")
+
+
+@pytest.mark.skipif(not FILE.exists(), reason="an installation has the page elsewhere")
+def test_the_manual_page_is_of_today() -> None:
+    """docs/shareproof.1 says what ``--help`` says; see tools/documents/manpage.py."""
+    assert FILE.read_text(encoding="utf-8") == page()
+
+
+def test_the_manual_page_tells_all() -> None:
+    """Every command, option, example and setting is on the manual page."""
+    told = page().replace(r"\-", "-")
+    for name, command in COMMANDS.items():
+        assert f".SS shareproof {name}\n" in told
+        for option in command.params:
+            assert all(each in told for each in option.opts)
+    for name, words in LINES:
+        assert f"    shareproof {name} {words}".rstrip() in told
+    assert all(name in told and meaning in told for name, meaning in SETTINGS.items())
+
+
+@pytest.mark.skipif(not (ROOT / "README.md").exists(), reason="an installation has no README")
+def test_the_readme_has_the_same_settings() -> None:
+    """The README tells the same of the environment as the manual page."""
+    rows = re.findall(
+        r"^\| `(SHAREPROOF_\w+)` \| (.*) \|$", (ROOT / "README.md").read_text(), re.MULTILINE
+    )
+    assert {name: meaning.replace("`", "") for name, meaning in rows} == SETTINGS

@@ -1,0 +1,300 @@
+"""Pages as a reader meets them: opened in a headless Chromium, searched, followed and printed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from reports import html
+from reports.results import write
+from reports.site.archive import find
+from reports.site.build import build
+from reports.site.detecting import Detection
+from tests.chromium import chromium, look
+from tests.test_results import HOSTILE, document
+
+FRAMES = f"1.000 → 127.0.0.1:1 ShareFetch v2 #1\n      group_id: {HOSTILE}\n1.001 ← bye\n"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A Chromium for all tests of this file."""
+    with chromium() as found:
+        yield found
+
+
+def results(text: str = "A rule that holds.") -> Any:
+    """Return results with every verdict, all of whose words are ``text``."""
+    found = document(text)
+    first, untested = found["requirements"]
+    words = ("pass", "error", "unknown", "vacuous", "unsupported")
+    more = [
+        first | {"id": f"SES-{number:02}", "area": "SES", "verdict": word, "level": "SHOULD"}
+        for number, word in enumerate(words)
+    ]
+    for rule in more:
+        rule |= {"expected": True, "problem": "", "checks": []}
+    first["checks"][0]["transcript"] = "transcripts/x.txt"
+    found["requirements"] = [first, untested, *more]
+    found["summary"] |= dict.fromkeys((*words, "fail", "untested"), 1)
+    return found
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a run in which everything that came from outside is hostile."""
+    folder = tmp_path_factory.mktemp("run")
+    (folder / "transcripts").mkdir()
+    (folder / "transcripts" / "x.txt").write_text(FRAMES, encoding="utf-8")
+    return html.write(folder, results(HOSTILE))
+
+
+def test_page_opens_without_a_complaint(browser: Browser, page: Path) -> None:
+    """A page opens offline, asks for nothing, and has nothing to say on the console."""
+    with look(browser, page) as seen:
+        assert seen.page.title() == f"shareproof: {HOSTILE}"
+        assert seen.complaints == []
+
+
+def test_search_and_filter(browser: Browser, page: Path) -> None:
+    """Verdicts, levels and words narrow the rules down, and one press shows all of them again."""
+    with look(browser, page) as seen:
+        tab, rules = seen.page, seen.page.locator(".rule:visible")
+        assert rules.count() == 7
+        tab.get_by_role("button", name="vacuous").click()
+        assert rules.evaluate_all("all => all.map(each => each.id)") == ["SES-03"]
+        tab.get_by_role("button", name="vacuous").click()
+        tab.get_by_role("button", name="unexpected").click()
+        assert rules.evaluate_all("all => all.map(each => each.id)") == ["ACK-01"]
+        tab.get_by_role("button", name="unexpected").click()
+        tab.get_by_label("Level", exact=True).select_option("SHOULD")
+        tab.get_by_label("Search the rules").fill("ses-02")
+        assert rules.count() == 1
+        assert tab.locator("#shown").inner_text() == "1 of 7 rules"
+        tab.get_by_label("Search the rules").fill("no such words")
+        assert rules.count() == 0
+        tab.get_by_role("button", name="Show all rules").click()
+        assert rules.count() == 7
+        assert seen.complaints == []
+
+
+def test_anchor_opens_its_rule(browser: Browser, page: Path) -> None:
+    """An address that ends in a rule's id shows that rule open, also when a filter hides it."""
+    with look(browser, page, "#SES-02") as seen:
+        assert seen.page.locator("#SES-02").get_attribute("open") is not None
+        seen.page.get_by_label("Search the rules").fill("ses-03")
+        assert seen.page.locator("#ACK-01").is_hidden()
+        seen.page.evaluate("location.hash = '#ACK-01'")
+        seen.page.locator("#ACK-01[open]").wait_for(state="visible")
+
+
+def test_links_lead_somewhere(browser: Browser, page: Path) -> None:
+    """Every link inside a page names something that is there."""
+    with look(browser, page) as seen:
+        dead = seen.page.evaluate(
+            """[...document.querySelectorAll('a[href^="#"]')].map(each => each.hash.slice(1))
+                .filter(name => !document.getElementById(name))"""
+        )
+        assert dead == []
+
+
+def test_frames_are_unpacked_on_demand(browser: Browser, page: Path) -> None:
+    """A transcript travels inside the page; its frames are listed, and stay text."""
+    with look(browser, page, "#ACK-01") as seen:
+        seen.page.locator("#ACK-01 .frames > summary").click()
+        first = seen.page.locator(".frame-list > details").first
+        first.wait_for()
+        first.locator("summary").click()
+        assert HOSTILE in first.locator("pre").inner_text()
+        assert seen.complaints == []
+
+
+def test_hostile_text_stays_text(browser: Browser, page: Path) -> None:
+    """What a target, a check or a ledger says is shown as it is, and never runs or becomes markup.
+
+    Even a script that were to get into the page does not run: its digest is not in the policy.
+    """
+    with look(browser, page) as seen:
+        seen.page.on("dialog", lambda _: seen.complaints.append("a script ran"))
+        assert seen.page.locator("main script, header script").count() == 0
+        assert HOSTILE in seen.page.locator("#top h1").inner_text()
+        seen.page.evaluate(
+            """document.body.append(Object.assign(document.createElement('script'),
+                {textContent: 'document.title = "broken into"'}))"""
+        )
+        assert seen.page.title() != "broken into"
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("anchor", ["", "#ACK-01", "#certificate"])
+def test_accessible(browser: Browser, page: Path, anchor: str, *, dark: bool) -> None:
+    """Axe finds nothing: names, contrast, order, with a rule open and on the certificate."""
+    with look(browser, page, anchor, dark=dark) as seen:
+        assert seen.axe() == []
+
+
+@pytest.mark.parametrize("anchor", ["", "#ACK-01", "#certificate"])
+def test_fits_a_phone(browser: Browser, page: Path, anchor: str) -> None:
+    """On a phone nothing is wider than the screen."""
+    with look(browser, page, anchor, width=360) as seen:
+        assert seen.overflow() <= 0
+
+
+def test_certificate_is_one_sheet(browser: Browser, tmp_path: Path) -> None:
+    """The certificate of a run with dozens of known bugs prints on a single page, and alone."""
+    found = results()
+    known = found["requirements"][0] | {"expected": True, "problem": ""}
+    found["requirements"] = [known | {"id": f"ACK-{number}"} for number in range(10, 60)]
+    with look(browser, html.write(tmp_path, found), "#certificate") as seen:
+        assert not seen.page.locator("#rules").is_visible()
+        assert seen.page.get_by_text("This is no certificate: the run was cut short").is_visible()
+        sheet = seen.page.pdf(prefer_css_page_size=True)
+    assert sheet.count(b"/Type /Page\n") + sheet.count(b"/Type /Page ") == 1
+
+
+def test_site_tells_the_history_of_a_rule(browser: Browser, tmp_path: Path) -> None:
+    """In an archive a rule's entry leads to what other runs of the same subject said of it."""
+    for day in (1, 2):
+        found = results()
+        found["run"]["started"] = f"2026-03-0{day}T00:00:00+00:00"
+        write(tmp_path / "runs" / str(day), found)
+    archive = find([tmp_path / "runs"])
+    index = build(archive, tmp_path / "site", Detection())
+    newest = index.parent / "runs" / archive.runs[1].slug / "report.html"
+    with look(browser, newest, "#SES-00") as seen:
+        seen.page.locator("#SES-00 .told a").click()
+        seen.page.locator("#SES-00[open]").wait_for()
+        assert archive.runs[0].slug in seen.page.url
+        seen.page.get_by_role("link", name="All runs").click()
+        assert seen.page.url == index.as_uri()
+        assert seen.complaints == []
+
+
+def recorded(text: str, *, moments: int = 600, partitions: int = 18) -> dict[str, Any]:
+    """Return a timeline of the usual load, with three groups, as long as a timeline may be."""
+    column = list(range(moments))
+    return {
+        "began": 0,
+        "step": 6.0,
+        "moments": moments,
+        "produced": column,
+        "groups": [
+            {
+                "group": f"sp-{name}-{text}",
+                **dict.fromkeys(("acquired", "again", "finished", "in_flight"), column),
+            }
+            for name in ("calm", "odd", "rough")
+        ],
+        "answers": {"median": [None, *column[1:]], "p99": [None, *column[1:]]},
+        "partitions": [
+            {
+                "group": f"sp-{('calm', 'odd', 'rough')[number % 3]}-{text}",
+                "partition": f"{text}-{number // 3}",
+                "seen": [[6.0 * at, 10 * at, None if at % 7 else 3] for at in column],
+            }
+            for number in range(partitions)
+        ],
+        "faults": [{"kind": text, "subject": text, "since": 600.0, "until": 900.0}],
+        "phases": [{"phase": text, "since": 0.0, "until": 3600.0}],
+        "marks": [{"rule": "ACK-01", "at": 700.0, "text": text}],
+    }
+
+
+@pytest.fixture(scope="module")
+def chaos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of an hour of chaos, all of whose words are hostile."""
+    folder = tmp_path_factory.mktemp("chaos")
+    found = results(HOSTILE)
+    fault = {"fault": HOSTILE, "subject": HOSTILE, "at": 600.0, "lasts": 300.0, "trouble": HOSTILE}
+    fault |= {"since": 600 * 10**9, "until": 900 * 10**9, "hit": "", "healed": HOSTILE}
+    row = {"during": HOSTILE, "measure": HOSTILE, "count": 7}
+    found["distributions"] = {"/run/history": [row | {"median": 0, "p90": 1, "p99": 2, "max": 9}]}
+    found["reached"] = {"/run/history": [{"state": HOSTILE, "count": 0}]}
+    found["chaos"] = [
+        {
+            "run": "/run",
+            "scenario": HOSTILE,
+            "seed": 1,
+            "produced": 1,
+            "delivered": 1,
+            "dry": False,
+            "verdict": "vacuous",
+            "faults": [fault],
+        }
+    ]
+    story = {"record": HOSTILE, "group": HOSTILE, "rules": ["ACK-01"], "steps": [[1.0, HOSTILE]]}
+    drawn = {"timeline": recorded(HOSTILE), "stories": [story]}
+    text = json.dumps({"schema": 1, "runs": {"/run/history": drawn}})
+    (folder / "timelines.json").write_text(text, encoding="utf-8")
+    return html.write(folder, found)
+
+
+def test_an_hour_of_chaos_is_drawn(browser: Browser, chaos: Path) -> None:
+    """All five plots of an hour's run appear, in a page of less than 5 MB, without a complaint."""
+    assert chaos.stat().st_size < 5_000_000
+    with look(browser, chaos, "#chaos") as seen:
+        seen.page.locator(".uplot canvas").nth(4).wait_for()
+        captions = seen.page.locator("figcaption").all_inner_texts()
+        assert captions == [
+            "Records per second",
+            "Answer to an acknowledgement, ms",
+            "In flight",
+            "Start offset (SPSO)",
+            "Lag",
+        ]
+        assert seen.complaints == []
+
+
+def test_plots_zoom_together(browser: Browser, chaos: Path) -> None:
+    """Dragging over a plot, and a fault's button, narrow all plots down; one press widens them."""
+    with look(browser, chaos, "#chaos") as seen:
+        box = seen.page.locator(".plots")
+        seen.page.locator(".uplot canvas").nth(4).wait_for()
+        whole = box.get_attribute("data-shown")
+        seen.page.get_by_role("button", name="600.0 s").click()
+        assert box.get_attribute("data-shown") == "599.0 to 901.0"
+        seen.page.get_by_role("button", name="Whole run").click()
+        assert box.get_attribute("data-shown") == whole == "0.0 to 3600.0"
+        over = seen.page.locator(".u-over").nth(2)
+        over.scroll_into_view_if_needed()
+        plot = over.bounding_box()
+        assert plot is not None
+        middle = plot["y"] + plot["height"] / 2
+        seen.page.mouse.move(plot["x"] + plot["width"] / 4, middle)
+        seen.page.mouse.down()
+        seen.page.mouse.move(plot["x"] + plot["width"] / 2, middle, steps=5)
+        seen.page.mouse.up()
+        expect(box).not_to_have_attribute("data-shown", "0.0 to 3600.0")
+        shown = [float(end) for end in str(box.get_attribute("data-shown")).split(" to ")]
+        assert shown == pytest.approx([900, 1800], rel=0.05)
+
+
+def test_another_group_is_drawn(browser: Browser, chaos: Path) -> None:
+    """The choice of a group draws its partitions; names are cut to what tells them apart."""
+    with look(browser, chaos, "#chaos") as seen:
+        seen.page.locator(".uplot canvas").nth(4).wait_for()
+        seen.page.get_by_label("Group").select_option(label="odd")
+        seen.page.locator(".uplot canvas").nth(4).wait_for()
+        assert seen.page.locator("figure").count() == 5
+        assert seen.complaints == []
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_timeline_is_accessible(browser: Browser, chaos: Path, *, dark: bool) -> None:
+    """Axe finds nothing on plots, tables, stories and what is folded away."""
+    with look(browser, chaos, "#chaos", dark=dark) as seen:
+        seen.page.locator(".uplot canvas").nth(4).wait_for()
+        seen.page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+        assert seen.axe() == []
+
+
+def test_timeline_fits_a_phone(browser: Browser, chaos: Path) -> None:
+    """On a phone plots are as wide as the screen, and tables scroll by themselves."""
+    with look(browser, chaos, "#chaos", width=360) as seen:
+        seen.page.locator(".uplot canvas").nth(4).wait_for()
+        assert seen.overflow() <= 0

@@ -1,0 +1,520 @@
+"""The plugin's verdicts, compared with what is known of checks that were made up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.fake import FakeHouse, Ran
+
+EVERY = """
+@requirement("ACK-01")
+async def test_pass(judge, rng, transcripts):
+    judge.equal("ACK-01", 1, 1, "one")
+    judge.saw("ACK-01", redeliveries=3, nothing=0)
+
+@requirement("ACK-02")
+async def test_violation(judge, transcripts):
+    transcripts.append("frame <1>")
+    judge.holds("ACK-02", False, "it came back", witness=("first", "second"))
+
+@requirement("ACK-03")
+def test_assertion():
+    assert 1 == 2, "plainly wrong"
+
+@requirement("ACK-04")
+async def test_undecided():
+    raise Undecided("nobody knows")
+
+@requirement("ACK-05")
+async def test_vacuous(judge):
+    judge.saw("ACK-05", redeliveries=0)
+
+@requirement("ACK-06")
+async def test_harness():
+    raise RuntimeError("we broke")
+
+@pytest.fixture
+def no_cluster():
+    raise EnvironmentFault("no broker answers")
+
+@requirement("ACK-07")
+async def test_setup(no_cluster, judge):
+    judge.holds("ACK-07", True, "never reached")
+
+@pytest.fixture
+async def dirty():
+    yield
+    raise RuntimeError("cannot clean up")
+
+@requirement("ACK-08")
+async def test_teardown(dirty, judge):
+    judge.holds("ACK-08", True, "fine")
+
+@requirement("ACK-09")
+@pytest.mark.feature("renew")
+async def test_refused(judge):
+    judge.holds("ACK-09", False, "must not run")
+
+@requirement("ACK-10")
+@pytest.mark.feature("lag")
+async def test_present(judge):
+    judge.holds("ACK-10", True, "it is there after all")
+
+@requirement("ACK-11")
+@pytest.mark.feature("undeclared")
+async def test_undeclared(judge):
+    judge.holds("ACK-11", False, "refused, and nobody declared it")
+
+@pytest.mark.parametrize("good", [True, False])
+@requirement("ACK-13")
+async def test_worst(judge, good):
+    judge.holds("ACK-13", good, "half of it")
+
+@requirement("ACK-14")
+@pytest.mark.timeout(0.1)
+async def test_time_limit():
+    await asyncio.Event().wait()
+
+@requirement("ACK-15")
+async def test_stranger(judge):
+    judge.holds("ACK-16", True, "not named")
+
+@requirement("ACK-17")
+def test_skipped():
+    pytest.skip("not today")
+
+@requirement("ACK-18")
+async def test_no_answer():
+    raise CallTimeout("ShareFetch: no answer within 10 s")
+
+@requirement("ACK-19", "ACK-20")
+async def test_one_masks_the_other(judge):
+    judge.holds("ACK-19", True, "fine so far")
+    async with asyncio.TaskGroup() as group:
+        group.create_task(broken(judge))
+
+async def broken(judge):
+    judge.holds("ACK-20", False, "broken inside")
+
+@requirement("ACK-21")
+async def test_out_of_reach():
+    raise OutOfReach("needs a cluster of its own")
+
+@requirement("ACK-22")
+@pytest.mark.solo({"group.share.max.size": 5}, **{"x": 1})
+async def test_solo(solo_info, cluster_info, judge):
+    properties = {"group.share.max.size": "5", "x": "1"}
+    judge.equal("ACK-22", properties, dict(solo_info.properties), "properties")
+    judge.equal("ACK-22", 3, len(cluster_info.bootstrap), "brokers")
+
+@requirement("ACK-23")
+async def test_raises(judge):
+    with judge.raises("ACK-23", ConnectionError, "the broker hangs up"):
+        raise ConnectionError
+    judge.one_of("ACK-23", (1, 2), 2, "choice")
+
+@requirement("ACK-41")
+async def test_younger():
+    raise AssertionError("must not run")
+
+@requirement("ACK-42")
+def test_may(judge):
+    judge.holds("ACK-42", False, "a MAY")
+"""
+
+ABSENT = """
+[[absent]]
+feature = "renew"
+versions = "<9"
+probe = "refuses"
+reason = "came later"
+
+[[absent]]
+feature = "lag"
+versions = "<9"
+probe = "answers"
+reason = "came later"
+"""
+
+VERDICTS = {
+    "01": "pass",
+    "02": "fail",
+    "03": "fail",
+    "04": "unknown",
+    "05": "vacuous",
+    "06": "error",
+    "07": "error",
+    "08": "error",
+    "09": "unsupported",
+    "10": "pass",
+    "11": "fail",
+    "13": "fail",
+    "14": "unknown",
+    "15": "error",
+    "17": "vacuous",
+    "18": "unknown",
+    "19": "unknown",
+    "20": "fail",
+    "21": "unknown",
+    "22": "pass",
+    "23": "pass",
+    "40": "untested",
+    "42": "fail",
+}
+
+
+@pytest.fixture(scope="module", params=["0", "2"], ids=["alone", "workers"])
+def every(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """A run in which everything happens once, with and without workers."""
+    house = FakeHouse(tmp_path_factory.mktemp("house"))
+    house.checks(EVERY)
+    house.ledger(ABSENT)
+    return house.run("-n", request.param)
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> FakeHouse:
+    """An empty house."""
+    return FakeHouse(tmp_path)
+
+
+def test_every_outcome_has_its_verdict(every: Ran) -> None:
+    """Each way for a check to end leads to the verdict that places the blame rightly."""
+    assert every.verdicts == VERDICTS
+
+
+def test_broken_harness_outranks_a_broken_rule(every: Ran) -> None:
+    """A run with an error exits with 3, whatever else it found."""
+    assert every.code == 3
+    assert every.document["run"]["exit_code"] == 3
+
+
+def test_evidence_and_witness_arrive(every: Ran) -> None:
+    """Evidence counts, witnesses and reasons travel from the check into the results."""
+    assert every.rules["01"]["evidence"] == {"assertions": 1, "redeliveries": 3}
+    assert every.rules["02"]["witness"] == ["first", "second"]
+    assert every.rules["02"]["reason"] == "it came back"
+    assert "plainly wrong" in every.rules["03"]["reason"]
+    assert every.rules["07"]["reason"] == "environment: no broker answers"
+    assert every.rules["14"]["reason"] == "no verdict within 0.1 s"
+    assert "ACK-20 broke" in every.rules["19"]["reason"]
+    assert "UNSUPPORTED_VERSION" in every.rules["09"]["reason"]
+
+
+def test_reproduce_command_carries_the_seed(every: Ran) -> None:
+    """Every judged rule comes with the command that runs it again."""
+    command = every.rules["01"]["reproduce"]
+
+    assert command.startswith("shareproof broker --target kafka:4.4.0 --only ACK-01 --seed 7")
+    assert every.rules["40"]["reproduce"] == ""
+
+
+def test_feature_declared_absent_and_present_is_stale(every: Ran) -> None:
+    """An absence that the target does not show is a ledger problem."""
+    assert any("lag" in problem for problem in every.document["problems"])
+
+
+def test_out_of_reach_is_not_held_against_the_target(every: Ran) -> None:
+    """What the target cannot be brought to show is unknown, and expected to be."""
+    assert every.rules["21"]["expected"]
+    assert not every.rules["04"]["expected"]
+
+
+def test_younger_rule_is_not_owed(every: Ran) -> None:
+    """A rule that came after the release is neither run nor listed, but named."""
+    assert every.document["later"] == ["ACK-41"]
+
+
+def test_target_starts_once_and_stops(every: Ran) -> None:
+    """One cluster serves all workers, a solo check gets its own, and both are stopped."""
+    assert every.notes.count("start") == 2
+    assert every.notes.count("stop") == 2
+
+
+def test_run_directory_is_complete(every: Ran) -> None:
+    """The run leaves results, page, JUnit, Allure and the transcripts of failing checks."""
+    out = every.house.out
+
+    assert {"results.json", "run.json", "report.html", "junit.xml"} <= {
+        f.name for f in out.iterdir()
+    }
+    assert (out / "allure-results" / "categories.json").is_file()
+    transcript = every.rules["02"]["checks"][0]["transcript"]
+    assert (out / transcript).read_text(encoding="utf-8") == "frame <1>\n"
+    assert json.loads((out / "run.json").read_text(encoding="utf-8"))["seed"] == 7
+
+
+def test_allure_is_told_verdicts(every: Ran) -> None:
+    """Each check has its verdict as a label, for which the categories ask, and the run its seed."""
+    out = every.house.out
+    config = json.loads((out / "allurerc.json").read_text(encoding="utf-8"))
+    asked = {each["matchers"]["labels"]["verdict"].strip("^$") for each in config["categories"]}
+    checks = map(json.loads, map(Path.read_text, (out / "allure-results").glob("*-result.json")))
+    labels = [each for check in checks for each in check["labels"] if each["name"] == "verdict"]
+
+    assert {each["value"] for each in labels} == asked | {"pass"}
+    assert config["variables"]["seed"] == "7"
+    environment = (out / "allure-results" / "environment.properties").read_text(encoding="utf-8")
+    assert "seed=7" in environment.splitlines()
+
+
+def test_good_run_ends_with_zero(house: FakeHouse) -> None:
+    """A run in which all rules hold, or fail as the ledger says, exits with 0 and is brief."""
+    house.checks(
+        """
+@requirement("ACK-01")
+def test_good(judge):
+    judge.holds("ACK-01", True, "fine")
+
+@requirement("ACK-02")
+def test_known(judge):
+    judge.holds("ACK-02", False, "released twice")
+
+@requirement("ACK-42")
+def test_may(judge):
+    judge.holds("ACK-42", False, "a MAY is forgiven")
+"""
+    )
+    house.ledger(entry("ACK-02", "released twice"))
+
+    ran = house.run()
+
+    assert (ran.code, ran.verdicts["02"]) == (0, "fail")
+    assert ran.rules["02"]["expected"]
+    assert "released twice" not in ran.output.split("verdicts")[-1]
+
+
+def test_foreseen_is_foreseen_without_the_common_cluster(house: FakeHouse) -> None:
+    """A foreseen failure is none for CI, either, where a check has a cluster of its own."""
+    house.checks(
+        """
+@requirement("ACK-02")
+def test_known(judge):
+    judge.holds("ACK-02", False, "released twice")
+"""
+    )
+    house.ledger(entry("ACK-02", "released twice"))
+
+    junit = ElementTree.parse(house.run().house.out / "junit.xml")  # noqa: S314 - our own
+
+    assert [case.tag for case in junit.iterfind(".//testcase/*")].count("failure") == 0
+
+
+def test_broken_rule_ends_with_one(house: FakeHouse) -> None:
+    """An unforeseen failure exits with 1; ``--level`` says from where on failures are forgiven."""
+    house.checks(
+        """
+@requirement("ACK-42")
+def test_may(judge):
+    judge.holds("ACK-42", False, "a MAY")
+"""
+    )
+
+    assert house.run("--level", "MAY").code == 1
+
+
+@pytest.mark.parametrize(
+    ("match", "expires", "check", "problem"),
+    [
+        ("released", "2999-01-01", "True", "stale"),
+        ("acquired", "2999-01-01", "False", "wrong reason"),
+        ("released", "2001-01-01", "False", "expired"),
+    ],
+)
+def test_rotten_ledger_entry_fails_the_run(
+    house: FakeHouse, match: str, expires: str, check: str, problem: str
+) -> None:
+    """An entry that is not needed, gives the wrong reason or is out of date exits with 1."""
+    house.checks(
+        f"""
+@requirement("ACK-01")
+def test_known(judge):
+    judge.holds("ACK-01", {check}, "released twice")
+"""
+    )
+    house.ledger(entry("ACK-01", match, expires))
+
+    ran = house.run()
+
+    assert ran.code == 1
+    assert problem in ran.rules["01"]["problem"]
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_interrupted_run_leaves_a_partial_report(house: FakeHouse, workers: str) -> None:
+    """Ctrl-C stops the target and leaves the verdicts reached so far, marked as partial."""
+    house.checks(
+        """
+@requirement("ACK-01")
+def test_good(judge):
+    judge.holds("ACK-01", True, "fine")
+
+@requirement("ACK-02")
+@pytest.mark.parametrize("number", range(4))
+async def test_long(judge, number):
+    open(os.environ["SEEN"], "w").close()
+    await asyncio.Event().wait()
+"""
+    )
+    seen = house.folder / "seen"
+
+    ran = house.interrupt(house.start("-n", workers, SEEN=str(seen)), seen)
+
+    assert ran.code == 130, ran.output
+    assert ran.document["run"]["partial"]
+    assert ran.notes == ["start", "stop"]
+
+
+def test_crashed_worker_is_an_error(house: FakeHouse) -> None:
+    """A check whose process dies has no verdict on the target; the run goes on and exits with 3."""
+    house.checks(
+        """
+@pytest.mark.requirement("ACK-01")
+def test_crash(judge):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+@requirement("ACK-02")
+def test_good(judge):
+    judge.holds("ACK-02", True, "fine")
+"""
+    )
+
+    ran = house.run("-n", "2")
+
+    assert (ran.code, ran.verdicts["01"], ran.verdicts["02"]) == (3, "error", "pass")
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_target_that_does_not_start_ends_the_run_at_once(house: FakeHouse, workers: str) -> None:
+    """Without a cluster nothing is judged: one sentence and exit code 3."""
+    house.checks(EVERY)
+
+    ran = house.run("-n", workers, FAKE_FAULT="Java 17 is missing")
+
+    assert ran.code == 3, ran.output
+    assert ran.document["run"]["faults"] == ["Java 17 is missing"]
+    assert ran.document["summary"]["fail"] == 0
+
+
+def test_only_runs_and_lists_what_was_asked_for(house: FakeHouse) -> None:
+    """``--only`` takes rules and areas; what matches nothing is wrong usage."""
+    house.checks(EVERY)
+
+    assert house.run("--only", "ACK-01,ack-23").verdicts == {"01": "pass", "23": "pass"}
+    assert house.run("--only", "ACK-39").code == 2
+    assert house.run("--only", "NOPE").code == 4
+
+
+def test_check_of_no_live_rule_is_a_fault(house: FakeHouse) -> None:
+    """A check that names a rule nobody wrote cannot pass unnoticed."""
+    house.checks(
+        """
+@requirement("ACK-99")
+def test_stranger(judge):
+    judge.holds("ACK-99", True, "fine")
+"""
+    )
+
+    ran = house.run()
+
+    assert ran.code == 3
+    assert "ACK-99" in ran.document["run"]["faults"][0]
+
+
+def test_plain_tests_start_no_cluster(house: FakeHouse) -> None:
+    """A run without checks is plain pytest: no cluster, no results, pytest's own exit code."""
+    house.checks(EVERY)
+    folder = house.folder / "suites" / "self"
+    folder.mkdir()
+    (folder / "test_plain.py").write_text("def test_plain():\n    pass\n", encoding="utf-8")
+
+    ran = house.run(where="self")
+
+    assert (ran.code, ran.notes) == (0, [])
+    assert not (house.out / "results.json").exists()
+
+
+def entry(rule: str, match: str, expires: str = "2999-01-01") -> str:
+    """Return a ledger entry as TOML."""
+    return f"""
+[[expected]]
+requirement = "{rule}"
+verdict = "fail"
+versions = ">=4.1"
+match = "{match}"
+reason = "a known bug"
+bug = "KAFKA-1"
+expires = {expires}
+"""
+
+
+def test_drafts_run_only_when_asked_for(house: FakeHouse) -> None:
+    """A check that is not trusted yet judges nothing unless it is asked for."""
+    house.checks(
+        """
+@requirement("ACK-01")
+def test_good(judge):
+    judge.holds("ACK-01", True, "fine")
+
+@requirement("ACK-02")
+@pytest.mark.draft("never seen failing")
+def test_draft(judge):
+    judge.holds("ACK-02", False, "who knows")
+"""
+    )
+
+    trusted = house.run()
+
+    assert (trusted.code, trusted.verdicts["01"]) == (0, "pass")
+    assert trusted.verdicts.get("02", "untested") == "untested"
+    assert house.run("--drafts").verdicts["02"] == "fail"
+
+
+def test_canary_fails_and_troubles_nobody(every: Ran) -> None:
+    """The check that must fail is evidence of the run, and nowhere a failure."""
+    canary = every.document["run"]["canary"]
+
+    assert (canary["verdict"], canary["reason"]) == ("fail", "it must fail")
+    assert "CANARY" not in every.rules
+    assert every.document["run"]["faults"] == []
+    junit = ElementTree.parse(every.house.out / "junit.xml").getroot()  # noqa: S314 - our own
+    case = next(one for one in junit.iter("testcase") if one.get("name") == "test_canary")
+    assert [child.tag for child in case] == ["skipped"]
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [("True", "pass"), ("print('never judged') or 1 / 0", "error")],
+)
+def test_canary_that_lives_is_a_fault(house: FakeHouse, claim: str, verdict: str) -> None:
+    """A run whose canary did not fail is not believed: exit code 3, and it says why."""
+    house.checks(GOOD)
+    house.canary(claim)
+
+    ran = house.run()
+
+    assert (ran.code, ran.verdicts["01"]) == (3, "pass")
+    assert f"the canary must fail, and came out as {verdict}" in ran.document["run"]["faults"][0]
+
+
+def test_canary_that_is_lost_is_a_fault(house: FakeHouse) -> None:
+    """A run without its canary is not believed either; a single file is run without one."""
+    house.checks(GOOD)
+    (house.folder / "suites" / "broker" / "test_canary.py").unlink()
+
+    assert house.run(where="broker/test_fake.py").code == 0
+    ran = house.run()
+
+    assert ran.code == 3
+    assert "never reported" in ran.document["run"]["faults"][0]
+
+
+GOOD = """
+@requirement("ACK-01")
+def test_good(judge):
+    judge.holds("ACK-01", True, "fine")
+"""

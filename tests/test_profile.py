@@ -1,0 +1,176 @@
+"""The ledger: what is read, what is refused, and which entries speak for a version."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from spec.profile import check_profile, covers, load_profile, parse_profile
+from spec.requirement import SpecError, load_requirements
+from spec.verdict import Verdict
+
+ROOT = Path(__file__).parents[1]
+FINDINGS = ROOT / "docs" / "findings"
+PROFILES = ROOT / "spec" / "profiles"
+
+GOOD = """
+[profile]
+name = "p"
+
+[[absent]]
+feature = "renew"
+versions = "<4.2"
+probe = "renew"
+reason = "came with 4.2"
+
+[[expected]]
+requirement = "ACK-01"
+verdict = "fail"
+versions = ">=4.1,<4.3"
+match = "redelivered .* times"
+reason = "known"
+bug = "KAFKA-1"
+expires = 2027-01-31
+"""
+
+
+def test_shipped_profile_is_sound() -> None:
+    """The profile of Apache Kafka loads, and expects things of live rules only."""
+    profile = load_profile("apache-kafka")
+
+    assert profile.name == "apache-kafka"
+    assert check_profile(profile, load_requirements()) == []
+
+
+CLIENTS = sorted(path.stem for path in PROFILES.glob("client-*.toml"))
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_every_failure_of_a_client_was_reproduced(name: str) -> None:
+    """Each entry of a client's ledger names a finding that is there, about its rule and client."""
+    strange = []
+    for entry in load_profile(name).expected:
+        page = FINDINGS / f"{entry.finding}.md"
+        text = page.read_text(encoding="utf-8") if entry.finding and page.exists() else ""
+        if entry.requirement not in text or "**Reproduce**" not in text:
+            strange.append((entry.requirement, entry.finding))
+
+    assert strange == []
+
+
+def test_findings_name_scripts_that_are_there() -> None:
+    """Every file that a finding links to exists."""
+    links = [
+        (page.name, link)
+        for page in sorted(FINDINGS.glob("*.md"))
+        for link in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8"))
+    ]
+
+    assert [(page, link) for page, link in links if not (FINDINGS / link).exists()] == []
+
+
+def test_entries_are_read() -> None:
+    """Absences and expectations arrive as values."""
+    profile = parse_profile(GOOD, "p.toml")
+
+    assert profile.absent[0].probe == "renew"
+    assert profile.expected[0].verdict is Verdict.FAIL
+    assert profile.expected[0].explains(Verdict.FAIL, "was redelivered 6 times")
+    assert not profile.expected[0].explains(Verdict.UNKNOWN, "was redelivered 6 times")
+    witness = ("offset 3: was redelivered 6 times (during kill-leader)",)
+    assert profile.expected[0].explains(Verdict.FAIL, "6 of 9 cases break the rule", witness)
+    assert not profile.expected[0].explains(Verdict.FAIL, "6 of 9 cases break the rule")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ('name = "p"', "", "no name"),
+        ('verdict = "fail"', 'verdict = "error"', "verdict must be one of"),
+        ('match = "redelivered .* times"', 'match = "("', "regular expression"),
+        ('match = "redelivered .* times"', "", "match is missing"),
+        ("expires = 2027-01-31", 'expires = "soon"', "expires must be a date"),
+        ("expires = 2027-01-31", "expires = 2027-01-31\nowner = 1", "unknown keys"),
+        ('versions = "<4.2"', 'versions = "old"', "no version range"),
+        ('probe = "renew"', "", "probe is missing"),
+        ("[[absent]]", "[[missing]]", "unknown tables"),
+        ("[profile]", "[profile", "p.toml"),
+        ('bug = "KAFKA-1"', "bug = 1", "must be a string"),
+        (GOOD, GOOD + GOOD.split("\n\n")[1], "two entries"),
+    ],
+)
+def test_malformed_ledger_is_refused(old: str, new: str, complaint: str) -> None:
+    """A mistake in the ledger is an error that names the entry, never an ignored line."""
+    with pytest.raises(SpecError, match=complaint):
+        parse_profile(GOOD.replace(old, new), "p.toml")
+
+
+def test_unknown_profile_names_the_shipped_ones() -> None:
+    """Asking for a profile that does not exist says which do."""
+    with pytest.raises(SpecError, match="apache-kafka"):
+        load_profile("other")
+
+
+@pytest.mark.parametrize(
+    ("versions", "version", "inside"),
+    [
+        ("", "", True),
+        ("", "4.4.0", True),
+        ("<4.2", "4.1.2", True),
+        ("<4.2", "4.2.0", False),
+        (">=4.1,<4.3", "4.2.1", True),
+        (">=4.4", "4.4", True),
+        (">=4.4", "", False),
+        (">=4.4", "4.4.0-rc1", False),
+        (">=4.4", "trunk", False),
+    ],
+)
+def test_ranges_cover_versions(versions: str, version: str, inside: bool) -> None:
+    """A range holds versions as packaging orders them, and never a version nobody knows."""
+    assert covers(versions, version) is inside
+
+
+def test_entry_for_a_dead_rule_is_found() -> None:
+    """An expectation of a rule that does not exist is a problem of the ledger."""
+    assert "ACK-01" in check_profile(parse_profile(GOOD, "p.toml"), {})[0]
+
+
+WENT_BACK = (
+    "t-1 offset 460 in group calm: start offset 1400 was shown, then 460 (from 150.825 s to "
+    "151.884 s; during lose-state-answers of every 2. answer of WriteShareGroupState)"
+)
+SKIPPED = (
+    "t-4 offset 0 in group calm: record 0 of producer 7 never came to 2 of 2 groups (from 7.134 s "
+    "to 7.351 s of the run; during add-partition-at-latest of t, which has 5 partitions)"
+)
+
+
+@pytest.mark.parametrize(("rule", "witness"), [("INV-19", WENT_BACK), ("INV-05", SKIPPED)])
+def test_known_defects_are_known_by_their_faults(rule: str, witness: str) -> None:
+    """What chaos finds on old releases is foreseen there, under those faults, and nowhere else."""
+    said = "2 of 136 cases break the rule"
+    profile = load_profile("apache-kafka")
+    (old,) = profile.expectations("4.2.1")[rule]
+    assert old.explains(Verdict.FAIL, said, (witness,))
+    assert not old.explains(Verdict.FAIL, said, (witness.split("; during", maxsplit=1)[0],))
+    assert rule not in profile.expectations("4.4.0")
+
+
+LEFT = "t-5 offset 814 in group odd: start offset 814 of 1086, lag 1 at the end"
+
+
+@pytest.mark.parametrize(
+    ("witness", "known"),
+    [
+        ((f"{LEFT}, the log begins at 951 (from 69.133 s to 69.134 s of the run)",), True),
+        ((f"{LEFT} (from 69.133 s to 69.134 s of the run)",), False),
+        ((f"{LEFT}, the log begins at 951 (from 1 s to 2 s)", f"{LEFT} (from 1 s to 2 s)"), False),
+    ],
+)
+def test_a_lag_that_deletion_left_is_known(witness: tuple[str, ...], *, known: bool) -> None:
+    """A lag that stays is foreseen only where each witness lies below the start of its log."""
+    (entry,) = load_profile("apache-kafka").expectations("4.4.0")["INV-24"]
+
+    assert entry.explains(Verdict.FAIL, "2 of 36 cases break the rule", witness) == known

@@ -1,0 +1,34 @@
+"""The scheduler keeps a stage together and lets everything else go anywhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from shareproof.runner.scheduling import first_open, scope
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "expected"),
+    [
+        ("suites/broker/test_x.py::test_y[a/b]", "suites/broker/test_x.py::test_y[a/b]"),
+        ("suites/broker/failover/test_x.py::test_y[a]", "suites/broker/failover"),
+        ("suites/broker/failover/test_z.py::test_w", "suites/broker/failover"),
+        ("tests/test_x.py::test_y", "tests/test_x.py::test_y"),
+    ],
+)
+def test_scope(nodeid: str, expected: str) -> None:
+    """Checks of one stage have one scope, every other test has its own."""
+    assert scope(nodeid) == expected
+
+
+def test_work_of_a_dead_worker() -> None:
+    """What a worker died of is not handed out again, nor what it had done; what it had left is."""
+    work = {
+        "a": {"a1": True},
+        "b": {"b1": True, "b2": False, "b3": False},
+        "c": {"c1": False},
+    }
+
+    assert first_open(work) == "b2"
+    assert work == {"b": {"b1": True, "b2": True, "b3": False}, "c": {"c1": False}}
+    assert (first_open({"a": {"a1": True}}), first_open({})) == (None, None)

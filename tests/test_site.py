@@ -1,0 +1,325 @@
+"""The site over many runs: what it shows, what changed, and that what came from outside is text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from html import unescape
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from reports import badge
+from reports.results import write
+from reports.site.archive import Archive, Run, find
+from reports.site.build import build
+from reports.site.comparing import compare
+from reports.site.crossing import by_broker, by_release, by_version, cross
+from reports.site.detecting import Detection, Missed, Noticed, figures
+from spec.requirement import Honesty, load_requirements
+from spec.track_record import load_track_record
+from tests.test_results import HOSTILE, document
+from tools.detection.told import detection
+
+SEEN = Detection(
+    made={"kafka": 2},
+    noticed=(
+        Noticed(kind="lie", name="fib", sentence="It fibs.", rule="ACK-01", check="a/b.py::test_x"),
+        Noticed(
+            kind="kafka", name="late", sentence="It lags.", rule="ACK-02", check="b.py::test_y"
+        ),
+    ),
+    missed=(Missed(kind="kafka", name="odd", sentence="It is odd.", why="nobody looks there"),),
+)
+
+
+def judged(verdict: str, *, day: int, target: str = "kafka:4.4.0", **summary: int) -> Any:
+    """Return results of one judged rule, started on a day of March."""
+    found = document()
+    found["target"] |= {"name": target, "version": target.partition(":")[2] or "4.4.0"}
+    found["run"] |= {"started": f"2026-03-{day:02}T00:00:00+00:00", "partial": False, "faults": []}
+    found["requirements"][0] |= {"verdict": verdict, "ledger": []}
+    found["summary"] |= dict.fromkeys(("pass", "fail", "unknown", "vacuous"), 0) | {verdict: 1}
+    found["summary"] |= summary
+    return found
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """Two runs of one target and one of another, in folders below the one returned."""
+    write(tmp_path / "b", judged("fail", day=2))
+    write(tmp_path / "a", judged("pass", day=1))
+    write(tmp_path / "c" / "deep", judged("pass", day=3, target="reference"))
+    return tmp_path
+
+
+def test_runs_are_found_in_order(runs: Path) -> None:
+    """Runs below a folder come in the order they were started, and belong to whom they tested."""
+    archive = find([runs])
+    assert [run.started[8:10] for run in archive.runs] == ["01", "02", "03"]
+    assert {name: len(found) for name, found in archive.histories.items()} == {
+        "reference": 1,
+        "kafka:4.4.0": 2,
+    }
+    assert [(old.started[8:10], new.started[8:10]) for old, new in archive.changes] == [
+        ("01", "02")
+    ]
+
+
+def test_client_is_the_subject() -> None:
+    """A run that judged a client belongs to the client and the broker it faced."""
+    found = judged("pass", day=1)
+    found["client"] = {"name": "java", "version": "4.4.0", "facing": "reference"}
+    (run,) = _archive(found).runs
+    assert (run.kind, run.subject) == ("client", "java 4.4.0 facing reference")
+
+
+def test_history_is_a_subject_of_its_own() -> None:
+    """What a target did under chaos is not compared with the certificate of the same target."""
+    chaos = judged("fail", day=2) | {"distributions": {}, "chaos": []}
+    load = judged("fail", day=3) | {"distributions": {}}
+    archive = _archive(judged("pass", day=1), chaos, load)
+    assert {run.subject: run.kind for run in archive.newest} == {
+        "kafka:4.4.0": "broker",
+        "kafka:4.4.0 under chaos": "history",
+        "kafka:4.4.0 under load": "history",
+    }
+    assert archive.changes == ()
+
+
+def _archive(*documents: Any) -> Archive:
+    runs = (
+        Run(slug=str(number), folder=Path(), document=found)
+        for number, found in enumerate(documents)
+    )
+    return Archive(runs=tuple(runs))
+
+
+def test_glance_does_not_stand_for_a_whole_run() -> None:
+    """The row of a subject is its most complete run, and the newest among those."""
+    whole, glance = judged("pass", day=1), judged("fail", day=2)
+    whole["requirements"].append(whole["requirements"][0] | {"id": "ACK-03"})
+    assert _archive(whole, glance).newest[0].document is whole
+
+
+def test_broken_files_are_named_and_left_out(runs: Path) -> None:
+    """A file that cannot be read is named; a folder without any run is refused."""
+    (runs / "b" / "results.json").write_text("{", encoding="utf-8")
+    archive = find([runs])
+    assert len(archive.runs) == 2
+    assert "not JSON" in archive.unreadable[0]
+    (runs / "empty").mkdir()
+    with pytest.raises(ValueError, match=r"no results\.json at or below"):
+        find([runs / "empty"])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ("pass", "fail", "1 newly failing"),
+        ("fail", "pass", "1 newly passing"),
+        ("pass", "vacuous", "1 newly vacuous"),
+        ("fail", "fail", "no verdict changed"),
+    ],
+)
+def test_changes_are_told(before: str, after: str, told: str) -> None:
+    """Each verdict that is another than before is counted under its new name."""
+    old, new = _archive(judged(before, day=1), judged(after, day=2)).runs
+    assert compare(old.rules, new.rules).sentence == told
+
+
+def test_rules_judged_once_are_no_change() -> None:
+    """A rule that only one of two runs judged is listed apart, and never as passing or failing."""
+    old, new = _archive(judged("pass", day=1), judged("untested", day=2)).runs
+    found = compare(old.rules, new.rules)
+    assert (found.changes, found.dropped, found.added) == ({}, ("ACK-01",), ())
+
+
+def test_site_links_hold(runs: Path, tmp_path: Path) -> None:
+    """Every link of every page of the site leads to a file that is there."""
+    first = build(find([runs]), tmp_path / "site", SEEN)
+    pages = list(first.parent.rglob("*.html"))
+    shared = {page.name for page in pages if page.parent == first.parent}
+    assert shared == {"index.html", "rules.html", "detection.html", "track-record.html"}
+    assert len(pages) == 4 + 1 + 1 + 3  # these, one rule, one change, three runs
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        for link in re.findall(r'(?:href|src)="([^"#]+)', text):
+            if not link.startswith(("transcripts/", "https://", "data:")):
+                assert (page.parent / link).exists(), (page, link)
+
+
+def test_whoever_waits_is_told(runs: Path, tmp_path: Path) -> None:
+    """Runs are given one by one to whoever tells how far the site has come."""
+    given: list[str] = []
+
+    def watched(found: Sequence[Run]) -> Iterator[Run]:
+        for run in found:
+            given.append(run.subject)
+            yield run
+
+    build(find([runs]), tmp_path / "site", SEEN, watched=watched)
+    assert given == ["kafka:4.4.0", "kafka:4.4.0", "reference"]
+
+
+def test_implementations_are_crossed_with_releases() -> None:
+    """A row is an implementation, columns are releases in their order, and neighbours compare."""
+    targets = ("kafka:4.10.0", "kafka:4.4.0", "kafka:4.9.0", "reference")
+    runs = [judged("pass", day=day, target=name) for day, name in enumerate(targets, start=1)]
+    found = cross(_archive(*runs).newest, by_release)
+    assert (found.rows, found.columns) == (("kafka", "reference"), ("4.4.0", "4.9.0", "4.10.0"))
+    assert [(old.subject, new.subject) for old, new in found.neighbours] == [
+        ("kafka:4.4.0", "kafka:4.9.0"),
+        ("kafka:4.9.0", "kafka:4.10.0"),
+    ]
+
+
+def test_clients_are_crossed_with_brokers() -> None:
+    """A row is a client with its version, a column is the broker that it faced."""
+    runs = [judged("pass", day=day) for day in (1, 2)]
+    for run, version in zip(runs, ("4.1.2", "4.4.0"), strict=True):
+        run["client"] = {"name": "java", "version": version, "facing": f"kafka:{version}"}
+    found = cross(_archive(*runs).newest, by_broker)
+    assert (found.rows, found.columns) == (
+        ("java 4.1.2", "java 4.4.0"),
+        ("kafka:4.1.2", "kafka:4.4.0"),
+    )
+    assert found.neighbours == ()
+
+
+def test_versions_of_a_client_are_neighbours() -> None:
+    """What changed from one version of a client to the next is told where both faced one broker."""
+    runs = [judged("pass", day=day) for day in (1, 2)]
+    for run, version in zip(runs, ("4.1.2", "4.4.0"), strict=True):
+        run["client"] = {"name": "java", "version": version, "facing": "kafka:4.4.0"}
+    ((old, new),) = cross(_archive(*runs).newest, by_version).neighbours
+    assert (old.subject, new.subject) == (
+        "java 4.1.2 facing kafka:4.4.0",
+        "java 4.4.0 facing kafka:4.4.0",
+    )
+
+
+def test_releases_are_compared(tmp_path: Path) -> None:
+    """The first page leads from one release to the next, and says what changed."""
+    for day, (target, verdict) in enumerate((("kafka:4.3.1", "fail"), ("kafka:4.4.0", "pass")), 1):
+        write(tmp_path / target, judged(verdict, day=day, target=target))
+    first = build(find([tmp_path]), tmp_path / "site", SEEN)
+    link = re.search(r'href="(changes/[^"]+)">1 newly passing<', first.read_text(encoding="utf-8"))
+    assert link is not None
+    told = (first.parent / link[1]).read_text(encoding="utf-8")
+    assert "From kafka:4.3.1" in told
+    assert "to kafka:4.4.0" in told
+
+
+def test_matrix_shows_what_was_noticed_and_what_was_not(runs: Path, tmp_path: Path) -> None:
+    """Whatever was broken on purpose is on the page: by which rule it was noticed, or why not."""
+    first = build(find([runs]), tmp_path / "site", SEEN)
+    page = (first.parent / "detection.html").read_text(encoding="utf-8")
+    for said in ("It fibs.", "b.py::test_x", "It lags.", "It is odd.", "nobody looks there"):
+        assert said in page
+    assert figures(SEEN) == {"reference": "0", "lie": "1", "kafka": "1 of 2", "client": "0"}
+    rule = (first.parent / "rules" / "ACK-01.html").read_text(encoding="utf-8")
+    assert "1 of the lies told in front of real Kafka" in rule
+    assert 'href="../detection.html#ACK-01"' in rule
+
+
+def test_matrix_is_made_of_the_records() -> None:
+    """In the records every rule that a check reaches was seen broken by something."""
+    seen = {one.rule for one in detection().noticed}
+    owed = {
+        rule.id
+        for rule in load_requirements().values()
+        if rule.honesty is not Honesty.UNTESTED and rule.area != "INV"
+    }
+    assert owed - seen == set()
+    assert all(one.why for one in detection().missed)
+
+
+def test_track_record_leads_to_runs(tmp_path: Path) -> None:
+    """A past defect has the verdicts of runs on the releases that had it and that mended it."""
+    past = load_track_record()[0]
+    for day, (release, verdict) in enumerate(((past.seen, "fail"), (past.mended, "pass")), 1):
+        found = judged(verdict, day=day, target=f"kafka:{release}")
+        found["requirements"][0]["id"] = past.rule
+        write(tmp_path / release, found)
+    first = build(find([tmp_path]), tmp_path / "site", SEEN)
+    page = unescape((first.parent / "track-record.html").read_text(encoding="utf-8"))
+    told = re.findall(rf'<a class="(\w+)" href="runs/([^/]+)/report.html#{past.rule}">', page)
+    assert [verdict for verdict, _ in told] == ["fail", "pass"]
+    assert all(entry.title in page for entry in load_track_record())
+
+
+def test_badges_keep_their_addresses(runs: Path, tmp_path: Path) -> None:
+    """The badge of a subject is that of its newest run, under a name without any date."""
+    build(find([runs]), tmp_path / "site", SEEN)
+    badges = tmp_path / "site" / "badges"
+    assert sorted(file.name for file in badges.iterdir()) == [
+        "kafka-4.4.0.json",
+        "kafka-4.4.0.svg",
+        "reference.json",
+        "reference.svg",
+    ]
+    newest = badge.of_results(judged("fail", day=2))
+    assert (badges / "kafka-4.4.0.json").read_text(encoding="utf-8") == newest.endpoint()
+
+
+def test_names_of_subjects_are_distinct() -> None:
+    """Two subjects whose names differ in signs alone have two badges."""
+    runs = [judged("pass", day=day, target=name) for day, name in enumerate(("a/b:1", "a-b:1"), 1)]
+    assert set(_archive(*runs).lasting) == {"a-b-1", "a-b-1-2"}
+
+
+def test_feeds_tell_what_changed(runs: Path, tmp_path: Path) -> None:
+    """Both feeds have one item for each run, the newest first."""
+    build(find([runs]), tmp_path / "site", SEEN)
+    items = json.loads((tmp_path / "site" / "feed.json").read_text(encoding="utf-8"))["items"]
+    assert [item["title"] for item in items] == [
+        "reference: judged for the first time",
+        "kafka:4.4.0: 1 newly failing",
+        "kafka:4.4.0: judged for the first time",
+    ]
+    root = ElementTree.parse(tmp_path / "site" / "feed.xml").getroot()  # noqa: S314  our own file
+    assert [entry.findtext("title") for entry in root.iter("item")] == [i["title"] for i in items]
+
+
+def test_hostile_text_stays_text(tmp_path: Path) -> None:
+    """Nothing that a run says becomes markup, a script, or a path."""
+    found = document(HOSTILE)
+    found["target"]["name"] = f"../../{HOSTILE}"
+    write(tmp_path / "run", found)
+    build(find([tmp_path / "run"]), tmp_path / "site", SEEN)
+    for page in (tmp_path / "site").rglob("*.html"):
+        assert "<script>alert" not in page.read_text(encoding="utf-8"), page
+    assert {path.name for path in tmp_path.iterdir()} == {"run", "site"}
+
+
+def test_badge_is_never_green_for_a_broken_run() -> None:
+    """A run is green when all is as foreseen and most rules hold; cut short it never is."""
+    good = judged("pass", day=1)
+    good["run"]["exit_code"] = 0
+    assert badge.of_results(good) == badge.Badge("share groups", "1 of 1 rules", badge.GOOD)
+    known = judged("fail", day=1)
+    known["run"]["exit_code"] = 0
+    assert badge.of_results(known) == badge.Badge(
+        "share groups", "0 of 1 rules, 1 known bugs", badge.DIM
+    )
+    known["summary"]["pass"] = 9
+    assert badge.of_results(known).colour == badge.GOOD
+    cut = judged("pass", day=1)
+    cut["run"] |= {"exit_code": 0, "partial": True}
+    assert badge.of_results(cut).colour == badge.DIM
+    bad = judged("fail", day=1)
+    bad["run"]["exit_code"] = 1
+    assert badge.of_results(bad).colour == badge.BAD
+
+
+def test_badge_of_nothing_is_not_green() -> None:
+    """A run that could judge nothing has a badge that says so."""
+    nothing = judged("pass", day=1) | {
+        "summary": dict.fromkeys(judged("pass", day=1)["summary"], 0)
+    }
+    found = badge.of_results(nothing)
+    assert (found.message, found.colour) == ("nothing could be judged", badge.DIM)

@@ -1,0 +1,81 @@
+"""Records of the state topic: read from bytes as a share coordinator writes them."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from fixtures.targets.maven import clients_jar, coordinator_jar
+from fixtures.wire.codec import WireError, encode
+from fixtures.wire.placing import partition_of
+from fixtures.wire.records import Record
+from fixtures.wire.schema import Schemas
+from fixtures.wire.state_records import SNAPSHOT, UPDATE, decode_state, encode_value
+from spec.model.durable import StateBatch
+from spec.model.release import V4_4
+from suites.broker.statestore import as_model, replayed
+from tests.release import RELEASE
+
+TOPIC = uuid.UUID(int=7)
+BATCH = {"first_offset": 3, "last_offset": 5, "delivery_state": 2, "delivery_count": 1}
+
+
+@pytest.fixture(scope="module")
+def schemas() -> Schemas:
+    """The record definitions of the newest release."""
+    clients = clients_jar(RELEASE)
+    return Schemas.from_jar(coordinator_jar(clients))
+
+
+def written(schemas: Schemas, kind: str, **fields: object) -> Record:
+    """Return a record as a share coordinator writes it; without fields it is a tombstone."""
+    key = {"group_id": "g:1", "topic_id": TOPIC, "partition": 4}
+    prefix = bytes([0, 0 if kind == SNAPSHOT else 1])
+    value = encode(schemas.message(f"{kind}Value"), 0, fields)
+    return Record(
+        offset=9,
+        key=prefix + encode(schemas.message(f"{kind}Key"), 0, key),
+        value=b"\0\0" + value if fields else None,
+    )
+
+
+@pytest.mark.parametrize("kind", [SNAPSHOT, UPDATE])
+def test_record_comes_back_as_it_was(schemas: Schemas, kind: str) -> None:
+    """Key, kind and value are told apart, and the value's bytes are the same again."""
+    record = written(schemas, kind, snapshot_epoch=2, start_offset=3, state_batches=[BATCH])
+
+    state = decode_state(record, schemas)
+
+    assert (state.kind, state.group, state.topic_id, state.partition) == (kind, "g:1", TOPIC, 4)
+    assert encode_value(state, schemas) == record.value
+    assert as_model(state).batches == (StateBatch(3, 5, 2, 1),)
+    assert (as_model(state).state_epoch is None) == (kind == UPDATE)
+
+
+def test_tombstone_ends_the_state(schemas: Schemas) -> None:
+    """Behind a tombstone there is no state, and before it whatever the records add up to."""
+    snapshot = decode_state(written(schemas, SNAPSHOT, start_offset=3), schemas)
+    tombstone = decode_state(written(schemas, SNAPSHOT), schemas)
+
+    kept = replayed([snapshot], V4_4)
+
+    assert kept is not None
+    assert kept.start == 3
+    assert tombstone.tombstone
+    assert replayed([snapshot, tombstone], V4_4) is None
+
+
+@pytest.mark.parametrize("key", [None, b"", b"\0\x07abc", b"\0\0"])
+def test_other_records_are_refused(schemas: Schemas, key: bytes | None) -> None:
+    """What is no state record is never taken for one."""
+    with pytest.raises(WireError):
+        decode_state(Record(key=key, value=b"x"), schemas)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"), [("", 0), ("abc", 96354), ("polygenelubricants", 0), ("Grüße", 69215351)]
+)
+def test_hash_is_that_of_java(text: str, code: int) -> None:
+    """Known values of Java's String.hashCode, the lowest integer taken for 0 as Kafka does."""
+    assert partition_of(text, 2**31) == code

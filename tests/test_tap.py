@@ -1,0 +1,216 @@
+"""The tap and its scripts: what goes through, what is kept, and what a step puts in its place."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from fixtures.clients.admin import Admin
+from fixtures.clients.cluster import Cluster
+from fixtures.proxies.deeds import DEEDS
+from fixtures.proxies.script import Script, ScriptError, read_script, read_step
+from fixtures.proxies.stage import ACTS, Stage
+from fixtures.proxies.tap import Tap
+from fixtures.reference.target import ReferenceTarget
+from fixtures.targets.info import ClusterInfo
+from fixtures.wire.connection import CallTimeout, Connection, ConnectionLost
+from fixtures.wire.records import Compression, decode_batches, encode_batch
+from suites.client.wire import busiest
+
+
+@pytest.fixture(scope="module")
+def info() -> Iterator[ClusterInfo]:
+    """A reference broker."""
+    target = ReferenceTarget(brokers=2)
+    target.start()
+    yield target.info
+    target.stop()
+
+
+@pytest.fixture
+async def tap(info: ClusterInfo) -> AsyncIterator[Tap]:
+    """A tap in front of it."""
+    async with Cluster(info) as cluster:
+        made = Tap(schemas=cluster.schemas, brokers=dict(cluster.brokers))
+        await made.start()
+        yield made
+        await made.stop()
+
+
+async def dialled(tap: Tap) -> Connection:
+    """Return a connection through the tap."""
+    host, _, port = tap.bootstrap[0].rpartition(":")
+    return await Connection.open(host, int(port), schemas=tap.schemas, client_id="me")
+
+
+async def test_everything_is_seen_and_stays_in_front(tap: Tap) -> None:
+    """Requests and answers are kept, and addresses in answers are those of the tap."""
+    async with await dialled(tap) as connection:
+        answer = await connection.call("Metadata", topics=[])
+    seen = tap.of("Metadata")
+
+    assert [f"{b.host}:{b.port}" for b in answer.brokers] == tap.bootstrap
+    assert [(one.client_id, one.answer is not None) for one in seen] == [("me", True)]
+    assert seen[0].answered >= seen[0].sent
+    assert "Metadata" in str(tap.transcript)
+
+
+async def test_errors_take_the_place_of_answers(tap: Tap) -> None:
+    """A step skips, acts as often as it says, and then lets everything pass."""
+    step = {
+        "on": "ShareFetch",
+        "skip": 1,
+        "times": 2,
+        "do": "error",
+        "code": "UNKNOWN_SERVER_ERROR",
+    }
+    tap.script.add({**step, "applied": False})
+    async with await dialled(tap) as connection:
+        codes = [
+            (await connection.call("ShareFetch", group_id="g", member_id="m")).error_code
+            for _ in range(4)
+        ]
+
+    assert codes[1:3] == [-1, -1]
+    assert -1 not in (codes[0], codes[3])
+    assert [bool(one.scripted) for one in tap.of("ShareFetch")] == [False, True, True, False]
+
+
+async def test_answers_keep_their_order(tap: Tap) -> None:
+    """An answer that the tap makes up waits for the answer to the request before."""
+    tap.script.add({"on": "Metadata", "do": "pass", "delay": 0.2})
+    tap.script.add({"on": "FindCoordinator", "do": "error", "code": 15, "applied": False})
+    async with await dialled(tap) as connection:
+        order: list[str] = []
+
+        async def ask(api: str, **fields: object) -> None:
+            await connection.call(api, **fields)  # type: ignore[arg-type]
+            order.append(api)
+
+        await asyncio.gather(
+            ask("Metadata", topics=[]), ask("FindCoordinator", coordinator_keys=["g"])
+        )
+
+    assert order == ["Metadata", "FindCoordinator"]
+
+
+async def test_silence_and_hanging_up(tap: Tap) -> None:
+    """A dropped answer never comes, a closed connection is lost."""
+    tap.script.add({"on": "Metadata", "do": "drop"}, {"on": "DescribeCluster", "do": "close"})
+    async with await dialled(tap) as connection:
+        with pytest.raises(CallTimeout):
+            await connection.call("Metadata", topics=[], timeout=0.3)
+        with pytest.raises(ConnectionLost):
+            await connection.call("DescribeCluster", timeout=5)
+
+
+async def test_a_broker_goes_away(tap: Tap) -> None:
+    """Behind a tap that plays dead nobody is reached."""
+    first = min(tap.brokers)
+    await tap.away(first)
+    with pytest.raises(ConnectionLost):
+        await dialled(tap)
+
+
+def test_scripts_are_data(tmp_path: Path) -> None:
+    """A script is read from TOML, and a step that makes no sense is named."""
+    file = tmp_path / "script.toml"
+    file.write_text('[[step]]\non = "ShareFetch"\ndo = "error"\ncode = 6\n', encoding="utf-8")
+
+    assert len(read_script(file).steps) == 1
+    for wrong in (
+        {"on": "ShareFetch", "do": "nothing"},
+        {"on": "ShareFetch", "do": "error"},
+        {"on": "ShareFetch", "do": "error", "code": 6, "colour": "red"},
+        {"on": "ShareFetch", "do": "omit", "applied": False},
+        {"on": "ShareFetch", "do": "move-leader", "from": 1},
+    ):
+        with pytest.raises(ScriptError):
+            Script().add(wrong)
+
+
+def fetched(values: list[bytes]) -> dict[str, Any]:
+    """Return a ShareFetch answer with one batch, all of it acquired."""
+    last = len(values) - 1
+    part = {
+        "partition_index": 0,
+        "records": encode_batch(values),
+        "acquired_records": [{"first_offset": 0, "last_offset": last, "delivery_count": 1}],
+    }
+    return {"responses": [{"topic_id": UUID(int=1), "partitions": [part]}]}
+
+
+@pytest.mark.parametrize("do", ["codec", "aborted"])
+def test_records_in_another_form(do: str) -> None:
+    """Batches are compressed, or torn into acquired records and aborted ones, and stay readable."""
+    values = [b"record %d" % number for number in range(4)]
+    change = read_step({"on": "ShareFetch", "do": do}).deed.change
+    part = change(None, fetched(values))["responses"][0]["partitions"][0]  # type: ignore[arg-type]
+    batches = decode_batches(part["records"])
+
+    assert [record.value for batch in batches for record in batch.records] == values
+    if do == "codec":
+        assert [batch.compression for batch in batches] == [Compression.ZSTD]
+    else:
+        assert [batch.transactional for batch in batches] == [False, True, False, True]
+        assert [one["first_offset"] for one in part["acquired_records"]] == [0, 2]
+
+
+async def test_acts_change_the_cluster(info: ClusterInfo, tap: Tap) -> None:
+    """Before a request gets there, an act has moved the leader, or made the topic anew."""
+    async with Cluster(info) as cluster, await dialled(tap) as connection:
+        admin = Admin(cluster)
+        topic = await admin.create_topic(assignments=[[1, 2]])
+        tap.stage = Stage(admin=admin, topic=topic, cut=tap.cut, away=tap.vanish)
+        seen = []
+        for do in ({"do": "move-leader", "to": 2}, {"do": "make-anew", "records": 1}):
+            tap.script.add({"on": "Metadata", **do})
+            answer = await connection.call("Metadata", topics=[{"name": topic.name}])
+            seen.append(answer.topics[0])
+
+    assert seen[0].partitions[0].leader_id == 2
+    assert seen[0].topic_id == topic.id
+    assert seen[1].topic_id == tap.stage.topic.id != topic.id
+
+
+def test_every_deed_says_what_it_does() -> None:
+    """Each deed and each act has a sentence, which the documentation is made of."""
+    told = [make for kind in (DEEDS, ACTS) for make in kind.items()]
+
+    assert [name for name, make in told if not make.__doc__] == []
+    assert not DEEDS.keys() & ACTS.keys()
+
+
+def test_the_busiest_second() -> None:
+    """The rate of requests is that of the worst span, not the mean."""
+
+    class At:
+        def __init__(self, sent: float) -> None:
+            self.sent = sent
+
+    times = [At(t) for t in (0.0, 5.0, 5.1, 5.2, 9.0)]
+
+    assert busiest(times) == 3  # type: ignore[arg-type]
+
+
+def test_the_documentation_lists_every_deed() -> None:
+    """What a script can do stands in docs/hostile-broker.md, with its fields."""
+    text = (Path(__file__).parents[1] / "docs" / "hostile-broker.md").read_text(encoding="utf-8")
+
+    rows = [row(name, make, 0) for name, make in DEEDS.items()]
+    rows += [row(name, make, 1) for name, make in ACTS.items()]
+
+    assert [wanted for wanted in rows if wanted not in text] == []
+
+
+def row(name: str, make: Callable[..., object], given: int) -> str:
+    """Return what the documentation has to say of a deed, or of an act."""
+    fields = list(inspect.signature(make).parameters)[given:]
+    sentence = (make.__doc__ or "").splitlines()[0]
+    return f"| `{name}` | {', '.join(f'`{field}`' for field in fields)} | {sentence} |"

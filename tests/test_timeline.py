@@ -1,0 +1,140 @@
+"""What is drawn of a history, and the stories of its records, against one that is told by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
+
+from pyspark.sql import SparkSession
+
+from fixtures.history.compaction import compact
+from fixtures.history.journal import Journal
+from reports.analysis.files import History, open_history
+from reports.analysis.session import SMALL, open_session, register, unregister
+from reports.analysis.span import span
+from reports.analysis.stories import stories
+from reports.analysis.timeline import moments_for, timeline, write
+from reports.analysis.witnesses import Hit
+from reports.drawing import FILE, SCHEMA_FILE
+from tests.small_histories import Case, write_history
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.xdist_group("spark"),
+]
+
+MS = 1_000_000
+TOLD: dict[str, Any] = {
+    "lock_ms": 1000,
+    "deliveries": [
+        {"offset": 0, "last": 9, "at": 1000, "count": 1, "kind": "accept", "settled": 1400},
+        {"offset": 10, "at": 1000, "count": 1},
+        {"offset": 10, "at": 3000, "count": 2, "kind": "accept", "settled": 3100},
+    ],
+    "shown": [
+        {"at": 1500, "spso": 10, "end": 11, "lag": 1},
+        {"at": 4000, "spso": 11, "end": 11, "lag": 0, "phase": "quiet"},
+    ],
+    "reloads": [{"since": 2200, "until": 2600}],
+}
+"""Ten records that are accepted at once, and one whose lock runs out and that comes again."""
+
+HIT = Hit(rule="INV-02", log=0, offset=10, queue=0, since=3000 * MS, sentence="said so")
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> History:
+    """The history that is told."""
+    folder = tmp_path_factory.mktemp("run") / "history"
+    write_history(folder, [Case(queue=0, log=0, rule="", says="", breaks=False, plain=TOLD)])
+    with Journal(folder, 1) as journal:
+        journal.add("phases", "load", 0, 5000 * MS)
+        journal.add("faults", 0, "kill-leader", "broker 2", 1800 * MS, 2500 * MS, "it was dead")
+    compact(folder)
+    return open_history(folder)
+
+
+@pytest.fixture(scope="module")
+def spark(told: History) -> Iterator[SparkSession]:
+    """A small Spark in which the history is registered."""
+    session = open_session("local[2]", "1g", SMALL)
+    register(session, told, "told")
+    yield session
+    unregister(session, "told")
+    session.stop()
+
+
+def test_each_moment_has_what_happened_in_it(spark: SparkSession, told: History) -> None:
+    """Records are counted where they came and went, and are in flight in between."""
+    since, until = span(told)
+    drawn = timeline(spark, [HIT], since=since, until=until, moments=5)
+
+    assert (since, until, drawn["step"], drawn["moments"]) == (0, 5000 * MS, 1.0, 6)
+    (group,) = drawn["groups"]
+    assert group["acquired"] == [0, 11, 0, 1, 0, 0]
+    assert group["again"] == [0, 0, 0, 1, 0, 0]
+    assert group["finished"] == [0, 10, 0, 1, 0, 0]
+    assert group["in_flight"] == [0, 1, 0, 0, 0, 0]
+    assert drawn["produced"] == [11, 0, 0, 0, 0, 0]
+    assert drawn["answers"]["median"] == [None, 1.0, None, 1.0, None, None]
+    assert [place["seen"] for place in drawn["partitions"]] == [[(1.0, 10, 1), (4.0, 11, 0)]]
+    assert drawn["faults"] == [
+        {"kind": "kill-leader", "subject": "broker 2", "since": 1.8, "until": 2.5}
+    ]
+    assert drawn["marks"] == [{"rule": "INV-02", "at": 3.0, "text": "said so"}]
+    json.dumps(drawn)
+
+
+def test_a_record_has_its_story(spark: SparkSession) -> None:
+    """A story has all that befell a record, in order, and what was broken meanwhile."""
+    (told,) = stories(spark, [HIT], 0)
+
+    assert (told["record"], told["rules"]) == ("topic-0-0 offset 10", ["INV-02"])
+    assert told["steps"] == [
+        [0.0, "produced by producer 1, answered OK after 1 ms"],
+        [1.0, "acquired by m1, delivery 1, locked for 1000 ms"],
+        [1.8, "fault: kill-leader of broker 2 begins"],
+        [2.0, "the lock of m1 has run out by now, unsettled"],
+        [2.2, "the share-partition is loaded anew within 0.4 s from here (planted)"],
+        [2.5, "fault: kill-leader is healed"],
+        [3.0, "acquired by m2, delivery 2, locked for 1000 ms"],
+        [3.1, "accepted by m2, answered OK after 1 ms"],
+    ]
+
+
+def test_the_most_delivered_record_has_a_story_without_a_rule(spark: SparkSession) -> None:
+    """Without a witness the record that was delivered most often is told of."""
+    assert [(one["record"], one["rules"]) for one in stories(spark, [], 0)] == [
+        ("topic-0-0 offset 10", [])
+    ]
+
+
+def test_what_is_written_is_as_its_schema_says(
+    spark: SparkSession, told: History, tmp_path: Path
+) -> None:
+    """A file of timelines keeps its schema, and one that says something else breaks it."""
+    since, until = span(told)
+    drawn = {
+        "timeline": timeline(spark, [HIT], since=since, until=until, moments=5),
+        "stories": stories(spark, [HIT], since),
+    }
+    write(tmp_path, {"told/history": drawn, "without/length": {"timeline": {}, "stories": []}})
+    written = json.loads((tmp_path / FILE).read_text(encoding="utf-8"))
+    schema = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
+
+    schema.validate(written)
+    written["runs"]["told/history"]["timeline"]["marks"][0]["rule"] = 2
+    with pytest.raises(jsonschema.ValidationError, match="2 is not of type 'string'"):
+        schema.validate(written)
+
+
+def test_a_page_of_many_runs_has_fewer_moments_of_each() -> None:
+    """However many runs a page has, what is drawn of all of them together stays in bounds."""
+    assert [moments_for(runs) for runs in (1, 10, 33, 1000)] == [600, 600, 181, 120]

@@ -1,0 +1,97 @@
+"""The track record: a sound list, a page made of it, and nothing in it that is half confirmed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reports.analysis.rules import load_invariants
+from shareproof.runner.inventory import by_rule, read_checks
+from spec.requirement import SpecError, load_requirements
+from spec.track_record import Past, load_track_record, parse
+from suites.chaos.scenarios import SCENARIOS
+from tools.track_record import PAGE, Question, Seen, about, doubt, page, questions, words
+
+OLD, NEW = Question("4.1.1"), Question("4.2.0")
+LOCK = Past(bug="KAFKA-19953", title="half released", rule="LCK-18", seen="4.1.1", mended="4.2.0")
+BROKEN = Seen("fail", "expected [0, 1], got [0]")
+WHOLE = Seen("pass", "")
+
+
+def test_every_entry_is_reached() -> None:
+    """Every entry names a live rule, and a check that judges it or a scenario that shows it."""
+    rules, checks = load_requirements(), by_rule(read_checks())
+    invariants = {invariant.id for invariant in load_invariants()}
+    for entry in load_track_record():
+        assert entry.rule in rules
+        assert entry.rule in (invariants if entry.scenario else checks)
+        assert not entry.scenario or entry.scenario in SCENARIOS
+
+
+def test_command_of_an_entry_asks_what_was_asked() -> None:
+    """The command that the site shows is the one by which the entry was found again."""
+    for entry in load_track_record():
+        assert entry.command.split() == words(about(entry, entry.seen), [entry.rule])
+
+
+def test_page_has_every_entry() -> None:
+    """The published page shows every entry of the list."""
+    text = PAGE.read_text(encoding="utf-8")
+    missing = [e for e in load_track_record() if f"| {e.title} | {e.rule} | {e.seen} |" not in text]
+    assert missing == []
+
+
+def test_confirmed_on_both_sides() -> None:
+    """An entry is confirmed when its rule is broken there and holds here."""
+    assert doubt(LOCK, {OLD: {"LCK-18": BROKEN}, NEW: {"LCK-18": WHOLE}}) == ""
+
+
+@pytest.mark.parametrize(
+    ("there", "here", "why"),
+    [
+        (WHOLE, WHOLE, "LCK-18 on 4.1.1: pass, not fail"),
+        (BROKEN, BROKEN, "LCK-18 on 4.2.0: fail, not pass"),
+        (Seen("unknown", "slow"), WHOLE, "unknown, not fail: slow"),
+    ],
+)
+def test_not_confirmed(there: Seen, here: Seen, why: str) -> None:
+    """Anything but broken there and whole here leaves a doubt that is said."""
+    assert why in doubt(LOCK, {OLD: {"LCK-18": there}, NEW: {"LCK-18": here}})
+
+
+def test_questions_ask_both_sides() -> None:
+    """Both releases of an entry are asked, and each once."""
+    assert questions([LOCK]) == {OLD: ["LCK-18"], NEW: ["LCK-18"]}
+
+
+def test_a_scenario_is_a_run_of_its_own() -> None:
+    """What a scenario shows is asked by playing it, and the page says how."""
+    played = replace(LOCK, rule="INV-26", scenario="members-die", seed=7)
+    old, new = Question("4.1.1", "members-die", 7), Question("4.2.0", "members-die", 7)
+    assert questions([LOCK, played]).keys() == {OLD, NEW, old, new}
+    answers = {old: {"INV-26": BROKEN}, new: {"INV-26": WHOLE}}
+    command = "$ shareproof chaos --target kafka:4.1.1 --scenario members-die --seed 7"
+    assert doubt(played, answers) == ""
+    assert command in page([played], answers)
+
+
+def test_page_quotes_what_was_seen() -> None:
+    """The page has the command to type and the words that the check printed."""
+    text = page([LOCK], {OLD: {"LCK-18": BROKEN}, NEW: {"LCK-18": WHOLE}})
+    assert "$ shareproof broker --target kafka:4.1.1 --only LCK-18 --profile strict" in text
+    assert "LCK-18 fail: expected [0, 1], got [0]" in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[[past]]\nbug = ""\ntitle = "t"\nrule = "LCK-18"\n',
+        '[[past]]\nbug = ""\ntitle = "t"\nrule = "LCK-18"\nseen = "4.1.0"\ncolour = "red"\n',
+        '[[past]]\nbug = ""\ntitle = "t"\nrule = "LCK-18"\nseen = "4.1.0"\n' * 2,
+    ],
+)
+def test_malformed_lists_are_refused(text: str) -> None:
+    """A missing key, an unknown key and a repeated entry are refused."""
+    with pytest.raises(SpecError):
+        parse(text)

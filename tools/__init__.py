@@ -1,0 +1,1 @@
+"""Campaigns and generators for maintainers; nothing that a user of the wheel needs."""

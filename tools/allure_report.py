@@ -1,0 +1,156 @@
+"""Whether Allure makes a report of what a run left, and whether that tells what the run tells.
+
+``python -m tools.allure_report RUN`` makes a report in the run's directory with Allure 3, which
+``npx`` gets from npm's registry, and compares the two: how many checks ended in which way, how many
+are in which category, and who was judged. It ends with 1 if the report tells anything else, with
+2 if there is no such run, and with 3 if the report cannot be made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from shareproof.runner.allured import CONFIG, REPORT, RESULTS
+from spec.verdict import EnvironmentFault
+
+ALLURE = "allure@3.18.0"
+"""What ``npx`` is asked for."""
+
+_MADE_WITHIN = 600.0
+_LAST_WORDS = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """What a run and the report on it have to agree on."""
+
+    statuses: Mapping[str, int]
+    """How many checks ended in which way, in Allure's words."""
+    categories: Mapping[str, int]
+    """How many checks are in which category; one that is empty is left out."""
+    environment: Mapping[str, str]
+    """Who was judged, with what."""
+
+
+def make(run: Path) -> Path:
+    """Make a report of a run; return its directory.
+
+    Raises:
+        EnvironmentFault: there is no Node.js, npm does not answer, or Allure fails.
+    """
+    npx = shutil.which("npx")
+    if npx is None:
+        raise EnvironmentFault("there is no npx; pip install 'shareproof[allure]' brings Node.js")
+    command = [npx, "--yes", ALLURE, "generate", RESULTS]
+    try:
+        done = subprocess.run(
+            command, cwd=run, capture_output=True, text=True, check=False, timeout=_MADE_WITHIN
+        )
+    except subprocess.TimeoutExpired:
+        raise EnvironmentFault(f"npx {ALLURE} did not end in {_MADE_WITHIN:g} s") from None
+    if code := re.search(r"^npm error code (\w+)", done.stderr, re.MULTILINE):
+        raise EnvironmentFault(f"npx could not get {ALLURE} from npm's registry: {code[1]}")
+    if done.returncode:
+        said = (done.stdout + done.stderr)[-_LAST_WORDS:]
+        raise EnvironmentFault(f"{ALLURE} ended with {done.returncode}: {said}")
+    return run / REPORT
+
+
+def expected(run: Path) -> Tally:
+    """Return what a report has to tell, as the run's own files have it."""
+    config = _load(run / CONFIG)
+    ended = list(_ended(run / RESULTS))
+    found = Counter(
+        category["name"]
+        for result in ended
+        for category in config["categories"]
+        if _matches(result, category["matchers"])
+    )
+    return Tally(
+        statuses=Counter(result["status"] for result in ended),
+        categories=found,
+        environment=config["variables"],
+    )
+
+
+def told(report: Path) -> Tally:
+    """Return what a report tells."""
+    stats = _load(report / "summary.json")["stats"]
+    tree = _load(report / "widgets" / "categories.json")
+    roots = [tree["nodes"][root] for root in tree["roots"]]
+    return Tally(
+        statuses={word: stats[word] for word in _STATUSES if stats.get(word)},
+        categories={root["name"]: root["statistic"]["total"] for root in roots},
+        environment={
+            one["name"]: ", ".join(one["values"])
+            for one in _load(report / "widgets" / "allure_environment.json")
+        },
+    )
+
+
+_STATUSES = ("passed", "failed", "broken", "skipped", "unknown")
+
+
+def _ended(results: Path) -> Iterator[Mapping[str, Any]]:
+    """Yield how each check ended; of one that ran more than once Allure tells the last."""
+    last: dict[str, Mapping[str, Any]] = {}
+    for file in results.glob("*-result.json"):
+        result = _load(file)
+        name = result.get("historyId", result["uuid"])
+        if name not in last or last[name]["stop"] < result["stop"]:
+            last[name] = result
+    yield from last.values()
+
+
+def _matches(result: Mapping[str, Any], matchers: Mapping[str, Any]) -> bool:
+    labels = {label["name"]: label["value"] for label in result["labels"]}
+    return result["status"] in matchers["statuses"] and all(
+        re.search(pattern, labels.get(name, "")) for name, pattern in matchers["labels"].items()
+    )
+
+
+def differences(wanted: Tally, found: Tally) -> list[str]:
+    """Return in what a report differs from its run, one sentence for each part."""
+    return [
+        f"its {part.name} are {dict(there)}, those of the run {dict(here)}"
+        for part in fields(Tally)
+        if (here := getattr(wanted, part.name)) != (there := getattr(found, part.name))
+    ]
+
+
+def _load(file: Path) -> Any:
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Do what the command line says."""
+    parser = argparse.ArgumentParser(prog="python -m tools.allure_report", description=__doc__)
+    parser.add_argument("run", type=Path, help="what a run left: the directory named by its --out")
+    run: Path = parser.parse_args(arguments).run
+    if not ((run / CONFIG).is_file() and (run / RESULTS).is_dir()):
+        parser.error(f"{run} has no {RESULTS} with {CONFIG}; run shareproof broker --out {run}")
+    try:
+        report = make(run)
+    except EnvironmentFault as fault:
+        print(f"tools.allure_report: {fault}", file=sys.stderr)
+        return 3
+    wanted = expected(run)
+    if wrong := differences(wanted, told(report)):
+        print(f"tools.allure_report: {report} is wrong: {'; '.join(wrong)}", file=sys.stderr)
+        return 1
+    print(f"{report / 'index.html'}: {dict(wanted.statuses)}; {dict(wanted.categories)}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

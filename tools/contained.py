@@ -1,0 +1,47 @@
+"""One scenario in containers, where an engine is there: ``python -m tools.contained``.
+
+CI runs it everywhere. Where there is no engine it says in one line that nothing was run, and ends
+without a verdict: that is no pass of the scenario, and no fault of the suite.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from fixtures.targets.container.engine import answers, why_not
+from reports.verdicts import OK
+from spec.verdict import EnvironmentFault
+from suites.chaos.scenarios import SHORT_CONTAINED
+
+TARGET = "container:local/kafka:4.4.0"
+
+
+def lacking() -> str:
+    """Return why containers cannot be had here, or nothing."""
+    try:
+        return "" if answers() else why_not()
+    except EnvironmentFault as fault:
+        return str(fault)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Play the scenario and return its exit code, or say why it is not played."""
+    parser = argparse.ArgumentParser(prog="python -m tools.contained", description=__doc__)
+    parser.add_argument("--target", default=TARGET)
+    parser.add_argument("--scenario", default=SHORT_CONTAINED)
+    parser.add_argument("--out", type=Path, default=Path("out/contained"))
+    asked = parser.parse_args(arguments)
+    if lacks := lacking():
+        print(f"NOT RUN, and therefore not passed: the scenario in containers. {lacks}")
+        return OK
+    command = [sys.executable, "-m", "shareproof", "chaos", "--target", asked.target]
+    command += ["--scenario", asked.scenario, "--out", str(asked.out)]
+    return subprocess.run(command, check=False).returncode
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

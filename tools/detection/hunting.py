@@ -1,0 +1,190 @@
+"""Hunts: which checks reject which broken reference brokers. Everything here runs in one process.
+
+A check that fails against the honest broker, too, has rejected nothing: each rejection is held
+against the same check, played by the same seed, on the honest broker.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from fixtures.proxies.alterations import ALTERATIONS
+from fixtures.reference.mutants import MUTANTS
+from shareproof.runner.inventory import Check, by_rule, read_checks
+from tools.detection.cases import Case, cases
+from tools.detection.playing import HONEST, Played, play
+from tools.detection.record import Acceptance, Rejection
+
+TRIES = 6
+"""Seeds with which a mutant is hunted: some are only seen by some random choices."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Control:
+    """What came of a check on the honest broker.
+
+    Attributes:
+        check: its id.
+        acceptance: None if a rule did not hold, or if no reference broker has what it needs.
+        reachable: False for the latter.
+        trouble: what did not hold, in a sentence.
+        digest: of all frames of all its cases.
+        cases: how many there are.
+    """
+
+    check: str
+    acceptance: Acceptance | None
+    reachable: bool
+    trouble: str
+    digest: str
+    cases: int
+
+
+@functools.cache
+def checks() -> dict[str, Check]:
+    """Return all checks by id, trusted ones first; a draft may kill what nobody else does."""
+    found = read_checks(drafts=True)
+    return {check.id: check for check in sorted(found, key=lambda check: check.draft)}
+
+
+def playable() -> list[str]:
+    """Return the trusted checks that can be played against the reference broker."""
+    return [name for name, check in checks().items() if not check.draft and cases_of(name)]
+
+
+@functools.cache
+def cases_of(check: str) -> tuple[Case, ...]:
+    """Return the cases of a check that can be played here."""
+    staged = check.count("/") > 2  # a stage's checks break brokers
+    return () if staged else tuple(case for case in cases(checks()[check]) if case.playable)
+
+
+@functools.cache
+def _honest(check: str, at: int, seed: int) -> Played:
+    return play(HONEST, cases_of(check)[at], seed)
+
+
+def control(check: str, seed: int) -> Control:
+    """Play all cases of a check on the honest broker."""
+    played = [_honest(check, at, seed) for at in range(len(cases_of(check)))]
+    within = [one for one in played if one.reachable]
+    evidence: dict[str, Counter[str]] = {}
+    for seen in (seen for one in within for seen in one.observations):
+        evidence.setdefault(seen.requirement, Counter()).update(seen.evidence)
+    broken = [
+        f"{o.requirement} {o.verdict}: {o.reason}"
+        for one in within
+        if not one.held
+        for o in one.observations
+    ]
+    accepted = Acceptance(
+        target=HONEST,
+        seed=seed,
+        evidence={rule: dict(sorted(found.items())) for rule, found in sorted(evidence.items())},
+    )
+    return Control(
+        check=check,
+        acceptance=accepted if within and not broken else None,
+        reachable=bool(within),
+        trouble="; ".join(broken),
+        digest=hashlib.sha256("".join(one.digest for one in played).encode()).hexdigest(),
+        cases=len(played),
+    )
+
+
+def rejection(target: str, check: str, seed: int) -> Rejection | None:
+    """Return how a check rejects a broken broker, None if it does not, or not for its own rule."""
+    rules = checks()[check].rules
+    for at, case in enumerate(cases_of(check)):
+        broken = play(target, case, seed).broken
+        if broken and broken.requirement in rules and _honest(check, at, seed).held:
+            return Rejection(
+                target=target, seed=seed, rule=broken.requirement, sentence=broken.reason
+            )
+    return None
+
+
+Found = list[tuple[str, Rejection]]
+"""Checks, each with how it rejects what was hunted."""
+
+Lead = tuple[str, int]
+"""A check or a target to begin with, and the seed by which it was a success."""
+
+
+def hunt_mutant(name: str, seed: int, first: Sequence[Lead], full: bool) -> Found:
+    """Play the checks that name a rule of a mutant until one kills it.
+
+    Args:
+        name: the mutant's.
+        seed: the first of :data:`TRIES`.
+        first: checks that are known to kill it, and by which seed.
+        full: whether to play all of them once, to learn who else notices.
+    """
+    target = f"{HONEST}:{name}"
+    found: dict[str, Rejection] = {}
+    for check, try_ in _attempts(name, seed, first):
+        if check in found or (full and try_ != seed and _killed(found)):
+            continue
+        if seen := rejection(target, check, try_):
+            found[check] = seen
+            if seen.kills and not full:
+                break
+    return list(found.items())
+
+
+def _attempts(name: str, seed: int, first: Sequence[Lead]) -> Iterator[Lead]:
+    """Yield checks and seeds: what is known to kill, then all that names a rule of the mutant."""
+    known = [(check, by) for check, by in first if check in checks()]
+    reach = by_rule(checks().values())
+    named = [check.id for rule in MUTANTS[name].rules for check in reach.get(rule, ())]
+    yield from ((check, seed) for check, _ in known)
+    yield from known
+    for try_ in range(seed, seed + TRIES):
+        yield from ((check, try_) for check in dict.fromkeys(named))
+
+
+def _killed(found: Mapping[str, Rejection]) -> bool:
+    return any(seen.kills for seen in found.values())
+
+
+def hunt_for(check: str, seed: int, first: Sequence[Lead], lies: Sequence[str]) -> Found:
+    """Play a check against broken brokers until it rejects one.
+
+    Args:
+        check: its id.
+        seed: the first seed of all.
+        first: targets that it is known to reject, and by which seed.
+        lies: names of alterations that made it fail on a real broker.
+    """
+    tried: set[Lead] = set()
+    for target, try_ in _candidates(check, seed, first, lies):
+        if (target, try_) not in tried:
+            tried.add((target, try_))
+            if seen := rejection(target, check, try_):
+                return [(check, seen)]
+    return []
+
+
+def _candidates(
+    check: str, seed: int, first: Sequence[Lead], lies: Sequence[str]
+) -> Iterator[Lead]:
+    rules = set(checks()[check].rules)
+    areas = {rule[:3] for rule in rules}
+    yield from ((target, seed) for target, _ in first)
+    yield from first
+    near = [name for name, one in MUTANTS.items() if rules & set(one.rules)]
+    area = [name for name, one in MUTANTS.items() if areas & {rule[:3] for rule in one.rules}]
+    told = [f"altered:{lie}@{HONEST}" for lie in lies if lie in ALTERATIONS]
+    yield from ((f"{HONEST}:{name}", seed) for name in near)
+    yield from ((target, try_) for target in told for try_ in range(seed, seed + TRIES))
+    yield from ((f"{HONEST}:{name}", seed) for name in area)
+
+
+def targets() -> Iterator[str]:
+    """Yield every broken reference broker that there is."""
+    yield from (f"{HONEST}:{name}" for name in MUTANTS)
+    yield from (f"altered:{name}@{HONEST}" for name in ALTERATIONS)

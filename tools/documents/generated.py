@@ -1,0 +1,186 @@
+"""Pages of the reference that are made from the code: rules, commands, configurations, files."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+COMPLETION = (
+    "`shareproof --install-completion` teaches your shell (bash, zsh, fish, PowerShell) to "
+    "complete commands, options, targets, clients, ledgers and rules. "
+    "`shareproof --show-completion` prints what it would install. The manual page shareproof(1) "
+    "says what is here without a browser: an installation has it in `share/man/man1`, where "
+    "`man shareproof` finds it after `pipx install`, and `man .venv/share/man/man1/shareproof.1` "
+    "in an environment."
+)
+RELEASES = ("4.1", "4.2", "4.3", "4.4")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the generated pages."""
+    for name, text in (
+        ("rules", _rules()),
+        ("commands", _commands()),
+        ("configs", _configs()),
+        ("files", _files()),
+    ):
+        files.append(File.generated(config, f"reference/{name}.md", content=text))
+    return files
+
+
+def _rules() -> str:
+    from spec.requirement import AREAS, load_requirements
+
+    rules = load_requirements().values()
+    parts = [
+        "# The rules",
+        f"{len(rules)} rules. A rule that is *untested* says why no check reaches it yet.",
+    ]
+    for area, title in AREAS.items():
+        parts += [f"## {area}: {title}", "| rule | level | since | sentence | source |"]
+        parts[-1] += "\n| --- | --- | --- | --- | --- |"
+        for rule in rules:
+            if rule.area == area:
+                honesty = "" if rule.honesty.value == "required" else f" *({rule.honesty.value})*"
+                cells = (rule.id, rule.level.value, rule.since, rule.text, "; ".join(rule.source))
+                row = " | ".join(cell.replace("|", "\\|").replace("*", "\\*") for cell in cells)
+                parts[-1] += f"\n| {row.replace(rule.id, rule.id + honesty, 1)} |"
+    return "\n\n".join(parts) + "\n"
+
+
+def _commands() -> str:
+    from shareproof.manual import CODES, EXAMPLES, SETTINGS
+    from tools.documents.manpage import commands, options
+
+    parts = ["# The command line", "What `--help` says, on one page.", CODES, COMPLETION]
+    for name, command in commands().items():
+        parts += [f"## shareproof {name}", (command.help or "").strip()]
+        rows = [
+            f"| `{each.words.replace('|', ' or ')}` | {each.meaning.replace('|', ' or ')} |"
+            for each in options(name, command)
+        ]
+        parts.append("\n".join(["| option | |", "| --- | --- |", *rows]))
+        parts.append(
+            "\n".join(
+                f"    shareproof {' '.join((name, *words.split()))}  # {what}"
+                for what, words in EXAMPLES[name]
+            )
+        )
+    rows = [f"| `{name}` | {meaning} |" for name, meaning in SETTINGS.items()]
+    parts += [
+        "## Settings of the environment",
+        "\n".join(["| variable | |", "| --- | --- |", *rows]),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _configs() -> str:
+    from spec.configs import Scope, load_configs
+
+    parts = [
+        "# Configurations of share groups",
+        "What each release of Apache Kafka has, as the checks expect it. A value that changed "
+        "stands with the first release that has it.",
+    ]
+    for scope, title in (
+        (Scope.BROKER, "Of brokers"),
+        (Scope.GROUP, "Of groups"),
+        (Scope.TOPIC, "Of topics"),
+    ):
+        columns = ["configuration", "releases", "type", "default", "range"]
+        columns += ["changes while running"] if scope is Scope.BROKER else []
+        rows = [f"| {' | '.join(columns)} |", f"|{' --- |' * len(columns)}"]
+        by_release = {release: load_configs(release, scope) for release in RELEASES}
+        for name in dict.fromkeys(name for found in by_release.values() for name in found):
+            known = {rel: found[name] for rel, found in by_release.items() if name in found}
+            cells = [
+                f"`{name}`",
+                _when(list(known)),
+                list(known.values())[-1].type,
+                _over(
+                    {
+                        rel: f"`{one.default}`" if one.default else "empty"
+                        for rel, one in known.items()
+                    }
+                ),
+                _over({rel: _range(one) for rel, one in known.items()}),
+                _over({rel: "yes" if one.dynamic else "no" for rel, one in known.items()}),
+            ]
+            rows.append(f"| {' | '.join(cells[: len(columns)])} |")
+        parts += [f"## {title}", "\n".join(rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _when(releases: list[str]) -> str:
+    if releases[-1] != RELEASES[-1]:
+        return f"{releases[0]} to {releases[-1]}"
+    return "all" if releases[0] == RELEASES[0] else f"{releases[0]} and later"
+
+
+def _range(config: Any) -> str:
+    if config.choice:
+        return ", ".join(f"`{one}`" for one in config.choice)
+    if config.bounds:
+        return " to ".join(f"`{one}`" for one in config.bounds)
+    low, high = (("" if end is None else str(end)) for end in (config.low, config.high))
+    return f"{low} to {high}" if low and high else f"{low} and more" if low else ""
+
+
+def _over(values: Mapping[str, str]) -> str:
+    """Return one value for all releases, or each with the first release that has it."""
+    told: dict[str, str] = {}
+    last = None
+    for release, value in values.items():
+        if value != last:
+            told[release] = last = value
+    if len(told) == 1:
+        return next(iter(told.values()))
+    return "; ".join(f"{value or 'any'} from {release} on" for release, value in told.items())
+
+
+def _files() -> str:
+    parts = ["# The files of a run", "Fields by their path in the document; `[]` is each element."]
+    for name in ("results", "timelines"):
+        schema = json.loads((ROOT / "reports" / f"{name}.schema.json").read_text(encoding="utf-8"))
+        rows = ["| field | type | |", "| --- | --- | --- |", *_fields(schema, schema, "")]
+        parts += [f"## {name}.json", schema["description"], "\n".join(rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _fields(whole: Mapping[str, Any], node: Mapping[str, Any], path: str) -> Iterator[str]:
+    """Yield a row for each field below a node of a JSON Schema."""
+    if "$ref" in node:
+        node = whole["$defs"][node["$ref"].rpartition("/")[2]]
+    for name, field in node.get("properties", {}).items():
+        here = f"{path}.{name}" if path else name
+        optional = "" if name in node.get("required", ()) else "; may be missing"
+        told = field.get("description", "").replace("|", " or ")
+        yield f"| `{here}` | {_type(field)}{optional} | {told} |"
+        yield from _fields(whole, field, here)
+    if isinstance(node.get("items"), Mapping):
+        yield from _fields(whole, node["items"], f"{path}[]")
+    if isinstance(node.get("additionalProperties"), Mapping):
+        yield from _fields(whole, node["additionalProperties"], f"{path}.*")
+
+
+def _type(field: Mapping[str, Any]) -> str:
+    if "enum" in field:
+        return ", ".join(f"`{value}`" for value in field["enum"])
+    if "const" in field:
+        return f"`{field['const']}`"
+    if "anyOf" in field:
+        return " or ".join(_type(each) for each in field["anyOf"])
+    kind = field.get("type", "object")
+    kinds = kind if isinstance(kind, list) else [kind]
+    if "array" in kinds and isinstance(field.get("items"), Mapping):
+        return f"array of {_type(field['items'])}"
+    return " or ".join(kinds)

@@ -1,0 +1,122 @@
+"""The manual page shareproof(1), made of what ``--help`` says.
+
+``python -m tools.documents.manpage`` writes ``docs/shareproof.1``, which the wheel installs as
+``share/man/man1/shareproof.1``. Generators of manual pages for Click do not know the Click that
+Typer has inside, and make a page without examples for each command; one page is easier to search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import typer
+from typer.core import TyperArgument, TyperCommand, TyperGroup
+
+from shareproof import ROOT
+from shareproof.cli import app
+from shareproof.manual import CODES, EXAMPLES, SETTINGS
+
+FILE = ROOT / "docs" / "shareproof.1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """An option, or an argument, as ``--help`` tells it; ``words`` are its names and its values."""
+
+    words: str
+    meaning: str
+    positional: bool
+
+
+def commands() -> dict[str, TyperCommand]:
+    """Return the commands by name, in the order of ``--help``."""
+    return {
+        name: command
+        for name, command in _whole().commands.items()
+        if isinstance(command, TyperCommand)
+    }
+
+
+def options(name: str, command: TyperCommand | TyperGroup) -> list[Option]:
+    """Return what a command takes, but for ``--help``."""
+    context = command.context_class(command, info_name=name)
+    found = []
+    for each in command.get_params(context):
+        record = each.get_help_record(context)
+        if record and "--help" not in each.opts:
+            words, meaning = record
+            told = " ".join(meaning.split())
+            positional = isinstance(each, TyperArgument)
+            found.append(Option(words=words, meaning=told, positional=positional))
+    return found
+
+
+def _whole() -> TyperGroup:
+    whole = typer.main.get_command(app)
+    assert isinstance(whole, TyperGroup)
+    return whole
+
+
+def page() -> str:
+    """Return the page in roff, by the macros of man(7)."""
+    lines = [
+        '.TH SHAREPROOF 1 "" shareproof "User Commands"',
+        ".nr HY 0",  # a name that is broken in two cannot be searched for
+        ".ad l",
+        ".SH NAME",
+        rf"shareproof \- {_plain('certify implementations of Kafka share groups (KIP-932)')}",
+        ".SH SYNOPSIS",
+        r".B shareproof",
+        r"\fICOMMAND\fR [\fIOPTIONS\fR]",
+        ".SH DESCRIPTION",
+        "How well does a broker, or a client library, implement Kafka share groups?",
+        "Each rule is one sentence with its source; each verdict comes with the evidence it rests",
+        "on and with the command that runs it again.",
+        ".SH OPTIONS",
+        *_options("shareproof", _whole()),
+        ".SH COMMANDS",
+    ]
+    for name, command in commands().items():
+        lines += _command(name, command)
+    lines += [".SH EXIT STATUS", _plain(CODES.partition(": ")[2])]
+    lines += [".SH ENVIRONMENT", *_list((rf"\fB{name}\fR", is_) for name, is_ in SETTINGS.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _command(name: str, command: TyperCommand) -> Iterator[str]:
+    yield f".SS shareproof {name}"
+    yield _plain(command.help or "")
+    yield from _options(name, command)
+    yield ".PP"
+    yield "Examples:"
+    for what, words in EXAMPLES[name]:
+        yield ".PP"
+        yield _plain(f"{what}:")
+        yield ".EX"
+        yield _plain(f"    shareproof {name} {words}".rstrip())
+        yield ".EE"
+
+
+def _options(name: str, command: TyperCommand | TyperGroup) -> Iterator[str]:
+    yield from _list(
+        (rf"\f{'I' if option.positional else 'B'}{_plain(option.words)}\fR", option.meaning)
+        for option in options(name, command)
+    )
+
+
+def _list(entries: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for term, meaning in entries:
+        yield ".TP"
+        yield term
+        yield _plain(meaning)
+
+
+def _plain(text: str) -> str:
+    """Return text so that roff takes no character of it for a command."""
+    text = text.replace("\\", r"\e").replace("-", r"\-")
+    return rf"\&{text}" if text[:1] in {".", "'"} else text
+
+
+if __name__ == "__main__":
+    FILE.write_text(page(), encoding="utf-8")

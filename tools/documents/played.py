@@ -1,0 +1,157 @@
+"""What was played, and what came of it, by release: the record that docs/chaos.md shows.
+
+``python -m tools.documents.chaos DIRECTORY`` judges runs and adds them to it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from fixtures.history.upgrading import is_old, upgrade
+from fixtures.targets import UsageFault
+from fixtures.targets.names import KafkaName, parse_target
+from reports.analysis.files import open_history
+from reports.oracle.judging import Verdicts, judge
+from shareproof.chaos.judging import read as read_run
+from suites.options import load_ledger
+
+RECORD = Path(__file__).parents[2] / "evidence" / "played.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strikes:
+    """How often a kind of fault struck in a run, was seen to hit, and was seen healed."""
+
+    struck: int
+    hit: int
+    healed: int
+
+    def __add__(self, other: Strikes) -> Strikes:
+        """Return both together."""
+        return Strikes(
+            struck=self.struck + other.struck,
+            hit=self.hit + other.hit,
+            healed=self.healed + other.healed,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """A run of a scenario, or of a schedule.
+
+    Attributes:
+        name: The scenario, or ``seed`` and the seed of a drawn schedule.
+        release: Of Kafka.
+        on: The day on which it was played.
+        seed: What its load was drawn from.
+        verdict: Of the whole run, as a scenario's.
+        rules: The rules that are behind the verdict if it is no pass.
+        faults: What broke, by kind.
+    """
+
+    name: str
+    release: str
+    on: str
+    seed: int
+    verdict: str
+    rules: tuple[str, ...]
+    faults: Mapping[str, Strikes]
+
+
+def read(file: Path = RECORD) -> list[Played]:
+    """Return all that is on record."""
+    raw = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
+    return [
+        Played(
+            **{
+                **one,
+                "rules": tuple(one["rules"]),
+                "faults": {kind: Strikes(**seen) for kind, seen in one["faults"].items()},
+            }
+        )
+        for one in raw
+    ]
+
+
+def write(runs: Sequence[Played], file: Path = RECORD) -> None:
+    """Write the record, one line a run."""
+    ordered = sorted(runs, key=lambda one: (one.name, _order(one.release)))
+    lines = (json.dumps(asdict(one), ensure_ascii=False) for one in ordered)
+    file.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+
+
+def merged(known: Sequence[Played], new: Sequence[Played]) -> list[Played]:
+    """Return both, where what is new takes the place of an earlier run of that name and release."""
+    kept = {(one.name, one.release): one for one in (*known, *new)}
+    return list(kept.values())
+
+
+def played(run: Path) -> Played:
+    """Judge a run by the oracle, which needs no Spark and comes to the same verdicts.
+
+    Raises:
+        UsageFault: the target is not a plain Kafka release, so that it shows nothing of one.
+        EnvironmentFault: there is no chaos run, or it left no history.
+    """
+    record = read_run(run)
+    if is_old(run / "history"):
+        upgrade(run / "history")
+    history = open_history(run)
+    target = parse_target(history.run["target"]["name"])
+    if not isinstance(target, KafkaName) or target.mutant:
+        raise UsageFault(f"{run}: {history.run['target']['name']} is no release as published.")
+    ledger = load_ledger(history.run["target"]["profile"])
+    verdict, rules = verdict_of(record, judge(history), ledger.expectations(target.version))
+    return Played(
+        name=record["scenario"] or f"seed {record['seed']}",
+        release=target.version,
+        on=datetime.fromtimestamp(history.run["started"], UTC).date().isoformat(),
+        seed=record["seed"],
+        verdict=verdict,
+        rules=rules,
+        faults=strikes_of(record),
+    )
+
+
+def verdict_of(
+    record: Mapping[str, Any], found: Verdicts, foreseen: Collection[str]
+) -> tuple[str, tuple[str, ...]]:
+    """Return the verdict of a whole run, and the rules behind it if it is no pass.
+
+    Args:
+        record: what ``chaos.json`` says.
+        found: the oracle's verdicts.
+        foreseen: the rules that the ledger says are broken.
+    """
+    broken = sorted(rule for rule, at in found.items() if any(bad for _, bad in at.values()))
+    if unforeseen := [rule for rule in broken if rule not in foreseen]:
+        return "fail", tuple(unforeseen)
+    if record["trouble"]:
+        return "error", ()
+    idle = [rule for rule in dict.fromkeys(record["owed"]) if rule not in found]
+    if idle or record["verdict"] != "pass":
+        return "vacuous", tuple(idle)
+    return ("as foreseen", tuple(broken)) if broken else ("pass", ())
+
+
+def strikes_of(record: Mapping[str, Any]) -> dict[str, Strikes]:
+    """Return how often each kind of fault struck, hit and was healed."""
+    found: dict[str, Strikes] = {}
+    for one in record["faults"]:
+        seen = Strikes(struck=1, hit=int(bool(one["hit"])), healed=int(bool(one["healed"])))
+        found[one["fault"]] = found.get(one["fault"], Strikes(struck=0, hit=0, healed=0)) + seen
+    return found
+
+
+def releases(runs: Sequence[Played]) -> list[str]:
+    """Return the releases on record, the latest first."""
+    return sorted({one.release for one in runs}, key=_order, reverse=True)
+
+
+def _order(release: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in release.split("."))

@@ -1,0 +1,164 @@
+"""Whether what we hand out works where nothing else of ours is.
+
+``python -m tools.packaged`` builds the sdist, and from that the wheel, installs the wheel into an
+empty environment, and runs the command line in an empty directory: help, rules, a certificate of
+the reference broker, one of our model client, and one of a real Kafka. ``uvx`` runs the wheel
+without an installation, too. Each command is told with its exit code and its seconds; the first
+that ends otherwise than it should ends all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import venv
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+HOME = Path(__file__).parents[1]
+ROOMS = ("chaos", "fixtures", "reports", "spec", "suites")
+
+COMMANDS: Mapping[str, tuple[str, ...]] = {
+    "help": ("--help",),
+    "rules": ("list", "--only", "ACK", "--json"),
+    "doctor": ("doctor",),
+    "reference": ("broker", "--target", "reference", "--only", "ACK", "--out", "reference"),
+    "client": ("client", "--client", "model", "--target", "reference", "--out", "client"),
+    "site": ("report", "reference", "client", "--site", "site"),
+    "kafka": ("broker", "--target", "kafka:4.4.0", "--fast", "--brokers", "1", "--out", "kafka"),
+}
+"""What is run, by the name that ``--only`` knows it by; each must end with 0."""
+
+
+MANUAL = Path("share", "man", "man1", "shareproof.1")
+"""Where an environment keeps the manual page."""
+
+
+class Broken(Exception):
+    """Something that we hand out does not work; the message says what."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """The files that people install."""
+
+    wheel: Path
+    sdist: Path
+
+
+def build(into: Path) -> Built:
+    """Build the sdist, and the wheel from it.
+
+    Raises:
+        Broken: it cannot be built.
+    """
+    done = subprocess.run(
+        [sys.executable, "-m", "build", "--outdir", str(into), str(HOME)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=into,  # not at home, where a directory called build may lie
+    )
+    if done.returncode:
+        raise Broken(f"the build failed: {done.stdout[-500:]}{done.stderr[-500:]}")
+    return Built(wheel=next(into.glob("*.whl")), sdist=next(into.glob("*.tar.gz")))
+
+
+def tracked() -> list[str]:
+    """Return every file of the rooms that git knows, relative to the checkout."""
+    listed = subprocess.run(
+        ["git", "ls-files", *ROOMS], capture_output=True, text=True, check=True, cwd=HOME
+    )
+    return [name for name in listed.stdout.splitlines() if (HOME / name).is_file()]
+
+
+def lost(built: Built, files: Iterable[str]) -> list[str]:
+    """Return what of some files did not get into the wheel or into the sdist."""
+    with zipfile.ZipFile(built.wheel) as wheel:
+        in_wheel = set(wheel.namelist())
+    with tarfile.open(built.sdist) as sdist:
+        in_sdist = {name.partition("/")[2] for name in sdist.getnames()}
+    return [
+        f"{name} is not in the {where}"
+        for name in files
+        for where, there in (
+            ("wheel", f"shareproof/source/{name}" in in_wheel),
+            ("sdist", name in in_sdist),
+        )
+        if not there
+    ]
+
+
+def install(wheel: Path, into: Path) -> Path:
+    """Install the wheel into an empty environment; return its command.
+
+    Raises:
+        Broken: pip cannot.
+    """
+    venv.create(into, with_pip=True)
+    _run([str(into / "bin" / "pip"), "install", "--quiet", str(wheel)], into, what="pip install")
+    return into / "bin" / "shareproof"
+
+
+def run_without_installing(wheel: Path, where: Path) -> None:
+    """Let uvx, with nothing in its cache, run the command line that is in the wheel.
+
+    Raises:
+        Broken: there is no uvx, or it cannot.
+    """
+    uvx = shutil.which("uvx")
+    if uvx is None:
+        raise Broken("there is no uvx; pip install 'shareproof[release]' brings it")
+    words = ("shareproof", "--version")
+    command = [uvx, "--quiet", "--no-cache", "--from", str(wheel), *words]
+    _run(command, where, what=f"uvx {' '.join(words)}")
+
+
+def _run(command: Sequence[str], where: Path, *, what: str) -> None:
+    began = time.monotonic()
+    # Nothing that would lead Python back to the checkout.
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=where, env=env)
+    print(f"{done.returncode:>3} {time.monotonic() - began:6.1f} s  {what}", flush=True)
+    if done.returncode:
+        raise Broken(f"{what} ended with {done.returncode}: {(done.stdout + done.stderr)[-2000:]}")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Build, install and run; return 0 if all of it works, 1 if something does not."""
+    parser = argparse.ArgumentParser(prog="python -m tools.packaged", description=__doc__)
+    parser.add_argument("--only", action="append", choices=list(COMMANDS), help="repeat; or all")
+    asked = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="shareproof-packaged-") as room:
+        try:
+            _try(Path(room), asked.only or list(COMMANDS))
+        except Broken as broken:
+            print(f"tools.packaged: {broken}", file=sys.stderr)
+            return 1
+    return 0
+
+
+def _try(room: Path, names: Iterable[str]) -> None:
+    built = build(room)
+    if missing := lost(built, tracked()):
+        raise Broken("; ".join(missing))
+    command = str(install(built.wheel, room / "environment"))
+    if not (room / "environment" / MANUAL).is_file():
+        raise Broken(f"there is no {MANUAL} in the environment")
+    away = room / "away"
+    away.mkdir()
+    run_without_installing(built.wheel, away)
+    for name in names:
+        _run([command, *COMMANDS[name]], away, what=f"shareproof {' '.join(COMMANDS[name])}")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
