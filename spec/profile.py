@@ -1,4 +1,4 @@
-"""The ledger: what one implementation is known to lack, and where it is known to break a rule.
+"""The ledger: what one implementation is known to lack, and which rules it is known to break.
 
 A profile is data that an implementation's owners can argue with: every entry says why, for which
 versions, under which public bug, and until when it is believed. The ledger cannot rot silently. An
@@ -69,12 +69,16 @@ class Expected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """What is known of one implementation, over all of its versions."""
+    """What is known of one implementation, over all of its versions.
+
+    ``older`` tells that its file has entries of the older form, one ``[[expected]]`` for each rule.
+    """
 
     name: str
     title: str = ""
     absent: tuple[Absent, ...] = ()
     expected: tuple[Expected, ...] = ()
+    older: bool = False
 
     def absences(self, version: str) -> dict[str, Absent]:
         """Return the features declared absent in ``version``, by name."""
@@ -141,13 +145,18 @@ def parse_profile(text: str, where: str) -> Profile:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"{where}: {error}") from None
-    if surplus := set(document) - {"profile", "absent", "expected"}:
+    if surplus := set(document) - {"profile", "absent", "known", "expected"}:
         raise SpecError(f"{where}: unknown tables {sorted(surplus)}")
     head = document.get("profile", {})
     if not isinstance(head, Mapping) or not head.get("name"):
         raise SpecError(f"{where}: [profile] has no name")
     absent = tuple(_absent(raw, where) for raw in document.get("absent", []))
-    expected = tuple(_expected(raw, where) for raw in document.get("expected", []))
+    older = document.get("expected", [])
+    plain = [
+        *older,
+        *(raw for cause in document.get("known", []) for raw in _failures(cause, where)),
+    ]
+    expected = tuple(_expected(raw, where) for raw in plain)
     _refuse_twins((f"{entry.feature} {entry.versions}" for entry in absent), where)
     _refuse_twins((f"{e.requirement} {e.versions} {e.match}" for e in expected), where)
     return Profile(
@@ -155,6 +164,7 @@ def parse_profile(text: str, where: str) -> Profile:
         title=str(head.get("title", "")),
         absent=absent,
         expected=expected,
+        older=bool(older),
     )
 
 
@@ -176,6 +186,18 @@ def _absent(raw: Mapping[str, object], where: str) -> Absent:
     if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
         raise SpecError(f'{label}: rules must be a list of rules, of areas, or of "*"')
     return Absent(rules=tuple(rules), **text)
+
+
+def _failures(cause: Mapping[str, object], where: str) -> Iterator[dict[str, object]]:
+    """Yield the entries of a cause: what its failures have in common goes into each of them."""
+    label = f"{where}: known {cause.get('reason', '?')}"
+    failures = cause.get("failures")
+    if not (isinstance(failures, list) and failures and all(isinstance(f, dict) for f in failures)):
+        raise SpecError(f"{label}: failures must be a list of tables such as {{ rule, match }}")
+    common = {key: value for key, value in cause.items() if key != "failures"}
+    for failure in failures:
+        own = {"requirement" if key == "rule" else key: value for key, value in failure.items()}
+        yield {"verdict": "fail", **common, **own}
 
 
 def _expected(raw: Mapping[str, object], where: str) -> Expected:

@@ -25,6 +25,21 @@ versions = "<4.2"
 probe = "renew"
 reason = "came with 4.2"
 
+[[known]]
+reason = "known"
+versions = ">=4.1,<4.3"
+bug = "KAFKA-1"
+expires = 2027-01-31
+failures = [
+  { rule = "ACK-01", match = "redelivered .* times" },
+  { rule = "ACK-02", verdict = "unknown", versions = "<4.2", intermittent = true, match = "late" },
+]
+"""
+
+OLDER = """
+[profile]
+name = "p"
+
 [[expected]]
 requirement = "ACK-01"
 verdict = "fail"
@@ -82,15 +97,28 @@ def test_entries_are_read() -> None:
     witness = ("offset 3: was redelivered 6 times (during kill-leader)",)
     assert profile.expected[0].explains(Verdict.FAIL, "6 of 9 cases break the rule", witness)
     assert not profile.expected[0].explains(Verdict.FAIL, "6 of 9 cases break the rule")
+    second = profile.expected[1]
+    assert (second.requirement, second.verdict, second.versions) == ("ACK-02", "unknown", "<4.2")
+    assert (second.reason, second.bug, second.intermittent) == ("known", "KAFKA-1", True)
+
+
+def test_the_older_form_is_read() -> None:
+    """A ledger with one table for each rule is the same ledger, and is known to be older."""
+    older, newer = parse_profile(OLDER, "p.toml"), parse_profile(GOOD, "p.toml")
+
+    assert older.expected == newer.expected[:1]
+    assert (older.older, newer.older) == (True, False)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
         ('name = "p"', "", "no name"),
-        ('verdict = "fail"', 'verdict = "error"', "verdict must be one of"),
+        ('verdict = "unknown"', 'verdict = "error"', "verdict must be one of"),
         ('match = "redelivered .* times"', 'match = "("', "regular expression"),
-        ('match = "redelivered .* times"', "", "match is missing"),
+        (', match = "redelivered .* times"', "", "match is missing"),
+        ('rule = "ACK-01", ', "", "requirement is missing"),
+        ("failures = [", "failures = 1\nothers = [", "failures must be a list"),
         ("expires = 2027-01-31", 'expires = "soon"', "expires must be a date"),
         ("expires = 2027-01-31", "expires = 2027-01-31\nowner = 1", "unknown keys"),
         ('versions = "<4.2"', 'versions = "old"', "no version range"),
@@ -99,6 +127,7 @@ def test_entries_are_read() -> None:
         ("[profile]", "[profile", "p.toml"),
         ('bug = "KAFKA-1"', "bug = 1", "must be a string"),
         (GOOD, GOOD + GOOD.split("\n\n")[1], "two entries"),
+        (GOOD, GOOD + GOOD.split("\n\n")[2], "two entries"),
     ],
 )
 def test_malformed_ledger_is_refused(old: str, new: str, complaint: str) -> None:
