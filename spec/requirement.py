@@ -14,6 +14,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from importlib import resources
 
+from spec.source import Basis, Source, SpecError, parse_sources
+
+__all__ = ["AREAS", "Basis", "Honesty", "Level", "Requirement", "SpecError", "load_requirements"]
+
 AREAS: Mapping[str, str] = {
     "MEM": "membership and heartbeat",
     "SES": "share sessions and epochs",
@@ -54,18 +58,19 @@ class Honesty(StrEnum):
     UNTESTED = "untested"
 
 
-class SpecError(ValueError):
-    """The specification's own data is wrong; the message names the file and the rule."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """One rule. ``since`` is the first Kafka minor release that defines it, such as ``4.1``."""
+    """One rule.
+
+    ``since`` is the minor release that brought the feature, such as ``4.1``. ``basis`` says whether
+    a contract demands it, and ``source`` where.
+    """
 
     id: str
     level: Level
     text: str
-    source: tuple[str, ...]
+    basis: Basis
+    source: tuple[Source, ...]
     since: str
     honesty: Honesty
     why: str = ""
@@ -85,15 +90,14 @@ def _requirement(raw: Mapping[str, object], where: str) -> Requirement:
     match = _ID.match(identity)
     if not match or match[1] not in AREAS:
         raise SpecError(f"{where}: {identity!r} is not an id of a known area, such as ACK-07")
-    source = raw.get("source", [])
-    if not isinstance(source, list) or not source:
-        raise SpecError(f"{where}: {identity} names no source")
+    source = parse_sources(raw.get("source"), f"{where}: {identity}")
     try:
         rule = Requirement(
             id=identity,
             level=Level(str(raw["level"])),
             text=str(raw["text"]),
-            source=tuple(map(str, source)),
+            basis=Basis(str(raw["basis"])),
+            source=source,
             since=str(raw["since"]),
             honesty=Honesty(str(raw["honesty"])),
             why=str(raw.get("why", "")),
@@ -101,6 +105,8 @@ def _requirement(raw: Mapping[str, object], where: str) -> Requirement:
         )
     except (KeyError, ValueError) as error:
         raise SpecError(f"{where}: {identity}: {error}") from None
+    if rule.basis is Basis.CONTRACT and not any(each.contract for each in rule.source):
+        raise SpecError(f"{where}: {identity} claims a contract, and none of its sources is one")
     if not _RELEASE.match(rule.since):
         raise SpecError(f"{where}: {identity}: since must be a minor release such as 4.1")
     if rule.honesty is Honesty.UNTESTED and not rule.why:

@@ -1,0 +1,140 @@
+"""What a rule rests on: a sentence of a contract, or what Apache's implementation does.
+
+A *contract* is a KIP, a message definition, the documentation or the public Javadoc: what somebody
+who writes another broker or client can be held to. Code, tests and reports are *reference* only.
+A source of a contract points at the sentence: section, field or anchor, and what it says in our
+words.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from importlib import resources
+
+
+class SpecError(ValueError):
+    """The specification's own data is wrong; the message names the file and the rule."""
+
+
+class Basis(StrEnum):
+    """Whether a contract says what a rule demands, or only Apache's implementation shows it."""
+
+    CONTRACT = "contract"
+    REFERENCE = "reference"
+
+
+class Kind(StrEnum):
+    """Where a source stands; the value is its key in the rules' files."""
+
+    KIP = "kip"
+    MESSAGE = "message"
+    DOC = "doc"
+    JAVADOC = "javadoc"
+    CODE = "code"
+    TEST = "test"
+    ISSUE = "issue"
+
+
+PLACES: Mapping[Kind, str] = {
+    Kind.KIP: "section",
+    Kind.MESSAGE: "field",
+    Kind.DOC: "anchor",
+    Kind.JAVADOC: "anchor",
+}
+"""The contracts, and the key that says where in each of them the sentence stands."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One source of a rule.
+
+    Attributes:
+        kind: Where it stands.
+        name: The KIP's number, the message, the page or class, the method, the test or the report.
+        place: The section, field or anchor; empty for code, tests and reports.
+        says: What it says there, in our words; may be empty for code, tests and reports.
+    """
+
+    kind: Kind
+    name: str
+    place: str = ""
+    says: str = ""
+
+    @property
+    def contract(self) -> bool:
+        """Whether an implementation can be held to it."""
+        return self.kind in PLACES
+
+    def __str__(self) -> str:
+        """Return it for people, on one line."""
+        head = {
+            Kind.KIP: f"KIP-{self.name} §{self.place}",
+            Kind.MESSAGE: f"{self.name}.json {self.place}",
+            Kind.DOC: f"documentation {self.name}#{self.place}",
+            Kind.JAVADOC: f"Javadoc {self.name}#{self.place}",
+            Kind.CODE: f"Apache's {self.name}",
+            Kind.TEST: f"Apache's test {self.name}",
+            Kind.ISSUE: self.name,
+        }[self.kind]
+        return f"{head}: {self.says}" if self.says else head
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kip:
+    """A Kafka improvement proposal that rules rest on; ``revision`` says which text was read."""
+
+    title: str
+    page: str
+    revision: str
+
+
+@cache
+def load_kips() -> dict[str, Kip]:
+    """Return the KIPs that rules may cite, by number.
+
+    Raises:
+        SpecError: the file is malformed.
+    """
+    text = (resources.files("spec") / "kips.toml").read_text(encoding="utf-8")
+    try:
+        return {number: Kip(**raw) for number, raw in tomllib.loads(text).items()}
+    except TypeError as error:
+        raise SpecError(f"kips.toml: {error}") from None
+
+
+def parse_sources(raw: object, label: str) -> tuple[Source, ...]:
+    """Read the ``source`` of a rule; ``label`` names the rule in messages.
+
+    Raises:
+        SpecError: there is none, one is malformed, or a contract's does not say what it says.
+    """
+    if not isinstance(raw, list) or not raw:
+        raise SpecError(f"{label} names no source")
+    return tuple(_source(each, label) for each in raw)
+
+
+def _source(raw: object, label: str) -> Source:
+    kinds = [kind for kind in Kind if isinstance(raw, Mapping) and kind.value in raw]
+    if not isinstance(raw, Mapping) or len(kinds) != 1:
+        raise SpecError(f"{label}: a source has exactly one of {', '.join(Kind)}, not {raw!r}")
+    kind = kinds[0]
+    place = PLACES.get(kind)
+    if unknown := set(raw) - {kind.value, place, "says"}:
+        raise SpecError(f"{label}: a {kind.value} source has unknown keys {sorted(unknown)}")
+    if not all(isinstance(value, str) and value for value in raw.values()):
+        raise SpecError(f"{label}: every value of a source is a text that is not empty")
+    found = Source(
+        kind=kind,
+        name=raw[kind.value],
+        place=raw.get(place, "") if place else "",
+        says=raw.get("says", ""),
+    )
+    if place and not (found.place and found.says):
+        raise SpecError(f"{label}: {raw!r} is no pinpoint; name the {place} and what it says there")
+    if kind is Kind.KIP and found.name not in load_kips():
+        raise SpecError(f"{label}: KIP-{found.name} is not in kips.toml")
+    return found
