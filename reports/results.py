@@ -223,7 +223,7 @@ def _requirement(
         "level": rule.level.value,
         "area": rule.area,
         "text": rule.text,
-        "source": list(rule.source),
+        "source": [str(source) for source in rule.source],
         "since": rule.since,
         "honesty": rule.honesty.value,
         "verdict": judged.word,

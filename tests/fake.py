@@ -22,13 +22,15 @@ CONFTEST = """
 import os
 from fixtures.targets.info import ClusterInfo
 from spec import requirement
-from spec.requirement import Honesty, Level, Requirement
+from spec.requirement import Basis, Honesty, Level, Requirement
+from spec.source import Kind, Source
 from spec.verdict import EnvironmentFault
 from shareproof.runner import features, lifecycle, limits
 from suites import clusters
 
 def rule(number, **changes):
-    facts = dict(id=f"ACK-{number:02}", level=Level.MUST, text="a <b>rule</b>", source=("KIP-932",),
+    facts = dict(id=f"ACK-{number:02}", level=Level.MUST, text="a <b>rule</b>",
+                 basis=Basis.CONTRACT, source=(Source(kind=Kind.ISSUE, name="KAFKA-1"),),
                  since="4.1", honesty=Honesty.REQUIRED)
     return Requirement(**{**facts, **changes})
 

@@ -15,7 +15,8 @@ from reports import console, html, telling
 from reports.results import SCHEMA_FILE, Run, Subject, Timing, build, read, write
 from reports.verdicts import settle
 from spec.profile import Expected, Profile
-from spec.requirement import Honesty, Level, Requirement
+from spec.requirement import Basis, Honesty, Level, Requirement
+from spec.source import Kind, Source
 from spec.verdict import Observation, Verdict
 
 HOSTILE = "<script>alert('1')</script>[red]{{ 7*7 }}"
@@ -40,7 +41,8 @@ def _document(text: str, **more: Any) -> dict[str, Any]:
         id="ACK-01",
         level=Level.MUST,
         text=text,
-        source=(text,),
+        basis=Basis.CONTRACT,
+        source=(Source(kind=Kind.ISSUE, name=text),),
         since="4.1",
         honesty=Honesty.STOCHASTIC,
     )
@@ -65,7 +67,8 @@ def _document(text: str, **more: Any) -> dict[str, Any]:
         id="ACK-02",
         level=Level.MAY,
         text=text,
-        source=(text,),
+        basis=Basis.CONTRACT,
+        source=(Source(kind=Kind.ISSUE, name=text),),
         since="4.1",
         honesty=Honesty.UNTESTED,
         why=text,

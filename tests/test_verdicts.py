@@ -9,7 +9,8 @@ import pytest
 
 from reports.verdicts import BROKEN, FAULT, OK, Judged, exit_code, settle, tally
 from spec.profile import Expected, Profile
-from spec.requirement import Honesty, Level, Requirement
+from spec.requirement import Basis, Honesty, Level, Requirement
+from spec.source import Kind, Source
 from spec.verdict import SEVERITY, Observation, Verdict
 
 TODAY = date(2026, 6, 1)
@@ -21,7 +22,8 @@ def rule(**changes: object) -> Requirement:
         "id": "ACK-01",
         "level": Level.MUST,
         "text": "text",
-        "source": ("KIP-932",),
+        "basis": Basis.CONTRACT,
+        "source": (Source(kind=Kind.ISSUE, name="KAFKA-1"),),
         "since": "4.1",
         "honesty": Honesty.REQUIRED,
     }

@@ -35,7 +35,12 @@ def list_rules(
     checks = by_rule([*read_checks(ROOT / "suites" / "broker"), *read_checks(CLIENT)])
     if as_json:
         plain = [
-            {**asdict(rule), "area": rule.area, "checks": [c.id for c in checks.get(rule.id, [])]}
+            {
+                **asdict(rule),
+                "source": [str(source) for source in rule.source],
+                "area": rule.area,
+                "checks": [check.id for check in checks.get(rule.id, [])],
+            }
             for rule in rules
         ]
         typer.echo(json.dumps(plain, indent=1, ensure_ascii=False))

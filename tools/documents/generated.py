@@ -46,12 +46,13 @@ def _rules() -> str:
         f"{len(rules)} rules. A rule that is *untested* says why no check reaches it yet.",
     ]
     for area, title in AREAS.items():
-        parts += [f"## {area}: {title}", "| rule | level | since | sentence | source |"]
-        parts[-1] += "\n| --- | --- | --- | --- | --- |"
+        parts += [f"## {area}: {title}", "| rule | level | since | sentence | basis | source |"]
+        parts[-1] += "\n| --- | --- | --- | --- | --- | --- |"
         for rule in rules:
             if rule.area == area:
                 honesty = "" if rule.honesty.value == "required" else f" *({rule.honesty.value})*"
-                cells = (rule.id, rule.level.value, rule.since, rule.text, "; ".join(rule.source))
+                sources = "; ".join(map(str, rule.source))
+                cells = (rule.id, rule.level.value, rule.since, rule.text, rule.basis, sources)
                 row = " | ".join(cell.replace("|", "\\|").replace("*", "\\*") for cell in cells)
                 parts[-1] += f"\n| {row.replace(rule.id, rule.id + honesty, 1)} |"
     return "\n\n".join(parts) + "\n"

@@ -1,0 +1,103 @@
+"""What each rule rests on: pinpoints, not headings, and messages and fields that exist."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from spec.configs import load_configs
+from spec.requirement import Basis, SpecError, load_requirements
+from spec.source import Kind, Source, load_kips, parse_sources
+from tests.release import RELEASE, schemas
+
+RULES = load_requirements()
+CITED = [(rule.id, source) for rule in RULES.values() for source in rule.source]
+NOT_FIELDS = {"Supported errors", "valid versions", "listeners"}
+"""What a message definition says beside its fields."""
+
+
+def of(kind: Kind) -> list[tuple[str, Source]]:
+    """Return the sources of a kind with the rules that name them."""
+    return [(rule, source) for rule, source in CITED if source.kind is kind]
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (None, "ACK-01 names no source"),
+        ([], "ACK-01 names no source"),
+        (["KIP-932 §In-flight records"], "exactly one of kip, message"),
+        ([{"kip": "932", "section": "In-flight records"}], "is no pinpoint; name the section"),
+        ([{"kip": "932", "says": "A record is delivered."}], "is no pinpoint; name the section"),
+        ([{"message": "ShareFetchResponse", "says": "An error."}], "name the field"),
+        ([{"doc": "group-configs", "anchor": "x"}], "name the anchor"),
+        ([{"kip": "932", "section": "x", "says": ""}], "a text that is not empty"),
+        ([{"kip": "932", "test": "T.t", "section": "x", "says": "y"}], "exactly one of"),
+        ([{"test": "T.t", "section": "x"}], "unknown keys ['section']"),
+        ([{"kip": "1", "section": "x", "says": "y"}], "KIP-1 is not in kips.toml"),
+    ],
+)
+def test_a_source_is_a_pinpoint(raw: object, said: str) -> None:
+    """A heading alone, and what is no source, is refused with a sentence."""
+    with pytest.raises(SpecError, match=re.escape(said)):
+        parse_sources(raw, "x.toml: ACK-01")
+
+
+def test_a_contract_has_a_sentence() -> None:
+    """A rule of basis contract has a source that is one; one of basis reference says which."""
+    bare = [
+        rule.id
+        for rule in RULES.values()
+        if rule.basis is Basis.CONTRACT and not any(each.contract for each in rule.source)
+    ]
+
+    assert bare == []
+
+
+def test_kips_say_which_text_was_read() -> None:
+    """Each KIP has a title, a page and a revision, and is cited."""
+    assert [number for number, kip in load_kips().items() if not kip.revision] == []
+    assert load_kips().keys() == {source.name for _, source in of(Kind.KIP)}
+
+
+def _fields(fields: list[Mapping[str, Any]]) -> Iterator[str]:
+    for field in fields:
+        yield field["name"]
+        yield from _fields(field.get("fields", []))
+
+
+def test_messages_and_fields_exist() -> None:
+    """Each message is one of the newest release, and has the field or the errors cited."""
+    wrong = []
+    for rule, source in of(Kind.MESSAGE):
+        text = schemas().texts.get(source.name, "{}")
+        plain = re.sub(r"(?m)^\s*//.*$", "", text)
+        fields = {*_fields(json.loads(plain).get("fields", [])), *NOT_FIELDS}
+        errors = re.findall(r"\b[A-Z]{3,}(?:_[A-Z]+)+\b", source.says)
+        if source.place not in fields or (
+            source.place == "Supported errors" and not _lists(text, errors, source.says)
+        ):
+            wrong.append((rule, str(source)))
+
+    assert wrong == []
+
+
+def _lists(text: str, errors: list[str], says: str) -> bool:
+    """Tell whether a definition lists every error, but those that the source says it does not."""
+    return all((error in text) != (f"{error} is none" in says) for error in errors)
+
+
+def test_configurations_exist() -> None:
+    """A page of configurations is cited for one that some release of ours has."""
+    known = load_configs(RELEASE).keys()
+    cited = {
+        source.place.partition("_")[2]
+        for _, source in of(Kind.DOC)
+        if source.place.startswith(("groupconfigs_", "brokerconfigs_")) and "share" in source.place
+    }
+
+    assert {name for name in cited if "*" not in name} - known == set()
