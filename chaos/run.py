@@ -17,10 +17,8 @@ from chaos.play import Player, Tell
 from chaos.schedule import Schedule
 from chaos.world import World, broker_clock, client_clock
 from fixtures.clocks import Clocks
-from fixtures.proxies.contained import ContainedToxiproxies
-from fixtures.proxies.doors import Doors
+from fixtures.proxies.conditions import Doors
 from fixtures.proxies.fronts import Fronts
-from fixtures.proxies.toxiproxy import Toxiproxies
 from fixtures.targets import Target, UsageFault, open_target
 from fixtures.targets.cluster import Surroundings
 from fixtures.targets.container.target import ContainerTarget
@@ -33,6 +31,8 @@ from fixtures.targets.names import (
     innermost,
     parse_target,
 )
+from fixtures.toxiproxy.contained import ContainedToxiproxies
+from fixtures.toxiproxy.server import Toxiproxies
 from fixtures.wire.schema import Schemas
 from fixtures.wire.security import PLAINTEXT
 from fixtures.workload.load import Course, run_load

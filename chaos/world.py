@@ -10,7 +10,7 @@ from chaos.hooks import HookedBroker, Hooks
 from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import SHARE, Cluster, eventually, share_key
 from fixtures.clocks import Clocks
-from fixtures.proxies.doors import Doors
+from fixtures.proxies.conditions import Doors
 from fixtures.proxies.fronts import Fronts
 from fixtures.targets import Target
 from fixtures.targets.handle import Handle, Plugged

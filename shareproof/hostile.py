@@ -21,9 +21,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from fixtures.proxies.script import Script, ScriptError, read_script
-from fixtures.proxies.stage import Stage
-from fixtures.proxies.tap import Tap
+from fixtures.hostile.actions import Stage
+from fixtures.hostile.script import Script, ScriptError, read_script
+from fixtures.hostile.tap import Tap
 from fixtures.targets import UsageFault, open_target
 from fixtures.wire.schema import Schemas
 from spec.verdict import EnvironmentFault, Undecided

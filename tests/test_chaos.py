@@ -14,7 +14,7 @@ from chaos.faults import KINDS, Kind
 from chaos.faults.fault import by_name
 from chaos.schedule import Schedule, Strike, draw
 from chaos.shrink import shrink
-from fixtures.proxies.meddling import Act, Rule, Way
+from fixtures.proxies.rules import Act, Rule, Way
 from fixtures.targets import UsageFault
 from reports.analysis.rules import load_invariants
 from suites.chaos.scenario import Scenario

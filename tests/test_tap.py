@@ -13,10 +13,10 @@ import pytest
 
 from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import Cluster
-from fixtures.proxies.deeds import DEEDS
-from fixtures.proxies.script import Script, ScriptError, read_script, read_step
-from fixtures.proxies.stage import ACTS, Stage
-from fixtures.proxies.tap import Tap
+from fixtures.hostile.actions import ACTS, Stage
+from fixtures.hostile.changes import DEEDS
+from fixtures.hostile.script import Script, ScriptError, read_script, read_step
+from fixtures.hostile.tap import Tap
 from fixtures.reference.target import ReferenceTarget
 from fixtures.targets.info import ClusterInfo
 from fixtures.wire.connection import CallTimeout, Connection, ConnectionLost

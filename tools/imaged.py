@@ -19,11 +19,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from fixtures.proxies.toxiproxy import find_server
 from fixtures.targets.cache import cache_root
 from fixtures.targets.container.engine import Engine
 from fixtures.targets.container.rootfs import RootFileSystem, linked
 from fixtures.targets.java import find_java
+from fixtures.toxiproxy.server import find_server
 from spec.verdict import EnvironmentFault
 
 HOME = Path(__file__).parents[1]

@@ -20,7 +20,7 @@ import pytest
 
 from fixtures.proxies.alterations import ALTERATIONS
 from fixtures.proxies.altering import HONEST
-from fixtures.proxies.target import tell
+from fixtures.targets.altered import tell
 from shareproof.runner.checks import rules_of
 from shareproof.runner.outcome import unpack
 from shareproof.runner.recorder import PROPERTY

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from chaos.faults.fault import Fault, Kind
 from chaos.world import World
-from fixtures.proxies.doors import CLIENT, INTERNAL
+from fixtures.proxies.conditions import CLIENT, INTERNAL
 from fixtures.proxies.fronts import Weather
-from fixtures.proxies.meddling import Act, Rule, Way, state_write_refused
+from fixtures.proxies.rules import Act, Rule, Way, state_write_refused
 from fixtures.wire.errors import ErrorCode
 
 _FETCH, _ACK = frozenset({"ShareFetch"}), frozenset({"ShareAcknowledge", "ShareFetch"})

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from chaos.faults.fault import Fault, Kind
 from chaos.faults.roles import ROLES, Role
 from chaos.world import World
-from fixtures.proxies.doors import CLIENT, INTERNAL, SLOW, Door, Trouble
+from fixtures.proxies.conditions import CLIENT, INTERNAL, SLOW, Door, Trouble
 
 _DOES: Mapping[Trouble, str] = {
     Trouble.CUT: "Reset every connection of {}, and let none in.",

@@ -13,9 +13,9 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from random import Random
 
-from fixtures.proxies.doors import INTERNAL
+from fixtures.proxies.conditions import INTERNAL
 from fixtures.proxies.fronts import Fronts, Weather
-from fixtures.proxies.meddling import Act, Rule, Way, state_write_refused
+from fixtures.proxies.rules import Act, Rule, Way, state_write_refused
 from fixtures.targets.maven import clients_jar
 from fixtures.targets.names import ContainerName, KafkaName, innermost
 from fixtures.wire.errors import ErrorCode

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 from fixtures.clients.adapter import Adapter, AdapterFault, AdapterHang, Refused, Unsupported
 from fixtures.clients.cluster import Topic, attempts
 from fixtures.clients.handle import Delivery, Handle, Settled
-from fixtures.proxies.script import Step
-from fixtures.proxies.tap import Exchange, Tap
+from fixtures.hostile.script import Step
+from fixtures.hostile.tap import Exchange, Tap
 from fixtures.targets.info import ClusterInfo
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from fixtures.clients.adapter import AdapterDied, Refused
-from fixtures.proxies.deeds import INSTANCE
+from fixtures.hostile.changes import INSTANCE
 from suites.client.scene import ARRIVES, Scene
 from suites.client.wire import acked, acquired
 from suites.judge import Judge

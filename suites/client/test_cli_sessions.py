@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from fixtures.proxies.tap import Exchange
+from fixtures.hostile.tap import Exchange
 from suites.client.scene import ARRIVES, FLOOD, HASTE, Scene
 from suites.client.wire import SHARE, acked, busiest, carries_acks, forgotten, hasty, named
 from suites.judge import Judge

@@ -9,8 +9,8 @@ from typing import Any
 from uuid import UUID
 
 from fixtures.clients.member import AckType
-from fixtures.proxies.deeds import parts
-from fixtures.proxies.tap import Exchange
+from fixtures.hostile.changes import parts
+from fixtures.hostile.tap import Exchange
 
 SHARE = ("ShareFetch", "ShareAcknowledge")
 HEARTBEAT = "ShareGroupHeartbeat"

@@ -18,9 +18,9 @@ from typing import Any
 
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept, release
-from fixtures.proxies.doors import INTERNAL
+from fixtures.proxies.conditions import INTERNAL
 from fixtures.proxies.fronts import Fronts, Weather
-from fixtures.proxies.meddling import Act, Rule, Way, state_write_refused
+from fixtures.proxies.rules import Act, Rule, Way, state_write_refused
 from fixtures.targets import Target, open_target
 from fixtures.targets.maven import kafka_release
 from fixtures.wire.codec import Struct

@@ -19,9 +19,9 @@ from collections import Counter
 
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import Member, Session, accept
-from fixtures.proxies.doors import INTERNAL
+from fixtures.proxies.conditions import INTERNAL
 from fixtures.proxies.fronts import Fronts, Weather
-from fixtures.proxies.meddling import Act, Rule, Way
+from fixtures.proxies.rules import Act, Rule, Way
 from fixtures.targets import Target, open_target
 from fixtures.targets.maven import kafka_release
 from fixtures.wire.errors import error_name
