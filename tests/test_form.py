@@ -15,8 +15,8 @@ from reports.form import completed
 from reports.results import text_of, write
 from reports.site.archive import find
 from reports.site.build import build
+from shareproof.detected import detection
 from tests.test_results import certificate, document
-from tools.detection.told import detection
 
 Spoil = Callable[[dict[str, Any]], object]
 

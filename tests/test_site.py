@@ -13,26 +13,31 @@ from xml.etree import ElementTree
 import pytest
 
 from reports import badge
+from reports.evidence import ALTERATION, KAFKA_MUTANT
 from reports.results import write
 from reports.site.archive import Archive, Run, find
 from reports.site.build import build
 from reports.site.comparing import compare
 from reports.site.crossing import by_broker, by_release, by_version, cross
 from reports.site.detecting import Detection, Missed, Noticed, figures
+from shareproof.detected import detection
 from spec.requirement import Honesty, load_requirements
 from spec.track_record import load_track_record
 from tests.test_results import HOSTILE, document
-from tools.detection.told import detection
 
 SEEN = Detection(
-    made={"kafka": 2},
+    made={KAFKA_MUTANT: 2},
     noticed=(
-        Noticed(kind="lie", name="fib", sentence="It fibs.", rule="ACK-01", check="a/b.py::test_x"),
         Noticed(
-            kind="kafka", name="late", sentence="It lags.", rule="ACK-02", check="b.py::test_y"
+            kind=ALTERATION, name="fib", sentence="It fibs.", rule="ACK-01", check="a/b.py::test_x"
+        ),
+        Noticed(
+            kind=KAFKA_MUTANT, name="late", sentence="It lags.", rule="ACK-02", check="b.py::test_y"
         ),
     ),
-    missed=(Missed(kind="kafka", name="odd", sentence="It is odd.", why="nobody looks there"),),
+    missed=(
+        Missed(kind=KAFKA_MUTANT, name="odd", sentence="It is odd.", why="nobody looks there"),
+    ),
 )
 
 
@@ -220,9 +225,9 @@ def test_matrix_shows_what_was_noticed_and_what_was_not(runs: Path, tmp_path: Pa
     page = (first.parent / "detection.html").read_text(encoding="utf-8")
     for said in ("It fibs.", "b.py::test_x", "It lags.", "It is odd.", "nobody looks there"):
         assert said in page
-    assert figures(SEEN) == {"reference": "0", "lie": "1", "kafka": "1 of 2", "client": "0"}
+    assert list(figures(SEEN).values()) == ["0", "1", "1 of 2", "0"]
     rule = (first.parent / "rules" / "ACK-01.html").read_text(encoding="utf-8")
-    assert "1 of the lies told in front of real Kafka" in rule
+    assert "1 of the alterations in front of real Kafka" in rule
     assert 'href="../detection.html#ACK-01"' in rule
 
 

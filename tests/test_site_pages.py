@@ -11,9 +11,9 @@ from playwright.sync_api import Browser
 from reports.results import write
 from reports.site.archive import find
 from reports.site.build import build
+from shareproof.detected import detection
 from tests.chromium import chromium, look
 from tests.test_site import judged
-from tools.detection.told import detection
 
 PAGES = ("index", "rules", "detection", "track-record", "rules/ACK-01")
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HOME = Path(__file__).parents[1]
-ROOMS = ("chaos", "fixtures", "reports", "spec", "suites")
+ROOMS = ("chaos", "evidence", "fixtures", "reports", "spec", "suites")
 
 COMMANDS: Mapping[str, tuple[str, ...]] = {
     "help": ("--help",),

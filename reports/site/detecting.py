@@ -1,6 +1,6 @@
-"""What the suite was seen to notice: the page that says why a verdict of this site is believed.
+"""What the suite was seen to detect: the page that says why a verdict of this site is believed.
 
-Filled by whoever has the record; here is only what the page needs of it.
+Made from evidence by the caller, who knows the mutants; here is only what the page needs of it.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from reports.evidence import ALTERATION, CLIENT_MUTANT, KAFKA_MUTANT, REFERENCE_MUTANT
 from spec.requirement import AREAS, Honesty, Requirement
 
 KINDS: Mapping[str, str] = MappingProxyType(
     {
-        "reference": "mutants of the reference broker",
-        "lie": "lies told in front of real Kafka",
-        "kafka": "mutants of real Kafka",
-        "client": "mutants of the model client",
+        REFERENCE_MUTANT: "mutants of the reference broker",
+        ALTERATION: "alterations in front of real Kafka",
+        KAFKA_MUTANT: "mutants of real Kafka",
+        CLIENT_MUTANT: "mutants of the model client",
     }
 )
 """Ways to be broken on purpose, in the order of the page's columns."""
@@ -56,7 +57,7 @@ class Detection:
     """All that was tried.
 
     ``made`` says how many broken ones of a kind there are, for kinds of which each one was hunted.
-    Lies are not: the sweep tells a check one after the other until it fails.
+    Alterations are not: a campaign plays one after the other until the check fails.
     """
 
     made: Mapping[str, int] = field(default_factory=dict)

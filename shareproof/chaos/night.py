@@ -17,8 +17,8 @@ from reports.site.build import build
 from reports.verdicts import FAULT, OK
 from shareproof.chaos.again import earlier, exit_code, rejudge
 from shareproof.chaos.swarm import Swarm, broken, shrink_run, tell, told
+from shareproof.detected import detection
 from spec.verdict import EnvironmentFault
-from tools.detection.told import detection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,7 +48,7 @@ def report(
     archive = _find(runs)
     if site is not None:
         from reports.site.build import build
-        from tools.detection.told import detection
+        from shareproof.detected import detection
 
         with _writing():
             first = build(archive, site, detection(), watched=_watched)

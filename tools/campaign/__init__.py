@@ -1,0 +1,1 @@
+"""Campaigns: break something on purpose, see which checks notice, keep what was seen."""
