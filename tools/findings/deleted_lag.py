@@ -1,35 +1,24 @@
 """Records that were deleted while somebody held them stay in the lag: finding 054.
 
-PYTHONPATH=. python docs/findings/scripts/deleted_lag.py 4.4.0
-
-A member holds one record and says nothing about it; all others of the log are accepted. The
-records up to some of the accepted ones are deleted, and the lock ends. Another member fetches all
-the while.
-Exit code 1 if the lag is not 0 ten seconds after the lock. Run it from a clone.
+A member holds one record and says nothing about it; all others of the log are accepted. The records
+up to some of the accepted ones are deleted, and the lock ends. Another member fetches all the
+while. Exit code 1 if the lag is not 0 ten seconds after the lock.
 """
 
 from __future__ import annotations
 
-import asyncio
 import random
-import sys
 import time
 
 from fixtures.clients.member import Ack
-from fixtures.targets import Target, open_target
 from suites.broker.share import Queue, world
 from suites.broker.statestore import Store, shown
+from tools.findings.program import Run, say
 
 RECORDS, HELD, BEFORE = 20, 3, 15
 LOCK = 3.0
 WAITS = 10.0
 ACCEPT = (1,)
-BEGAN = time.monotonic()
-
-
-def say(*what: object) -> None:
-    """Print a step and when it was."""
-    print(f"{time.monotonic() - BEGAN:6.2f} s ", *what, flush=True)
 
 
 async def seen(queue: Queue) -> str:
@@ -42,9 +31,9 @@ async def seen(queue: Queue) -> str:
     return f"{told}; stored: start offset {start}, {[tuple(one) for one in batches]}"
 
 
-async def play(target: Target) -> bool:
+async def play(run: Run) -> bool:
     """Play; tell whether a lag stays."""
-    async with world(target.info, random.Random(), []) as share:
+    async with world(run.info, random.Random(), []) as share:
         queue = await share.queue(0, lock_ms=int(LOCK * 1000))
         await queue.produce(RECORDS)
         holder, other = await queue.consumer(), await queue.consumer()
@@ -67,18 +56,3 @@ async def play(target: Target) -> bool:
         say(f"{last} is produced and accepted;", await seen(queue))
         await share.disband()
     return stays
-
-
-def main() -> int:
-    """Start a broker and play."""
-    (version,) = sys.argv[1:]
-    target = open_target(f"kafka:{version}", brokers=1)
-    try:
-        target.start()
-        return int(asyncio.run(play(target)))
-    finally:
-        target.stop()
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,40 +1,25 @@
 """A share-partition that is loaded while its share coordinator cannot answer: finding 043.
 
-PYTHONPATH=. python docs/findings/scripts/first_load.py 4.1.2 reset
-
-In the scene ``reset`` the answer to the leader's first ReadShareGroupState is lost on its way, in
-``killed`` the broker that owes it is dead. Three brokers of the release, with our fronts on the way
-between them. Exit code 1 if the member is told UNKNOWN_SERVER_ERROR. Run it from a clone.
+In the scenario ``reset`` the answer to the leader's first ReadShareGroupState is lost on its way,
+in ``killed`` the broker that owes it is dead. Three brokers of the release, with proxies between
+them. Exit code 1 if the member is told UNKNOWN_SERVER_ERROR.
 """
 
 from __future__ import annotations
 
-import asyncio
 import random
-import sys
-import time
 
 from fixtures.clients.cluster import attempts
 from fixtures.proxies.conditions import INTERNAL
 from fixtures.proxies.fronts import Fronts, Weather
 from fixtures.proxies.rules import Act, Rule, Way
-from fixtures.targets import Target, open_target
-from fixtures.targets.maven import kafka_release
 from fixtures.wire.errors import error_name
-from fixtures.wire.schema import Schemas
-from fixtures.wire.security import PLAINTEXT
 from suites.broker.failover.stage import Stage
 from suites.broker.share import Consumer, world
+from tools.findings.program import Run, say
 
-DIRECT = "DIRECT"
 RECORDS = 6
 ONCE = 10**9
-BEGAN = time.monotonic()
-
-
-def say(*what: object) -> None:
-    """Print a step and when it was."""
-    print(f"{time.monotonic() - BEGAN:6.2f} s ", *what, flush=True)
 
 
 def lose_first_answer(fronts: Fronts, nodes: list[int]) -> Rule:
@@ -70,44 +55,23 @@ async def fetched(consumer: Consumer) -> set[str]:
     return errors
 
 
-async def play(target: Target, fronts: Fronts, scene: str) -> bool:
-    """Play the scene; tell whether the member was told of a server error."""
-    async with world(target.info.at(DIRECT, PLAINTEXT), random.Random(), []) as share:
-        stage = Stage(target, share)
+async def play(run: Run) -> bool:
+    """Play the scenario; tell whether the member was told of a server error."""
+    async with world(run.info, random.Random(), []) as share:
+        stage = Stage(run.target, share)
         victim = await stage.victim()
         near, far = (node for node in stage.nodes if node != victim)
         queue = await stage.queue(near, far, state=victim, group=far)
         await queue.produce(RECORDS)
         consumer = await queue.consumer()
         say(f"broker {near} leads, broker {victim} keeps the state; nobody has fetched yet")
-        if scene == "killed":
+        if run.scenario == "killed":
             await stage.kill(victim)
             say(f"broker {victim} is killed")
             errors = await fetched(consumer)
         else:
-            rule = lose_first_answer(fronts, stage.nodes)
+            rule = lose_first_answer(run.fronts, stage.nodes)
             errors = await fetched(consumer)
             say(f"answers to ReadShareGroupState lost: {rule.done} of {rule.seen - ONCE + 1}")
         await share.disband()
     return "UNKNOWN_SERVER_ERROR" in errors
-
-
-def main() -> int:
-    """Start the brokers and play."""
-    version, scene = sys.argv[1:]
-    with Fronts(Schemas.from_jar(kafka_release(version).clients_jar)) as fronts:
-        target = open_target(
-            f"kafka:{version}",
-            brokers=3,
-            listeners={DIRECT: "PLAINTEXT"},
-            fronts=fronts.stand_before,
-        )
-        try:
-            target.start()
-            return int(asyncio.run(play(target, fronts, scene)))
-        finally:
-            target.stop()
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

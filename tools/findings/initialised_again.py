@@ -1,21 +1,18 @@
 """Share-partitions whose state is initialised twice: findings 047 and 053, and no defect.
 
-PYTHONPATH=. python docs/findings/scripts/initialised_again.py 4.4.0 unanswered
-
-In the scene ``unanswered`` (one broker) nobody answers the group coordinator's first
+In the scenario ``unanswered`` (one broker) nobody answers the group coordinator's first
 InitializeShareGroupState for half a minute, and all later ones are; the topic is older than the
 group, and nobody has set share.auto.offset.reset. In ``partial`` and ``altered`` (three brokers)
 one share coordinator refuses for 16 seconds what the others take, when a member joins, and when an
-administrator sets start offsets. Our fronts between the brokers do all this. Exit code 1 if a
+administrator sets start offsets. The proxies between the brokers do all this. Exit code 1 if a
 member is given what it has accepted on a partition that was assigned to it, what is older than its
-group, or what is below a start offset whose setting was answered NONE. Run it from a clone.
+group, or what is below a start offset whose setting was answered NONE.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-import sys
 import time
 
 from fixtures.clients.cluster import SHARE, attempts, share_key
@@ -23,15 +20,11 @@ from fixtures.clients.member import Member, accept
 from fixtures.proxies.conditions import INTERNAL
 from fixtures.proxies.fronts import Fronts, Weather
 from fixtures.proxies.rules import Act, Rule, Way, state_write_refused
-from fixtures.targets import Target, open_target
-from fixtures.targets.maven import kafka_release
 from fixtures.wire.errors import ErrorCode, error_name
-from fixtures.wire.schema import Schemas
-from fixtures.wire.security import PLAINTEXT
 from suites.broker.share import Consumer, Queue, world
 from suites.broker.statestore import INITIALIZE, Store, shown
+from tools.findings.program import Run, say
 
-DIRECT = "DIRECT"
 RECORDS = 10
 PARTITIONS = 6
 UNANSWERED = 29.0
@@ -41,12 +34,6 @@ REFUSED = 16.5
 """Seconds of refusals: a request that fails is tried at 0, 1, 3, 7 and 15 seconds."""
 
 OFTEN = 0.02
-BEGAN = time.monotonic()
-
-
-def say(*what: object) -> None:
-    """Print a step and when it was."""
-    print(f"{time.monotonic() - BEGAN:6.2f} s ", *what, flush=True)
 
 
 def set_rules(fronts: Fronts, node: int, *rules: Rule) -> None:
@@ -98,19 +85,19 @@ async def given(queue: Queue, member: Member, partition: int, within: float) -> 
     return counts
 
 
-async def unanswered(target: Target, fronts: Fronts) -> bool:
+async def unanswered(run: Run) -> bool:
     """Leave the first initialisation without an answer; tell whether acceptances are lost."""
-    async with world(target.info.at(DIRECT, PLAINTEXT), random.Random(), []) as share:
+    async with world(run.info, random.Random(), []) as share:
         await (await share.queue(1)).consumer()  # the state topic is there from now on
         queue = await share.queue(RECORDS, batches=RECORDS, reset=None)
         rule = Rule(apis=frozenset({INITIALIZE}), way=Way.REQUEST, act=Act.DROP)
-        set_rules(fronts, 1, rule)
+        set_rules(run.fronts, 1, rule)
         member = await share.member(queue.group)
         await beat(member, queue, joining=True)
         since = time.monotonic()
         while not member.assigned and time.monotonic() < since + 60:
             if rule.done and time.monotonic() > since + UNANSWERED:
-                set_rules(fronts, 1)
+                set_rules(run.fronts, 1)
             await asyncio.sleep(OFTEN)  # the pace of heartbeats of a group with many members
             await beat(member, queue)
         say(f"{rule.done} InitializeShareGroupState went unanswered; stored:", await stored(queue))
@@ -140,9 +127,9 @@ async def unanswered(target: Target, fronts: Fronts) -> bool:
         return len(counts) != owed or min(caught) < RECORDS
 
 
-async def partial(target: Target, fronts: Fronts) -> bool:
+async def partial(run: Run) -> bool:
     """Refuse the initialisation of some partitions; tell what comes of the others."""
-    async with world(target.info.at(DIRECT, PLAINTEXT), random.Random(), []) as share:
+    async with world(run.info, random.Random(), []) as share:
         await (await share.queue(1)).consumer()
         queue = await share.queue(partitions=PARTITIONS)
         for partition in queue.topic.partitions:
@@ -161,7 +148,7 @@ async def partial(target: Target, fronts: Fronts) -> bool:
             act=Act.REFUSE,
             refusal=state_write_refused(code),
         )
-        set_rules(fronts, away, rule)
+        set_rules(run.fronts, away, rule)
         member = await share.member(queue.group)
         await beat(member, queue, joining=True)
         since = time.monotonic()
@@ -169,7 +156,7 @@ async def partial(target: Target, fronts: Fronts) -> bool:
         owned: set[int] = set()
         while time.monotonic() < since + 60 and len(member.assigned) < PARTITIONS:
             if time.monotonic() > since + REFUSED:
-                set_rules(fronts, away)
+                set_rules(run.fronts, away)
             for partition in early:
                 if partition in taken or not (await stored(queue, partition)).startswith("state"):
                     continue
@@ -192,9 +179,9 @@ async def partial(target: Target, fronts: Fronts) -> bool:
         return bool(owned & again.keys())
 
 
-async def altered(target: Target, fronts: Fronts) -> bool:
+async def altered(run: Run) -> bool:
     """Set start offsets of which some are refused; tell whether the others hold."""
-    async with world(target.info.at(DIRECT, PLAINTEXT), random.Random(), []) as share:
+    async with world(run.info, random.Random(), []) as share:
         await (await share.queue(1)).consumer()
         queue = await share.queue(partitions=PARTITIONS)
         for partition in queue.topic.partitions:
@@ -206,7 +193,7 @@ async def altered(target: Target, fronts: Fronts) -> bool:
             act=Act.REFUSE,
             refusal=state_write_refused(int(ErrorCode.COORDINATOR_NOT_AVAILABLE)),
         )
-        set_rules(fronts, away, rule)
+        set_rules(run.fronts, away, rule)
         connection = await share.cluster.dial(await share.cluster.coordinator(queue.group))
         half = RECORDS // 2
         wanted = [{"partition_index": p, "start_offset": half} for p in queue.topic.partitions]
@@ -216,7 +203,7 @@ async def altered(target: Target, fronts: Fronts) -> bool:
             group_id=queue.group,
             topics=[{"topic_name": queue.topic.name, "partitions": wanted}],
         )
-        set_rules(fronts, away)
+        set_rules(run.fronts, away)
         parts = answer.responses[0].partitions
         told = {part.partition_index: error_name(part.error_code) for part in parts}
         say(f"setting the start offsets to {half} was answered", told)
@@ -236,23 +223,7 @@ async def altered(target: Target, fronts: Fronts) -> bool:
         return bool(undone)
 
 
-def main() -> int:
-    """Start the brokers and play."""
-    version, scene = sys.argv[1:]
-    with Fronts(Schemas.from_jar(kafka_release(version).clients_jar)) as fronts:
-        target = open_target(
-            f"kafka:{version}",
-            brokers=1 if scene == "unanswered" else 3,
-            listeners={DIRECT: "PLAINTEXT"},
-            fronts=fronts.stand_before,
-        )
-        try:
-            target.start()
-            scenes = {"altered": altered, "partial": partial, "unanswered": unanswered}
-            return int(asyncio.run(scenes[scene](target, fronts)))
-        finally:
-            target.stop()
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+async def play(run: Run) -> bool:
+    """Play the scenario; tell whether the defect was seen."""
+    scenarios = {"altered": altered, "partial": partial, "unanswered": unanswered}
+    return await scenarios[run.scenario](run)

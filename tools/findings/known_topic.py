@@ -1,38 +1,26 @@
 """Where partitions begin whose topic a share group knows by an alteration only: finding 047.
 
-PYTHONPATH=. python docs/findings/scripts/known_topic.py 4.4.0 altered
-
 Nobody has set share.auto.offset.reset, so that a group begins at the log's end. In the scene
 ``altered`` the start offset of partition 0 is set before the group is used for the first time; in
 ``refused`` that is tried and answered with an error. Then a member reads partition 1, and another
 group's member does. Exit code 1 if the first one is given records that are older than its group.
-One broker. Run it from a clone.
+One broker.
 """
 
 from __future__ import annotations
 
-import asyncio
 import random
-import sys
-import time
 
 from fixtures.clients.admin import TOPIC_RESOURCE
 from fixtures.clients.cluster import attempts
 from fixtures.clients.configs import alter as alter_configs
-from fixtures.targets import Target, open_target
 from fixtures.wire.errors import error_name
 from suites.broker.share import Queue, Share, world
 from suites.broker.statestore import STATE_TOPIC
+from tools.findings.program import Run, say
 
 OLD = 5
 """How many records are older than the groups."""
-
-BEGAN = time.monotonic()
-
-
-def say(*what: object) -> None:
-    """Print a step and when it was."""
-    print(f"{time.monotonic() - BEGAN:6.2f} s ", *what, flush=True)
 
 
 async def jam(share: Share, largest: str | None) -> None:
@@ -73,38 +61,23 @@ async def first_read(queue: Queue) -> list[int]:
     return seen
 
 
-async def play(target: Target, scene: str) -> bool:
-    """Play a scene; tell whether the group was given what is older than itself."""
-    async with world(target.info, random.Random(), []) as share:
+async def play(run: Run) -> bool:
+    """Play the scenario; tell whether the group was given what is older than itself."""
+    async with world(run.info, random.Random(), []) as share:
         warm = await share.queue(1)
         await warm.consumer()
         plain = await share.queue(partitions=2, reset=None)
         for partition in plain.topic.partitions:
             await plain.produce(OLD, partition, batches=OLD)
         touched = Queue(share=share, topic=plain.topic, group=share.cluster.fresh_name("g"))
-        if scene == "refused":
+        if run.scenario == "refused":
             await jam(share, "1")
         await alter(touched)
-        if scene == "refused":
+        if run.scenario == "refused":
             await jam(share, None)
         found = {}
-        for what, queue in (("untouched", plain), (scene, touched)):
+        for what, queue in (("untouched", plain), (run.scenario, touched)):
             found[what] = await first_read(queue)
             say(f"the {what} group is first given, of partition 1,", found[what])
         await share.disband()
-    return min(found[scene], default=OLD) < OLD <= min(found["untouched"], default=OLD)
-
-
-def main() -> int:
-    """Start the broker and play."""
-    version, scene = sys.argv[1:]
-    target = open_target(f"kafka:{version}", brokers=1)
-    try:
-        target.start()
-        return int(asyncio.run(play(target, scene)))
-    finally:
-        target.stop()
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    return min(found[run.scenario], default=OLD) < OLD <= min(found["untouched"], default=OLD)

@@ -1,19 +1,15 @@
 """Requests of administrators that the share coordinator takes late: findings 048 and 049.
 
-PYTHONPATH=. python docs/findings/scripts/late_administration.py 4.4.0 altered
-
-The scenes are altered (048), deleted and group (049). One broker of the release, with a front of
+The scenarios are altered (048), deleted and group (049). One broker of the release, with a front of
 ours before the listener by which it speaks to itself: for four seconds it refuses what the scene is
 about as a share coordinator does that is loading. Exit code 1 if the group was harmed that had
-members by then. Run it from a clone.
+members by then.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-import sys
-import time
 from typing import Any
 
 from fixtures.clients.cluster import attempts
@@ -21,17 +17,13 @@ from fixtures.clients.member import accept, release
 from fixtures.proxies.conditions import INTERNAL
 from fixtures.proxies.fronts import Fronts, Weather
 from fixtures.proxies.rules import Act, Rule, Way, state_write_refused
-from fixtures.targets import Target, open_target
-from fixtures.targets.maven import kafka_release
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode, error_name
-from fixtures.wire.schema import Schemas
-from fixtures.wire.security import PLAINTEXT
 from spec.verdict import Undecided
 from suites.broker.share import Consumer, Queue, world
 from suites.broker.statestore import DELETE, INITIALIZE, Store, shown
+from tools.findings.program import Run, say
 
-DIRECT = "DIRECT"
 RECORDS = 20
 HALF = RECORDS // 2
 TRIES = 3
@@ -39,13 +31,6 @@ TRIES = 3
 
 STUCK_FOR = 35.0
 """Seconds for which a new member is watched: longer than group.share.initialize.retry.interval."""
-
-BEGAN = time.monotonic()
-
-
-def say(*what: object) -> None:
-    """Print a step and when it was."""
-    print(f"{time.monotonic() - BEGAN:6.2f} s ", *what, flush=True)
 
 
 def refuse(fronts: Fronts, api: str | None) -> Rule | None:
@@ -132,24 +117,24 @@ async def given(consumer: Consumer, within: float) -> tuple[dict[int, int], str]
     return counts, last
 
 
-async def play(target: Target, fronts: Fronts, scene: str) -> bool:
-    """Play a scene; tell whether the group was harmed."""
-    info = target.info.at(DIRECT, PLAINTEXT)
+async def play(run: Run) -> bool:
+    """Play the scenario; tell whether the group was harmed."""
+    info = run.info
     async with world(info, random.Random(), []) as share:
         queue = await share.queue(RECORDS, batches=RECORDS, lock_ms=60_000)
         await use(queue)
         say(f"0-{HALF - 1} are accepted, nobody is in the group; stored:", await stored(queue))
-        api, fields = request(queue, scene)
-        rule = refuse(fronts, INITIALIZE if scene == "altered" else DELETE)
+        api, fields = request(queue, run.scenario)
+        rule = refuse(run.fronts, INITIALIZE if run.scenario == "altered" else DELETE)
         assert rule is not None
         late = asyncio.create_task(asked(queue, api, **fields))
         async for _ in attempts():
             if rule.done >= TRIES:
                 break
-        refuse(fronts, None)
+        refuse(run.fronts, None)
         say(f"{api} is under way, and was refused {rule.done} times; stored:", await stored(queue))
         consumer = await queue.consumer()
-        first = HALF if scene == "altered" else 0
+        first = HALF if run.scenario == "altered" else 0
         caught = await consumer.acquire(RECORDS - first)
         say("a new member is assigned the partition, and given", caught.counts)
         part = await consumer.ack(accept(first, RECORDS - 1))
@@ -160,7 +145,7 @@ async def play(target: Target, fronts: Fronts, scene: str) -> bool:
         say(f"{api} answered", errors_of(await late))
         say("stored:", await stored(queue))
         accepted = not part.ack_error
-        if scene == "altered":
+        if run.scenario == "altered":
             return await harmed_by_alteration(queue, consumer, first) and accepted
         return await harmed_by_deletion(queue, consumer) and accepted
 
@@ -187,24 +172,3 @@ async def harmed_by_deletion(queue: Queue, consumer: Consumer) -> bool:
     counts, last = await given(heir, STUCK_FOR)
     say("the next member is assigned the partition, and given", counts or last)
     return not counts
-
-
-def main() -> int:
-    """Start the broker and play."""
-    version, scene = sys.argv[1:]
-    with Fronts(Schemas.from_jar(kafka_release(version).clients_jar)) as fronts:
-        target = open_target(
-            f"kafka:{version}",
-            brokers=1,
-            listeners={DIRECT: "PLAINTEXT"},
-            fronts=fronts.stand_before,
-        )
-        try:
-            target.start()
-            return int(asyncio.run(play(target, fronts, scene)))
-        finally:
-            target.stop()
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

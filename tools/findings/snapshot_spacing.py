@@ -1,25 +1,21 @@
 """How many updates a share coordinator stores between two snapshots: finding 045.
 
-PYTHONPATH=. python docs/findings/scripts/snapshot_spacing.py 4.1.2
-
 One broker that is to store 3. Each line has what was asked of one share-partition and the records
-that its state topic got. Exit code 1 if some are more than 3 apart. Run it from a clone.
+that its state topic got. Exit code 1 if some are more than 3 apart.
 """
 
 from __future__ import annotations
 
-import asyncio
 import random
-import sys
 
-from fixtures.targets import Target, open_target
 from fixtures.wire.state_records import SNAPSHOT
 from spec.model.durable import StateBatch
 from suites.broker.share import world
 from suites.broker.statestore import AVAILABLE, StateKey, Store
+from tools.findings.program import Run
 
 MOST = 3
-PROPERTIES = {"share.coordinator.snapshot.update.records.per.snapshot": str(MOST)}
+"""What share.coordinator.snapshot.update.records.per.snapshot is set to."""
 
 PLAYS = {
     "writes": "I" + 16 * "w",
@@ -58,10 +54,10 @@ async def played(key: StateKey, play: str) -> str:
     return "".join(kinds)
 
 
-async def play(target: Target) -> bool:
+async def play(run: Run) -> bool:
     """Play all; tell whether updates too many were seen."""
     seen = False
-    async with world(target.info, random.Random(), []) as share:
+    async with world(run.info, random.Random(), []) as share:
         store = Store(share)
         for what, asked in PLAYS.items():
             records = await played(await store.key(), asked)
@@ -70,17 +66,3 @@ async def play(target: Target) -> bool:
             print(f"{what}:\n  asked  {asked}\n  stored {records}, most updates {max(runs)}")
         await store.clear()
     return seen
-
-
-def main() -> int:
-    """Start the broker and play."""
-    target = open_target(f"kafka:{sys.argv[1]}", brokers=1, properties=PROPERTIES)
-    try:
-        target.start()
-        return int(asyncio.run(play(target)))
-    finally:
-        target.stop()
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,20 +1,15 @@
 """Acknowledgements that are under way while their topic is deleted: finding 046.
 
-PYTHONPATH=. python docs/findings/scripts/topic_going.py 4.4.0 held
-
-In the scene ``held`` (one broker) a front of ours holds a state write up for three seconds, and the
-topic is deleted meanwhile. In ``race`` (three brokers, no fronts) several groups acknowledge record
-after record of many partitions until they are told that the topic is gone, ten times. Each result
-is shown with how often it came. Exit code 1 if UNKNOWN_SERVER_ERROR is among them. Run it from a
-clone.
+In the scenario ``held`` (one broker) a front of ours holds a state write up for three seconds, and
+the topic is deleted meanwhile. In ``race`` (three brokers, no fronts) several groups acknowledge
+record after record of many partitions until they are told that the topic is gone, ten times. Each
+result is shown with how often it came. Exit code 1 if UNKNOWN_SERVER_ERROR is among them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-import sys
-import time
 from collections import Counter
 
 from fixtures.clients.cluster import attempts
@@ -22,25 +17,15 @@ from fixtures.clients.member import Member, Session, accept
 from fixtures.proxies.conditions import INTERNAL
 from fixtures.proxies.fronts import Fronts, Weather
 from fixtures.proxies.rules import Act, Rule, Way
-from fixtures.targets import Target, open_target
-from fixtures.targets.maven import kafka_release
 from fixtures.wire.errors import error_name
-from fixtures.wire.schema import Schemas
-from fixtures.wire.security import PLAINTEXT
 from suites.broker.share import Queue, Share, world
 from suites.broker.statestore import WRITE
+from tools.findings.program import Run, say
 
-DIRECT = "DIRECT"
 SERVER_ERROR = "UNKNOWN_SERVER_ERROR"
 ROUNDS, GROUPS, PARTITIONS, RECORDS = 10, 4, 12, 400
-BEGAN = time.monotonic()
 
 Results = Counter[str]
-
-
-def say(*what: object) -> None:
-    """Print a step and when it was."""
-    print(f"{time.monotonic() - BEGAN:6.2f} s ", *what, flush=True)
 
 
 async def held(share: Share, fronts: Fronts) -> Results:
@@ -132,39 +117,11 @@ async def race(share: Share) -> Results:
     return results
 
 
-async def play(target: Target, fronts: Fronts | None) -> bool:
-    """Play a scene; tell whether somebody was told of a server error."""
-    info = target.info.at(DIRECT, PLAINTEXT) if fronts else target.info
+async def play(run: Run) -> bool:
+    """Play the scenario; tell whether somebody was told of a server error."""
+    info = run.info
     async with world(info, random.Random(), []) as share:
-        results = await (held(share, fronts) if fronts else race(share))
+        results = await (held(share, run.fronts) if run.fronts else race(share))
     for told, count in sorted(results.items()):
         say(f"{count:6} x {told}")
     return any(told.startswith(SERVER_ERROR) for told in results)
-
-
-def main() -> int:
-    """Start the brokers and play."""
-    version, scene = sys.argv[1:]
-    if scene == "race":
-        target = open_target(f"kafka:{version}", brokers=3)
-        try:
-            target.start()
-            return int(asyncio.run(play(target, None)))
-        finally:
-            target.stop()
-    with Fronts(Schemas.from_jar(kafka_release(version).clients_jar)) as fronts:
-        target = open_target(
-            f"kafka:{version}",
-            brokers=1,
-            listeners={DIRECT: "PLAINTEXT"},
-            fronts=fronts.stand_before,
-        )
-        try:
-            target.start()
-            return int(asyncio.run(play(target, fronts)))
-        finally:
-            target.stop()
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,40 +1,28 @@
 """A topic whose deletion the group coordinator could not write down: finding 050.
 
-PYTHONPATH=. python docs/findings/scripts/topic_not_forgotten.py 4.4.0
-
 A member subscribes to two topics. One of them is deleted while __consumer_offsets takes no records,
 by a max.message.bytes that nothing fits in; then it takes them again, and the topic is made anew.
 Each step is shown with the member epochs of the heartbeats that follow. Exit code 1 if the epoch
-goes up for as long as anybody looks, although nothing changes any more. One broker. Run it from a
-clone.
+goes up for as long as anybody looks, although nothing changes any more. One broker.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-import sys
-import time
 
 from fixtures.clients.admin import TOPIC_RESOURCE
 from fixtures.clients.cluster import attempts, eventually
 from fixtures.clients.configs import alter as alter_configs
 from fixtures.clients.member import Member
-from fixtures.targets import Target, open_target
 from fixtures.wire.errors import error_name
 from suites.broker.share import Share, world
+from tools.findings.program import Run, say
 
 OFFSETS = "__consumer_offsets"
 LIMIT = "max.message.bytes"
 PACE = 1.5
 """Seconds between heartbeats: more than share.assignment.interval.ms."""
-
-BEGAN = time.monotonic()
-
-
-def say(*what: object) -> None:
-    """Print a step and when it was."""
-    print(f"{time.monotonic() - BEGAN:6.2f} s ", *what, flush=True)
 
 
 async def jam(share: Share, largest: str | None) -> None:
@@ -69,9 +57,9 @@ async def epochs(member: Member, count: int) -> list[int]:
     return seen
 
 
-async def play(target: Target) -> bool:
+async def play(run: Run) -> bool:
     """Play; tell whether the epoch goes up without an end."""
-    async with world(target.info, random.Random(), []) as share:
+    async with world(run.info, random.Random(), []) as share:
         for jammed in (False, True):
             say("with a jam" if jammed else "without a jam")
             one, two = [await share.admin.create_topic() for _ in range(2)]
@@ -89,17 +77,3 @@ async def play(target: Target) -> bool:
             say("  and then", last)
         await share.disband()
     return len(set(last)) == len(last)
-
-
-def main() -> int:
-    """Start the broker and play."""
-    target = open_target(f"kafka:{sys.argv[1]}", brokers=1)
-    try:
-        target.start()
-        return int(asyncio.run(play(target)))
-    finally:
-        target.stop()
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,36 +1,25 @@
 """A start offset at the log's end, before anything was acknowledged: finding 052.
 
-PYTHONPATH=. python docs/findings/scripts/unstored_start.py 4.4.0 leader
-
 Nobody has set share.auto.offset.reset. A member of a new group fetches, and gets nothing. In the
 scene ``idle`` (one broker) it goes, records are produced, and another member comes. In ``leader``
 (three brokers) it is given the records that are produced, and while it holds them, another broker
-becomes the partition's leader; ``earliest`` is the same with share.auto.offset.reset=earliest.
-Exit code 1 if records that came after the group's first fetch are not given to the member that
-comes last. Run it from a clone.
+becomes the partition's leader; ``earliest`` is the same with share.auto.offset.reset=earliest. Exit
+code 1 if records that came after the group's first fetch are not given to the member that comes
+last.
 """
 
 from __future__ import annotations
 
-import asyncio
 import random
-import sys
-import time
 from dataclasses import replace
 
 from fixtures.clients.cluster import attempts
-from fixtures.targets import Target, open_target
 from suites.broker.roaming import Roamer
 from suites.broker.share import Consumer, Queue, world
 from suites.broker.statestore import Store, shown
+from tools.findings.program import Run, say
 
 OLD, NEW = 5, 5
-BEGAN = time.monotonic()
-
-
-def say(*what: object) -> None:
-    """Print a step and when it was."""
-    print(f"{time.monotonic() - BEGAN:6.2f} s ", *what, flush=True)
 
 
 async def stored(queue: Queue) -> str:
@@ -54,24 +43,24 @@ async def taken(consumer: Consumer, until: int | None = None) -> dict[int, int]:
     return counts
 
 
-async def play(target: Target, scene: str) -> bool:
-    """Play a scene; tell whether records were lost."""
-    async with world(target.info, random.Random(), []) as share:
-        replicas = 1 if scene == "idle" else 3
-        reset = "earliest" if scene == "earliest" else None
+async def play(run: Run) -> bool:
+    """Play the scenario; tell whether records were lost."""
+    async with world(run.info, random.Random(), []) as share:
+        replicas = 1 if run.scenario == "idle" else 3
+        reset = "earliest" if run.scenario == "earliest" else None
         queue = await share.queue(OLD, reset=reset, replicas=replicas, lock_ms=60_000)
         consumer = await queue.consumer()
         first = consumer.sound(await consumer.fetch()).only.counts
         say(f"the log has 0-{OLD - 1}; the first fetch of the group is given", first or "nothing")
         say("stored:", await stored(queue))
         topic = queue.topic
-        if scene == "idle":
+        if run.scenario == "idle":
             await consumer.depart()
             say("the member has gone")
         await queue.produce(NEW, batches=NEW)
         last = OLD + NEW - 1
         say(f"{OLD}-{last} are produced")
-        if scene != "idle":
+        if run.scenario != "idle":
             say("the member is given", await taken(consumer, until=last))
             say("stored:", await stored(queue))
             new = next(node for node in sorted(share.cluster.brokers) if node != topic.leaders[0])
@@ -88,18 +77,3 @@ async def play(target: Target, scene: str) -> bool:
         lost = [offset for offset in range(OLD, OLD + NEW) if offset not in counts]
         await share.disband()
     return bool(lost)
-
-
-def main() -> int:
-    """Start the brokers and play."""
-    version, scene = sys.argv[1:]
-    target = open_target(f"kafka:{version}", brokers=1 if scene == "idle" else 3)
-    try:
-        target.start()
-        return int(asyncio.run(play(target, scene)))
-    finally:
-        target.stop()
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

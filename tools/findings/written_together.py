@@ -1,7 +1,5 @@
 """Two state writes of one share-partition in one request: finding 051.
 
-PYTHONPATH=. python docs/findings/scripts/written_together.py 4.4.0
-
 The state topic takes records of 1000 bytes at most, so that a state write about many records in
 turns fails and a small one does not. The large acknowledgement is sent alone; then, of other
 records, while a front of ours holds an earlier state write up, and followed by a small one. The
@@ -14,38 +12,25 @@ from __future__ import annotations
 
 import asyncio
 import random
-import sys
-import time
 
 from fixtures.clients.admin import TOPIC_RESOURCE
 from fixtures.clients.cluster import attempts
 from fixtures.clients.configs import alter as alter_configs
 from fixtures.clients.member import Ack, AckType, Part, accept, each
 from fixtures.proxies.conditions import INTERNAL
-from fixtures.proxies.fronts import Fronts, Weather
+from fixtures.proxies.fronts import Weather
 from fixtures.proxies.rules import Act, Rule, Way
-from fixtures.targets import Target, open_target
-from fixtures.targets.maven import kafka_release
 from fixtures.wire.errors import error_name
-from fixtures.wire.schema import Schemas
-from fixtures.wire.security import PLAINTEXT
 from spec.verdict import Undecided
 from suites.broker.share import Consumer, Queue, Share, world
 from suites.broker.statestore import STATE_TOPIC, WRITE, Store, shown
+from tools.findings.program import Run, say
 
-DIRECT = "DIRECT"
 MANY, FEW = 200, 10
 LIMIT, LARGEST = "max.message.bytes", "1000"
 ONCE = 10**9
 HELD = 2.0
 """Seconds for which the first state write is held up."""
-
-BEGAN = time.monotonic()
-
-
-def say(*what: object) -> None:
-    """Print a step and when it was."""
-    print(f"{time.monotonic() - BEGAN:6.2f} s ", *what, flush=True)
 
 
 def told(part: Part) -> str:
@@ -85,9 +70,9 @@ async def stored(queue: Queue) -> str:
     return f"{error}, start offset {start}, {[tuple(batch) for batch in batches]}"
 
 
-async def play(target: Target, fronts: Fronts) -> bool:
+async def play(run: Run) -> bool:
     """Play; tell whether an acknowledgement that was answered NONE was not stored."""
-    async with world(target.info.at(DIRECT, PLAINTEXT), random.Random(), []) as share:
+    async with world(run.info, random.Random(), []) as share:
         total = 2 * (MANY + FEW)
         queue = await share.queue(total, batches=total, lock_ms=60_000)
         start, *_ = await holder(queue, FEW, join=True)
@@ -108,7 +93,7 @@ async def play(target: Target, fronts: Fronts) -> bool:
         def change(weather: Weather) -> None:
             weather.rules = [rule]
 
-        fronts.change(fronts.door(1, INTERNAL), change)
+        run.fronts.change(run.fronts.door(1, INTERNAL), change)
         tasks = [asyncio.create_task(start.ack(accept(0)))]
         async for _ in attempts():
             if rule.done:
@@ -131,24 +116,3 @@ async def play(target: Target, fronts: Fronts) -> bool:
         say(f"the next member is given {len(again)} of {first}-{last} again")
         await share.disband()
         return answers[1] == "NONE" and bool(again)
-
-
-def main() -> int:
-    """Start the broker and play."""
-    version = sys.argv[1]
-    with Fronts(Schemas.from_jar(kafka_release(version).clients_jar)) as fronts:
-        target = open_target(
-            f"kafka:{version}",
-            brokers=1,
-            listeners={DIRECT: "PLAINTEXT"},
-            fronts=fronts.stand_before,
-        )
-        try:
-            target.start()
-            return int(asyncio.run(play(target, fronts)))
-        finally:
-            target.stop()
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,0 +1,1 @@
+"""The programs that reproduce findings about brokers on the raw wire; no check, and no judge."""
