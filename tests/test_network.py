@@ -1,0 +1,153 @@
+"""The user's settings for certificates, proxies and mirrors reach what fetches."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from fixtures.adapters.building import run
+from fixtures.targets import network
+from fixtures.targets.java import client_environment
+from fixtures.targets.ports import free_ports
+from spec.verdict import EnvironmentFault
+from tests.fake import ROOT
+
+SETTINGS = """<settings xmlns="http://maven.apache.org/SETTINGS/1.2.0"><mirrors>
+<mirror><id>a</id><url>https://apache.example/</url><mirrorOf>apache</mirrorOf></mirror>
+<mirror><id>b</id><url>https://${env.HOUSE}/maven</url><mirrorOf>*, !local</mirrorOf></mirror>
+</mirrors></settings>"""
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty HOME, and an environment without any setting for networks."""
+    for name in os.environ:
+        if re.search("proxy|CERT|_CA_|CAINFO|MAVEN|M2_HOME|npm_config|JAVA", name, re.IGNORECASE):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", network.BUNDLES)
+def test_one_bundle_of_certificates_serves_every_tool(name: str) -> None:
+    """Whoever names certificates for one tool means all of them, Node.js too."""
+    found = network.fetching({name: "/ca.pem"})
+
+    assert found == dict.fromkeys((*network.BUNDLES, network.EXTRA), "/ca.pem")
+
+
+def test_what_is_set_stays() -> None:
+    """A tool's own setting wins, and what Node.js trusts beside its own is no bundle."""
+    found = network.fetching({"PIP_CERT": "/pip.pem", "SSL_CERT_FILE": "/all.pem"})
+
+    assert (found["PIP_CERT"], found["CURL_CA_BUNDLE"]) == ("/pip.pem", "/all.pem")
+    assert network.fetching({network.EXTRA: "/x.pem"}) == {network.EXTRA: "/x.pem"}
+
+
+def test_a_proxy_is_named_in_both_spellings() -> None:
+    """Some tools read the one in capitals, some the other."""
+    found = network.fetching({"HTTPS_PROXY": "http://p:1", "no_proxy": "a", "NO_PROXY": "b"})
+
+    assert found["https_proxy"] == "http://p:1"
+    assert (found["no_proxy"], found["NO_PROXY"]) == ("a", "b")
+
+
+def test_our_own_downloads_take_part_for_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What this process fetches knows the bundle by the name that its library reads."""
+    monkeypatch.setenv("SSL_CERT_FILE", "/ca.pem")
+    with network.fetching_here():
+        assert os.environ["REQUESTS_CA_BUNDLE"] == "/ca.pem"
+    assert "REQUESTS_CA_BUNDLE" not in os.environ
+
+
+def test_hosts_of_ours_are_reached_directly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy is for other machines: what we start here is not asked for there."""
+    network.bypass("127.0.0.1")
+    assert "no_proxy" not in os.environ
+    monkeypatch.setenv("HTTP_PROXY", "http://p:1")
+    monkeypatch.setenv("NO_PROXY", "house")
+    monkeypatch.setenv("no_proxy", "")
+    network.bypass("127.0.0.1")
+    assert os.environ["no_proxy"] == os.environ["NO_PROXY"] == "house,127.0.0.1"
+
+
+def test_the_mirror_of_mavens_settings(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mirror of Maven Central in settings.xml is used, unless our own variable names another."""
+    assert network.maven_mirror() is None
+    (home / ".m2").mkdir()
+    (home / ".m2" / "settings.xml").write_text(SETTINGS)
+    monkeypatch.setenv("HOUSE", "mirror.example")
+    assert network.maven_mirror() == "https://mirror.example/maven"
+    monkeypatch.setenv(network.REPOSITORY_VARIABLE, "https://other.example")
+    assert network.maven_mirror() == "https://other.example"
+
+
+def test_the_registry_of_npms_settings(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Npm's registry is that of its variable, else that of .npmrc, else the public one."""
+    assert network.npm_registry() == "https://registry.npmjs.org"
+    (home / ".npmrc").write_text("fund=false\nregistry = https://npm.example/\n")
+    assert network.npm_registry() == "https://npm.example"
+    monkeypatch.setenv("NPM_CONFIG_REGISTRY", "https://other.example/")
+    assert network.npm_registry() == "https://other.example"
+
+
+def test_nobody_answers() -> None:
+    """An address without a server is told by its host, and without its path or password."""
+    port = free_ports(1)[0]
+
+    why = network.unreachable(f"http://user:secret@127.0.0.1:{port}/x", within=5)
+
+    assert why == "ConnectionError at 127.0.0.1"
+
+
+def test_a_file_that_is_not_there_is_told(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A variable that names no file is told by name."""
+    monkeypatch.setenv("PIP_CERT", str(home / "none.pem"))
+    monkeypatch.setenv("SSL_CERT_DIR", f"{home / 'none'}{os.pathsep}{home}")
+    assert network.wrong_bundles() == ["PIP_CERT"]
+    assert network.named() == ["PIP_CERT", "SSL_CERT_DIR"]
+
+
+@pytest.mark.parametrize("tool", ["pip", "Maven", "npm", "Go", "Cargo"])
+def test_a_tools_settings_are_told(tool: str) -> None:
+    """Each tool that fetches has one sentence on what it reads, and tox hands that on."""
+    sentence = network.advice(tool)
+    handed_on = (ROOT / "tox.ini").read_text()
+
+    assert re.fullmatch(r".* reads .*PROXY.*\.", sentence)
+    for name in re.findall(r"\b[A-Za-z]+_[A-Z_]*[A-Z]\b|\bGO[A-Z]+\b", sentence):
+        stem = re.match(r"SHAREPROOF|PIP|NODE|GO|CARGO|SSL_CERT|REQUESTS_CA_BUNDLE|HTTPS", name)
+        assert stem, name
+        assert f"    {stem[0]}" in handed_on or stem[0] == "HTTPS", name
+
+
+def test_a_build_that_cannot_fetch_says_what_its_tool_reads() -> None:
+    """The settings are told where a network is the trouble, and only there."""
+    fetch = ["sh", "-c", "echo 'x509: certificate signed by unknown authority.' >&2; exit 1"]
+    with pytest.raises(EnvironmentFault, match=r"unknown authority\. Go reads GOPROXY"):
+        run("kfake", fetch, fetcher="Go")
+    with pytest.raises(EnvironmentFault, match=r"undefined: x\.$"):
+        run("kfake", ["sh", "-c", "echo 'undefined: x' >&2; exit 1"], fetcher="Go")
+
+
+def test_a_build_has_the_users_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What builds and fetches finds the bundle under its own name."""
+    monkeypatch.setenv("SSL_CERT_FILE", "/ca.pem")
+    run("x", ["sh", "-c", 'test "$CARGO_HTTP_CAINFO$X" = /ca.pem1'], env={"X": "1"})
+
+
+def test_a_jvm_that_speaks_to_others_keeps_their_certificates(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of the options that users set for all JVMs only those for networks stay."""
+    trusted = "-Djavax.net.ssl.trustStore=/a b"
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", f"-Xmx9g '{trusted}' -Dhttps.proxyHost=p")
+
+    kept = client_environment()["JAVA_TOOL_OPTIONS"]
+
+    assert kept == f"'{trusted}' -Dhttps.proxyHost=p"
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xmx9g")
+    assert "JAVA_TOOL_OPTIONS" not in client_environment()
