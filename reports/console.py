@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from typing import Any
 
 from rich.console import Console
@@ -20,6 +21,14 @@ COLOURS = {
     "error": "bold white on red",
     "untested": "dim",
 }
+UNWRAPPED = 10_000
+"""Columns where nobody looks at a terminal: whoever reads a line with a program wants it whole."""
+
+
+def screen(*, stderr: bool = False, soft_wrap: bool = False, highlight: bool = True) -> Console:
+    """Return a console on standard output or error; only on a terminal it wraps what is long."""
+    width = None if (sys.stderr if stderr else sys.stdout).isatty() else UNWRAPPED
+    return Console(stderr=stderr, soft_wrap=soft_wrap, highlight=highlight, width=width)
 
 
 def show(document: Document, console: Console) -> None:

@@ -20,11 +20,16 @@ from spec.verdict import EnvironmentFault, MixedTargets
 
 INTERRUPTED = 130
 
+# Frames and columns are for a terminal; elsewhere help is plain text, and its lines are whole.
+_FRAMED = sys.stdout.isatty()
+
 app = typer.Typer(
     name="shareproof",
     help="Certify implementations of Kafka share groups (KIP-932), rule by rule.",
     invoke_without_command=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode="rich" if _FRAMED else None,
+    context_settings={} if _FRAMED else {"terminal_width": 10_000},
 )
 
 COMMANDS: dict[str, Callable[..., None]] = {

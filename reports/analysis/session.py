@@ -13,6 +13,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 
 from reports.analysis.files import History
+from reports.analysis.quiet import without_chatter
 from spec.history import BUCKETED, OPTIONAL, TABLES, bucket_of
 from spec.model.release import release_of
 from spec.verdict import EnvironmentFault
@@ -128,7 +129,8 @@ def open_session(
     for name, value in chosen.items():
         builder = builder.config(name, value)
     try:
-        return builder.getOrCreate()
+        with without_chatter():
+            return builder.getOrCreate()
     except PySparkRuntimeError as error:
         raise EnvironmentFault(
             f"Spark does not start; what Java said stands above: {error}"

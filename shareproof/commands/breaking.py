@@ -61,9 +61,7 @@ def break_things(
     as_json: AsJson = False,
 ) -> None:
     """Break a cluster under load on purpose, heal it, and judge the whole history."""
-    from rich.console import Console
-
-    from reports.console import show
+    from reports.console import screen, show
     from shareproof import histories
     from suites.options import new_seed, words
 
@@ -73,7 +71,7 @@ def break_things(
     if list_faults or list_scenarios:
         _tell(scenarios=not list_faults, as_json=as_json)
         raise typer.Exit
-    console = Console(stderr=True)
+    console = screen(stderr=True)
     if rejudge:
         document = chaos.rejudge(tuple(rejudge), out.absolute(), level, console)
     else:
@@ -104,22 +102,21 @@ def break_things(
     if as_json:
         typer.echo(json.dumps(document, indent=1, ensure_ascii=False))
     else:
-        chaos.show_struck(document, Console())
-        show(document, Console())
+        chaos.show_struck(document, screen())
+        show(document, screen())
         console.print(f"reports in {out}", highlight=False, markup=False, soft_wrap=True)
     raise typer.Exit(int(document["run"]["exit_code"]))
 
 
 def _tell(*, scenarios: bool, as_json: bool) -> None:
     """Print what can be broken, or which scenarios there are."""
-    from rich.console import Console
-
+    from reports.console import screen
     from shareproof.chaos import breaking as chaos
 
     listed = chaos.list_scenarios() if scenarios else chaos.list_faults()
     if as_json:
         typer.echo(json.dumps(listed, indent=1))
     elif scenarios:
-        chaos.show_scenarios(Console())
+        chaos.show_scenarios(screen())
     else:
-        chaos.show_faults(Console())
+        chaos.show_faults(screen())

@@ -111,16 +111,15 @@ def client(
 
 
 def _certify(options: RunOptions, subject: str, workers: int | None, *, as_json: bool) -> NoReturn:
-    from rich.console import Console
-
+    from reports.console import screen
     from shareproof.runner.run import run_checks, show_end
 
-    console = Console(stderr=True)
+    console = screen(stderr=True)
     console.print(f"seed {options.seed}, {subject}", highlight=False, markup=False)
     ended = run_checks(options, workers, console)
     if as_json and ended.document:
         typer.echo(json.dumps(ended.document, indent=1, ensure_ascii=False))
     else:
-        show_end(ended, Console(stderr=as_json))
+        show_end(ended, screen(stderr=as_json))
         console.print(f"reports in {options.out}", highlight=False, markup=False, soft_wrap=True)
     raise typer.Exit(ended.code)

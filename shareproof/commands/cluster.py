@@ -46,11 +46,11 @@ def up(
 
 def doctor(*, as_json: AsJson = False) -> None:
     """Say what this machine lacks for a run, and how to get it."""
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     from fixtures.targets.doctor import examine
+    from reports.console import screen
     from reports.verdicts import FAULT
 
     findings = examine()
@@ -64,7 +64,7 @@ def doctor(*, as_json: AsJson = False) -> None:
             table.add_row(mark, finding.name, escape(finding.detail))
             if not finding.ok and finding.remedy:
                 table.add_row("", "", f"[bold]{escape(finding.remedy)}[/]")
-        Console().print(table)
+        screen().print(table)
     raise typer.Exit(0 if all(each.ok or not each.needed for each in findings) else FAULT)
 
 

@@ -72,10 +72,11 @@ def _writing() -> Iterator[None]:
 
 def _watched(runs: Sequence[Run]) -> Iterable[Run]:
     """Give runs one by one, under a bar on a terminal's standard error."""
-    from rich.console import Console
     from rich.progress import track
 
-    console = Console(stderr=True)
+    from reports.console import screen
+
+    console = screen(stderr=True)
     hidden = not console.is_terminal
     return track(runs, "pages of runs", console=console, transient=True, disable=hidden)
 

@@ -26,13 +26,12 @@ def load(
     as_json: AsJson = False,
 ) -> None:
     """Put a mixed load on a target, without faults, and record its history."""
-    from rich.console import Console
-
+    from reports.console import screen
     from shareproof import histories
     from suites.options import new_seed
 
     chosen = new_seed() if seed is None else seed
-    console = Console(stderr=True)
+    console = screen(stderr=True)
     console.print(f"seed {chosen}, target {target}", highlight=False, markup=False)
     done = histories.load(
         target=target,
@@ -70,13 +69,11 @@ def analyse(
     as_json: AsJson = False,
 ) -> None:
     """Judge recorded histories by the invariants and write the verdicts."""
-    from rich.console import Console
-
-    from reports.console import show
+    from reports.console import screen, show
     from shareproof import histories
     from suites.options import words
 
-    console = Console(stderr=True)
+    console = screen(stderr=True)
     where = (out or runs[0] / "analysis").absolute()
     document = histories.analyse(
         runs,
@@ -92,6 +89,6 @@ def analyse(
     if as_json:
         typer.echo(json.dumps(document, indent=1, ensure_ascii=False))
     else:
-        show(document, Console())
+        show(document, screen())
         console.print(f"results in {where}", highlight=False, markup=False, soft_wrap=True)
     raise typer.Exit(int(document["run"]["exit_code"]))

@@ -45,15 +45,16 @@ def list_rules(
         ]
         typer.echo(json.dumps(plain, indent=1, ensure_ascii=False))
         return
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
+
+    from reports.console import screen
 
     table = Table("rule", "level", "since", "reached", "text", box=None)
     for rule in rules:
         reached = _reached(rule, len(checks.get(rule.id, [])))
         table.add_row(rule.id, rule.level.value, rule.since, reached, escape(rule.text))
-    Console().print(table)
+    screen().print(table)
 
 
 def _reached(rule: Requirement, checks: int) -> str:

@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from fixtures.reference.mutants import MUTANTS
 from fixtures.targets import UsageFault
+from reports.console import screen
 from reports.results import suite_version
 from reports.verdicts import BROKEN, FAULT, OK
 from tools.detection import campaign, page, real
@@ -48,7 +49,7 @@ def play(asked: Asked, *, as_json: bool) -> int:
     began = time.monotonic()
     outcome = Outcome(plan=plan)
     try:
-        with _watching(Console(stderr=True)) as tell:
+        with _watching(screen(stderr=True)) as tell:
             campaign.carry_out(outcome, Record.load(), tell)
     finally:
         known = campaign.updated(Record.load(), outcome)
@@ -80,7 +81,7 @@ def hunt_real(only: Sequence[str], seed: int, *, as_json: bool) -> int:
         raise UsageFault(
             f"--only {', '.join(strange)}: no such mutant; there are {', '.join(real.REAL)}."
         )
-    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    console = screen(stderr=True, soft_wrap=True, highlight=False)
     alive = real.hunt(names, seed, lambda line: console.print(line, markup=False))
     if as_json:
         typer.echo(json.dumps({"hunted": names, "unexplained": alive, **real.known()}, indent=1))
@@ -154,7 +155,7 @@ def _document(outcome: Outcome, code: int, seconds: float) -> dict[str, Any]:
 
 
 def _show(outcome: Outcome) -> None:
-    console = Console(soft_wrap=True, highlight=False)
+    console = screen(soft_wrap=True, highlight=False)
     for one in outcome.troubled:
         console.print(
             f"the honest broker does not satisfy {one.check}: {one.trouble}", markup=False

@@ -1,0 +1,83 @@
+"""What is on a console: Spark's chatter is not, and where no terminal is, lines are whole."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from reports.analysis.quiet import without_chatter
+from reports.console import UNWRAPPED, screen
+from tests.fake import ROOT
+
+SAID = """WARNING: Using incubator modules: jdk.incubator.vector
+Using Spark's default log4j profile: org/apache/spark/log4j2-defaults.properties
+26/11/22 22:59:01 WARN NativeCodeLoader: Unable to load native-hadoop library
+Setting default log level to "WARN".
+26/11/22 22:59:02 ERROR SparkContext: Error initializing SparkContext.
+Error: Could not find or load main class
+"""
+
+
+def shareproof(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line in a narrow window that nobody looks at."""
+    return subprocess.run(
+        [sys.executable, "-m", "shareproof", *words],
+        env={**os.environ, "COLUMNS": "40", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_chatter_is_dropped_and_errors_are_not(capfd: pytest.CaptureFixture[str]) -> None:
+    """Of what a process prints that was started inside, only what tells something is shown."""
+    with pytest.raises(subprocess.CalledProcessError), without_chatter():
+        subprocess.run(["sh", "-c", "cat; exit 1"], input=SAID.encode(), stdout=2, check=True)
+    print("ours", file=sys.stderr)
+
+    assert capfd.readouterr().err.splitlines() == [*SAID.splitlines()[-2:], "ours"]
+
+
+def test_spark_starts_without_a_word() -> None:
+    """Nothing is on standard error when a session of ours has started, worked and ended."""
+    pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
+    work = "from reports.analysis.session import open_session as o; s = o(); s.range(9).count()"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{work}; s.stop()"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("command", ["broker", "chaos", "doctor", ""])
+def test_help_is_not_wrapped_for_a_pipe(command: str) -> None:
+    """Each option is one line with its whole description."""
+    said = shareproof(*filter(None, (command, "--help"))).stdout
+    options = said.split("Options:")[1].split("\n\n")[0].strip().splitlines()
+
+    assert [line for line in options if not line.strip().startswith("-")] == []
+    assert "--help" in options[-1]
+
+
+def test_a_table_is_not_wrapped_for_a_pipe() -> None:
+    """Each rule is one line, however long its sentence is."""
+    head, *lines = shareproof("list", "--only", "ACK").stdout.splitlines()
+
+    assert head.split() == ["rule", "level", "since", "reached", "text"]
+    assert {line.strip()[:4] for line in lines} == {"ACK-"}
+    assert max(map(len, lines)) > 100
+
+
+def test_a_screen_that_is_no_terminal_is_wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal's width counts for a terminal only, even where colours are asked for."""
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert (screen().width, screen(stderr=True).width) == (UNWRAPPED, UNWRAPPED)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert screen().width == 40
