@@ -3,53 +3,33 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, Playwright, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-VARIABLE = "SHAREPROOF_CHROMIUM"
-LACKING = (
-    f"There is no Chromium to look at pages with. Install one (apt-get install chromium), or name "
-    f"its binary in {VARIABLE}, or let Playwright fetch one (playwright install chromium). "
-    f"{VARIABLE}=none leaves these tests out."
-)
+from fixtures.targets import optional
 
 
 @contextlib.contextmanager
 def chromium() -> Iterator[Browser]:
-    """Give a browser: the one that is named or installed, else the one that Playwright fetches.
+    """Give a browser: the one that is named or installed, or that Playwright has fetched.
 
-    Without any the test fails and says how to get one: a page that nobody opened is not tested.
+    Without any the tests are skipped, and the run says at its end that they were not run.
     """
-    named = os.environ.get(VARIABLE) or next(filter(None, map(shutil.which, NAMES)), None)
-    if named == "none":
-        pytest.skip(f"{VARIABLE} is none")
-    with sync_playwright() as play:
-        binary = named or _fetched(play)
-        with contextlib.closing(
+    if lacks := optional.missing("Chromium"):
+        pytest.skip(lacks)
+    with (
+        sync_playwright() as play,
+        contextlib.closing(
             # A sandbox needs privileges that containers lack, and the pages are our own.
-            play.chromium.launch(executable_path=binary, args=["--no-sandbox"])
-        ) as browser:
-            yield browser
-
-
-def _fetched(play: Playwright) -> str:
-    binary = play.chromium.executable_path
-    if not Path(binary).is_file():
-        fetch = [sys.executable, "-m", "playwright", "install", "chromium"]
-        ended = subprocess.run(fetch, capture_output=True, check=False, timeout=600)
-        if ended.returncode or not Path(binary).is_file():
-            pytest.fail(LACKING)
-    return binary
+            play.chromium.launch(executable_path=optional.chromium(), args=["--no-sandbox"])
+        ) as browser,
+    ):
+        yield browser
 
 
 @dataclass

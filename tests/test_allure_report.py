@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fixtures.targets import optional
 from shareproof.runner.allured import CONFIG, RESULTS, write
 from tests.fake import ROOT
 from tests.test_results import document
@@ -98,6 +99,7 @@ def test_what_keeps_allure_from_working_is_told(
         tool.write_text(f"#!/bin/sh\n{npx}\n")
         tool.chmod(0o755)
     monkeypatch.setenv("PATH", str(run))
+    monkeypatch.setattr(optional, "missing", lambda _name: "")
 
     assert main([str(run)]) == 3
     assert said in capsys.readouterr().err

@@ -14,7 +14,7 @@ from fixtures.clocks import Clocks, clocks
 from fixtures.targets import UsageFault
 
 LOOK = "import time; print(time.time() - float(input()), time.monotonic() - float(input()))"
-needs_compiler = pytest.mark.skipif(bool(clocks.lacking()), reason="takes Linux and a C compiler")
+needs_compiler = pytest.mark.skipif(bool(clocks.lacking()), reason=clocks.lacking())
 
 
 def _off(clock: Clocks) -> tuple[float, float]:

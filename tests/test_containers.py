@@ -230,7 +230,7 @@ class Running:
 def running() -> Iterator[Running]:
     """A run of its own; it ends with the test."""
     if answers() or why_not():
-        pytest.skip("this machine cannot start an engine for one run alone")
+        pytest.skip("a container engine for one run alone: dockerd, unshare, ip and root")
     process = subprocess.Popen(
         [sys.executable, "-c", RUN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -279,7 +279,7 @@ def test_the_next_start_clears_what_a_killed_keeper_left(running: Running) -> No
 def somebody(tmp_path: Path) -> Iterator[ContainerBroker]:
     """A handle on a container that greets whoever comes, as a broker's would be."""
     if answers() or why_not():
-        pytest.skip("this machine cannot start an engine for one run alone")
+        pytest.skip("a container engine for one run alone: dockerd, unshare, ip and root")
     site = Site()
     site.open()
     try:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 
 import pytest
 
 from fixtures.fakes.definitions import of_kfake
-from fixtures.targets import UsageFault, open_target
+from fixtures.targets import UsageFault, open_target, optional
 from fixtures.targets.maven import clients_jar
 from fixtures.targets.names import FAKES, FakeName, parse_target
 from fixtures.wire.schema import Schemas
@@ -62,7 +61,7 @@ def test_without_go_there_is_no_kfake(monkeypatch: pytest.MonkeyPatch) -> None:
         open_target("kfake").start()
 
 
-@pytest.mark.skipif(shutil.which("go") is None, reason="Go builds kfake")
+@pytest.mark.skipif(bool(optional.missing("Go")), reason=optional.missing("Go"))
 def test_kfake_shows_its_brokers_and_ends_with_its_input() -> None:
     """A started kfake has as many brokers as were asked for, and leaves no process behind."""
     target = open_target("kfake", brokers=3)

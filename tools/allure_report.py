@@ -20,12 +20,17 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from fixtures.targets import network, optional
 from shareproof.runner.allured import CONFIG, REPORT, RESULTS
 from spec.verdict import EnvironmentFault
 
 ALLURE = "allure@3.18.0"
 """What ``npx`` is asked for."""
 
+_UNREACHED = re.compile(
+    r"CERT|UNABLE_TO|^E(401|403|5\d\d|CONN|TIMEDOUT|NOTFOUND|AI_AGAIN|PROTO|HOST|NET|RR_SOCKET)"
+)
+"""npm's codes for a registry that it does not reach, or that refuses it."""
 _MADE_WITHIN = 600.0
 _LAST_WORDS = 1000
 
@@ -42,11 +47,16 @@ class Tally:
     """Who was judged, with what."""
 
 
+class Unreached(EnvironmentFault):
+    """npm's registry cannot be reached, so that there is no Allure to make a report with."""
+
+
 def make(run: Path) -> Path:
     """Make a report of a run; return its directory.
 
     Raises:
-        EnvironmentFault: there is no Node.js, npm does not answer, or Allure fails.
+        Unreached: npm's registry cannot be reached.
+        EnvironmentFault: there is no Node.js, or npm or Allure fails.
     """
     npx = shutil.which("npx")
     if npx is None:
@@ -54,12 +64,20 @@ def make(run: Path) -> Path:
     command = [npx, "--yes", ALLURE, "generate", RESULTS]
     try:
         done = subprocess.run(
-            command, cwd=run, capture_output=True, text=True, check=False, timeout=_MADE_WITHIN
+            command,
+            cwd=run,
+            env=network.fetching(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_MADE_WITHIN,
         )
     except subprocess.TimeoutExpired:
         raise EnvironmentFault(f"npx {ALLURE} did not end in {_MADE_WITHIN:g} s") from None
     if code := re.search(r"^npm error code (\w+)", done.stderr, re.MULTILINE):
-        raise EnvironmentFault(f"npx could not get {ALLURE} from npm's registry: {code[1]}")
+        kind = Unreached if _UNREACHED.search(code[1]) else EnvironmentFault
+        said = f"npx could not get {ALLURE} from npm's registry: {code[1]}"
+        raise kind(f"{said}. {network.advice('npm')}")
     if done.returncode:
         said = (done.stdout + done.stderr)[-_LAST_WORDS:]
         raise EnvironmentFault(f"{ALLURE} ended with {done.returncode}: {said}")
@@ -140,8 +158,12 @@ def main(arguments: Sequence[str]) -> int:
     if not ((run / CONFIG).is_file() and (run / RESULTS).is_dir()):
         parser.error(f"{run} has no {RESULTS} with {CONFIG}; run shareproof broker --out {run}")
     try:
+        if lacks := optional.missing("npm"):
+            raise Unreached(lacks)
         report = make(run)
     except EnvironmentFault as fault:
+        if isinstance(fault, Unreached):
+            optional.not_run("Allure's report of the run", str(fault))
         print(f"tools.allure_report: {fault}", file=sys.stderr)
         return 3
     wanted = expected(run)

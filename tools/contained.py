@@ -12,9 +12,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from fixtures.targets.container.engine import answers, why_not
+from fixtures.targets import optional
 from reports.verdicts import OK
-from spec.verdict import EnvironmentFault
 from suites.chaos.scenarios import SHORT_CONTAINED
 
 TARGET = "container:local/kafka:4.4.0"
@@ -22,10 +21,7 @@ TARGET = "container:local/kafka:4.4.0"
 
 def lacking() -> str:
     """Return why containers cannot be had here, or nothing."""
-    try:
-        return "" if answers() else why_not()
-    except EnvironmentFault as fault:
-        return str(fault)
+    return optional.missing("container engine")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -36,7 +32,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--out", type=Path, default=Path("out/contained"))
     asked = parser.parse_args(arguments)
     if lacks := lacking():
-        print(f"NOT RUN, and therefore not passed: the scenario in containers. {lacks}")
+        optional.not_run("the scenario in containers", lacks)
         return OK
     command = [sys.executable, "-m", "shareproof", "chaos", "--target", asked.target]
     command += ["--scenario", asked.scenario, "--out", str(asked.out)]

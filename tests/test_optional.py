@@ -1,0 +1,127 @@
+"""What a machine may lack: what is not run says so, tox counts it, and the doctor foretells it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import toxfile
+from fixtures.targets import doctor, optional
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A machine with nothing on its PATH, and without npm's registry."""
+    for name in ("DOCKER_HOST", optional.CHROMIUM_VARIABLE):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(tmp_path))
+    monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:9/")
+    monkeypatch.setattr("fixtures.targets.container.engine.answers", lambda: "")
+
+
+@pytest.mark.usefixtures("bare")
+@pytest.mark.parametrize(
+    ("tool", "lacks"),
+    [
+        ("npm", r"npm's registry \(ConnectionError at 127.0.0.1\). npm reads npm_config_registry,"),
+        ("Go", "go on PATH"),
+        ("Cargo", "cargo on PATH"),
+        ("container engine", "a container engine"),
+        ("Chromium", "a Chromium"),
+        ("C compiler", r"a C compiler \(cc on the path\)|Linux"),
+    ],
+)
+def test_a_bare_machine_lacks_every_tool(tool: str, lacks: str) -> None:
+    """Each tool is missed where it is not, in a few words."""
+    assert re.match(lacks, optional.missing(tool))
+
+
+@pytest.mark.usefixtures("bare")
+def test_the_doctor_says_what_will_not_run() -> None:
+    """What a test would say that it lacks, the doctor says before; no run fails for it."""
+    found = [doctor._optional(tool) for tool in optional.TOOLS]
+
+    assert [one.name for one in found if one.ok or one.needed] == []
+    for one, tool in zip(found, optional.TOOLS, strict=True):
+        assert one.detail.startswith(f"NOT RUN: {tool.serves}. Missing: ")
+        assert one.remedy == tool.remedy
+
+
+@pytest.mark.parametrize(("said", "lacks"), [("1.19.8", "Go 1.26 or later"), ("1.26.1", "")])
+def test_an_old_go_is_missing(
+    said: str, lacks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Go that cannot build what we have is as good as none."""
+    go = tmp_path / "go"
+    go.write_text(f'#!/bin/sh\n[ "$1" = env ] || echo go version go{said} linux/amd64\n')
+    go.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert optional.missing("Go").startswith(lacks)
+    assert bool(optional.missing("Go")) == bool(lacks)
+
+
+def test_what_is_not_run_is_said_and_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is said in a line, and left for tox in the file that tox names."""
+    record = tmp_path / "record"
+    monkeypatch.setenv(optional.RECORD_VARIABLE, str(record))
+
+    optional.not_run("the report", "npm")
+    optional.not_run("3 tests", "go on PATH", whole=False)
+
+    out = capsys.readouterr().out.splitlines()
+    assert out[0] == "NOT RUN, and therefore not passed: the report. Missing: npm"
+    assert [json.loads(line)["whole"] for line in record.read_text().splitlines()] == [True, False]
+
+
+PART = {"what": "3 tests", "missing": "go on PATH", "whole": False}
+PARTLY = ("  3 tests", "NOT RUN", "go on PATH")
+ALL = {"what": "the report", "missing": "npm", "whole": True}
+
+
+@pytest.mark.parametrize(
+    ("code", "left_out", "expected"),
+    [
+        (0, [], [("x", "passed in 9 s", "")]),
+        (0, [PART], [("x", "passed in 9 s", ""), PARTLY]),
+        (0, [ALL], [("x", "NOT RUN", "npm")]),
+        (3, [ALL], [("x", "NOT RUN", "npm")]),
+        (
+            3,
+            [PART],
+            [("x", "FAILED, exit code 3 in 9 s", ""), ("  3 tests", "NOT RUN", "go on PATH")],
+        ),
+        (1, [ALL], [("x", "FAILED, exit code 1 in 9 s", ""), ("  the report", "NOT RUN", "npm")]),
+    ],
+)
+def test_nothing_that_was_not_run_reads_as_passed(
+    code: int,
+    left_out: list[dict[str, Any]],
+    expected: list[tuple[str, str, str]],
+) -> None:
+    """What ran nothing is not run, what ran in part says what not, and who failed has failed."""
+    found = [(row.what, row.outcome, row.why) for row in toxfile.rows("x", code, 9.1, left_out)]
+
+    assert found == expected
+
+
+def test_the_table_is_one_line_a_row() -> None:
+    """However long a reason is, the table does not wrap it."""
+    rows = toxfile.rows("self", 0, 9.1, [{**PART, "missing": "x" * 500}])
+
+    first, *lines = toxfile.table([*rows, *toxfile.rows("allure", 3, 1.0, [ALL])]).splitlines()
+
+    assert first == "what ran, what did not, and why:"
+    assert [line.split() for line in lines] == [
+        ["self", "passed", "in", "9", "s"],
+        ["3", "tests", "NOT", "RUN", "x" * 500],
+        ["allure", "NOT", "RUN", "npm"],
+    ]
