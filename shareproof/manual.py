@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from fixtures.clients.shipped import SHIPPED
-from fixtures.targets import DEFAULT_TARGET
 from fixtures.targets.names import DEFAULT_IMAGE, FAKES
+from spec.releases import lines
 from spec.requirement import AREAS, load_requirements
 
 EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
@@ -70,10 +70,8 @@ SETTINGS: Mapping[str, str] = MappingProxyType(
 )
 """Variables of the environment that we heed, and what each is for."""
 
-_RELEASES = ("4.4.0", "4.3.1", "4.2.1", "4.1.2")
 _TARGETS = (
-    DEFAULT_TARGET,
-    *(f"kafka:{release}" for release in _RELEASES if f"kafka:{release}" != DEFAULT_TARGET),
+    *(f"kafka:{line.default}" for line in reversed([*lines().values()])),
     f"container:{DEFAULT_IMAGE}",
     "external:",
     "reference",

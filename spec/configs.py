@@ -1,38 +1,19 @@
 """The configurations of share groups as data: what each release has, by default and at most.
 
-``configs.toml`` holds the table; :func:`load_configs` reads it as it is for one release.
+The files of :mod:`spec.releases` hold them; the fields of a config are those of :class:`Config`.
 """
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from importlib import resources
+from typing import Any
 
+from spec.releases import ReleaseLine, line_of, numbers
 from spec.requirement import SpecError
 
-Line = tuple[int, int]
-
-OLDEST = "4.1"
-_LINE = re.compile(r"(\d+)\.(\d+)")
-_KEYS = frozenset(
-    {
-        "type",
-        "since",
-        "until",
-        "default",
-        "low",
-        "high",
-        "dynamic",
-        "bounds",
-        "broker",
-        "choice",
-        "internal",
-    }
-)
+_FIELDS = {"type", "default", "low", "high", "dynamic", "bounds", "broker", "choice", "internal"}
 
 
 class Scope(StrEnum):
@@ -50,7 +31,7 @@ class Config:
     Attributes:
         name: The key.
         scope: Where it is set.
-        type: As DescribeConfigs names it, or ``ENUM``.
+        type: As DescribeConfigs names it; ``ENUM`` is a STRING with a fixed choice.
         default: As a text.
         low: The smallest number that its definition allows, ``None`` for any.
         high: The largest one.
@@ -74,83 +55,33 @@ class Config:
     internal: bool = False
 
 
-def release_line(release: str) -> Line:
-    """Return major and minor of a release such as ``4.3.1`` or ``4.3``.
-
-    Raises:
-        SpecError: it is none.
-    """
-    found = _LINE.match(release)
-    if not found:
-        raise SpecError(f"{release!r} is no release")
-    return int(found[1]), int(found[2])
-
-
 def load_configs(release: str, scope: Scope | None = None) -> dict[str, Config]:
     """Return the keys that a release has by name, all or those of one scope.
 
     Raises:
-        SpecError: the table is malformed, or ``release`` is no release.
+        SpecError: a table is malformed, or ``release`` is no release.
     """
-    text = (resources.files("spec") / "configs.toml").read_text(encoding="utf-8")
-    return parse(text, release, scope)
+    numbers(release)
+    return configs_of(line_of(release), scope)
 
 
-def parse(text: str, release: str, scope: Scope | None = None) -> dict[str, Config]:
-    """Return what :func:`load_configs` does, from a table's text."""
-    line = release_line(release)
-    found: dict[str, Config] = {}
-    for where, table in tomllib.loads(text).items():
-        if where not in set(Scope):
-            raise SpecError(f"configs.toml: {where} is no scope")
-        for name, raw in table.items():
-            if unknown := set(raw) - _KEYS:
-                raise SpecError(f"configs.toml: {name} has unknown keys {sorted(unknown)}")
-            if scope in {None, where} and _exists(raw, line):
-                found[name] = _config(name, Scope(where), raw, line)
-    return found
+def configs_of(line: ReleaseLine, scope: Scope | None = None) -> dict[str, Config]:
+    """Return what :func:`load_configs` does, of a line."""
+    return {
+        name: _config(name, each, raw)
+        for each in Scope
+        if scope in {None, each}
+        for name, raw in line.configs[each].items()
+    }
 
 
-def _exists(raw: Mapping[str, object], line: Line) -> bool:
-    since = release_line(str(raw.get("since", OLDEST)))
-    until = raw.get("until")
-    return since <= line and (until is None or line <= release_line(str(until)))
-
-
-def _config(name: str, scope: Scope, raw: Mapping[str, object], line: Line) -> Config:
-    default = _at(raw.get("default"), line)
-    if default is None or "type" not in raw:
-        raise SpecError(f"configs.toml: {name} needs a type and a default")
-    dynamic = raw.get("dynamic")
-    return Config(
-        name=name,
-        scope=scope,
-        type=str(raw["type"]),
-        default=str(default),
-        low=_number(_at(raw.get("low"), line), name),
-        high=_number(_at(raw.get("high"), line), name),
-        dynamic=dynamic is not None and release_line(str(dynamic)) <= line,
-        bounds=_texts(raw.get("bounds")),
-        broker=str(raw.get("broker", "")),
-        choice=_texts(raw.get("choice")),
-        internal=raw.get("internal") is True,
-    )
-
-
-def _at(value: object, line: Line) -> object:
-    """Return a value, or of a table of values by release the newest that is not too new."""
-    if not isinstance(value, Mapping):
-        return value
-    known = {release_line(str(release)): held for release, held in value.items()}
-    fitting = [release for release in known if release <= line]
-    return known[max(fitting)] if fitting else None
-
-
-def _number(value: object, name: str) -> int | None:
-    if value is None or isinstance(value, int):
-        return value
-    raise SpecError(f"configs.toml: {name}: {value!r} is no number")
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(map(str, value)) if isinstance(value, list) else ()
+def _config(name: str, scope: Scope, raw: Mapping[str, Any]) -> Config:
+    if unknown := raw.keys() - _FIELDS:
+        raise SpecError(f"config {name} has unknown keys {sorted(unknown)}")
+    if not {"type", "default"} <= raw.keys():
+        raise SpecError(f"config {name} needs a type and a default")
+    for end in ("low", "high"):
+        if not isinstance(raw.get(end, 0), int):
+            raise SpecError(f"config {name}: {raw[end]!r} is no number")
+    lists = {key: tuple(map(str, raw.get(key, ()))) for key in ("bounds", "choice")}
+    return Config(name=name, scope=scope, **{**raw, **lists})

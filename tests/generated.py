@@ -24,7 +24,7 @@ from spec.model.history import (
 from spec.model.leader import Leader
 from spec.model.log import Log
 from spec.model.operations import Batch, Mode, Range
-from spec.model.release import V4_4, Release
+from spec.model.release import NEWEST, Release
 from spec.model.settings import Settings
 from spec.model.table import State
 
@@ -37,7 +37,7 @@ class Story:
 
     random: Random
     settings: Settings
-    release: Release = V4_4
+    release: Release = NEWEST
     lossy: float = 0.0
     overlap: float = 0.0
     now: float = 0.0

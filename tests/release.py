@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import cache
 
 from fixtures.targets.maven import clients_jar
+from fixtures.targets.names import DEFAULT_VERSION
 from fixtures.wire.schema import MessageSpec, Schemas
 
-RELEASE = "4.4.0"
+RELEASE = DEFAULT_VERSION
 
 
 @cache

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from spec.configs import Scope, load_configs, parse
+from spec.configs import Scope, configs_of, load_configs
+from spec.releases import lines, parse
 from spec.requirement import SpecError
 
-RELEASES = ("4.1", "4.2", "4.3", "4.4")
+RELEASES = tuple(lines())
+HEAD = "default = '4.4.0'\ntools = '4.4.0'\n"
 
 
 @pytest.mark.parametrize(("release", "group", "total"), [("4.1", 5, 34), ("4.4", 12, 54)])
@@ -47,16 +49,16 @@ def test_values_change_with_the_release() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[nowhere.x]\ntype = 'INT'\ndefault = '1'", "no scope"),
-        ("[group.x]\ntype = 'INT'", "type and a default"),
-        ("[group.x]\ntype = 'INT'\ndefault = '1'\nlowest = 1", "unknown keys"),
-        ("[group.x]\ntype = 'INT'\ndefault = '1'\nlow = '1'", "no number"),
+        ("[configs.nowhere.x]\ntype = 'INT'\ndefault = '1'", "no scope"),
+        ("[configs.group.x]\ntype = 'INT'", "type and a default"),
+        ("[configs.group.x]\ntype = 'INT'\ndefault = '1'\nlowest = 1", "unknown keys"),
+        ("[configs.group.x]\ntype = 'INT'\ndefault = '1'\nlow = '1'", "no number"),
     ],
 )
 def test_a_malformed_table_is_refused(text: str, message: str) -> None:
     """A mistake is an error that names the key, never a silent default."""
     with pytest.raises(SpecError, match=message):
-        parse(text, "4.4")
+        configs_of(parse({"4.4": HEAD + text})["4.4"])
 
 
 def test_a_release_has_to_be_one() -> None:

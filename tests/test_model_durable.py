@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from spec.model.durable import Coordinator, Record, StateBatch, combine, complete_count, replay
 from spec.model.operations import Error
-from spec.model.release import V4_1, V4_3, V4_4, Release
+from spec.model.release import RELEASES, Release
 
 MANY = settings(deadline=None, derandomize=True, database=None, max_examples=300)
 
@@ -92,7 +92,7 @@ def test_two_thousand_alternating_offsets_combine_fast() -> None:
     assert time.process_time() - begun < 1
 
 
-def started(release: Release = V4_4, **more: Any) -> Coordinator:
+def started(release: Release = RELEASES["4.4"], **more: Any) -> Coordinator:
     """Return a coordinator of a share-partition that begins at 10."""
     coordinator = Coordinator(release, **more)
     assert coordinator.initialize(2, 10) is Error.NONE
@@ -149,7 +149,7 @@ def test_write_without_start_keeps_it() -> None:
     assert (state.start, state.batches) == (10, (StateBatch(12, 14, 2, 1),))
 
 
-@pytest.mark.parametrize(("release", "start"), [(V4_3, 11), (V4_4, 13)])
+@pytest.mark.parametrize(("release", "start"), [(RELEASES["4.3"], 11), (RELEASES["4.4"], 13)])
 def test_overtaken_write(release: Release, start: int) -> None:
     """PER-15: since 4.4 a write that was overtaken never takes the start offset back."""
     coordinator = started(release)
@@ -162,9 +162,9 @@ def test_overtaken_write(release: Release, start: int) -> None:
 @pytest.mark.parametrize(
     ("release", "answer"),
     [
-        (V4_1, Error.FENCED_LEADER_EPOCH),
-        (V4_3, Error.NONE),
-        (V4_4, Error.INVALID_REQUEST),
+        (RELEASES["4.1"], Error.FENCED_LEADER_EPOCH),
+        (RELEASES["4.3"], Error.NONE),
+        (RELEASES["4.4"], Error.INVALID_REQUEST),
     ],
 )
 def test_read_with_no_epoch(release: Release, answer: Error) -> None:

@@ -13,7 +13,7 @@ from spec.model.durable import StateBatch
 from spec.model.judgement import Judgement, Span
 from spec.model.operations import Acknowledge, Batch, Error, Fetch, Mode
 from spec.model.partition import SharePartition
-from spec.model.release import V4_1, V4_4, Release
+from spec.model.release import RELEASES, Release
 from spec.model.runs import Runs
 from spec.model.settings import Settings, Slack
 from spec.verdict import Violation
@@ -321,7 +321,7 @@ def test_a_durable_count_is_never_undone() -> None:
     assert judge.acquired(50, "bob", [(1, 1, 1)]).rules == ("DLV-31",)
 
 
-@pytest.mark.parametrize(("release", "count"), [(V4_1, 1), (V4_4, 2)])
+@pytest.mark.parametrize(("release", "count"), [(RELEASES["4.1"], 1), (RELEASES["4.4"], 2)])
 def test_session_close_counts_since_4_2(release: Release, count: int) -> None:
     """DLV-04: 4.1 takes back the count of a delivery that a session's end cut short."""
     judge = SharePartition(0, release=release)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from spec.model.diagram import document
-from spec.model.release import REASONS, RELEASES, V4_1, V4_4, Release, release_of
+from spec.model.release import REASONS, RELEASES, Release, release_of
 from spec.model.table import ACK_EVENTS, NEXT, TABLE, TERMINAL, Effect, Event, Guard, State, step
 from spec.requirement import load_requirements
 
@@ -103,8 +103,14 @@ def test_every_difference_between_releases_has_a_reason() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "release"), [("4.1.2", V4_1), ("4.4.0", V4_4), ("", V4_4), ("5.0", V4_4)]
+    ("version", "line"),
+    [
+        ("4.1.2", "4.1"),
+        ("4.4.0", "4.4"),
+        ("", "4.4"),
+        ("5.0", "4.4"),
+    ],
 )
-def test_release_of_a_version(version: str, release: Release) -> None:
+def test_release_of_a_version(version: str, line: str) -> None:
     """A version is judged as its minor release; an unknown one as the newest."""
-    assert release is release_of(version)
+    assert RELEASES[line] is release_of(version)

@@ -13,7 +13,7 @@ from fixtures.wire.records import Record
 from fixtures.wire.schema import Schemas
 from fixtures.wire.state_records import SNAPSHOT, UPDATE, decode_state, encode_value
 from spec.model.durable import StateBatch
-from spec.model.release import V4_4
+from spec.model.release import NEWEST
 from suites.broker.statestore import as_model, replayed
 from tests.release import RELEASE
 
@@ -58,12 +58,12 @@ def test_tombstone_ends_the_state(schemas: Schemas) -> None:
     snapshot = decode_state(written(schemas, SNAPSHOT, start_offset=3), schemas)
     tombstone = decode_state(written(schemas, SNAPSHOT), schemas)
 
-    kept = replayed([snapshot], V4_4)
+    kept = replayed([snapshot], NEWEST)
 
     assert kept is not None
     assert kept.start == 3
     assert tombstone.tombstone
-    assert replayed([snapshot, tombstone], V4_4) is None
+    assert replayed([snapshot, tombstone], NEWEST) is None
 
 
 @pytest.mark.parametrize("key", [None, b"", b"\0\x07abc", b"\0\0"])

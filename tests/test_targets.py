@@ -13,13 +13,13 @@ from fixtures.targets import DEFAULT_TARGET, UsageFault, open_target
 from fixtures.targets.cache import staged
 from fixtures.targets.config import Ports, cluster_properties, node_properties, render
 from fixtures.targets.doctor import examine
-from fixtures.targets.external import closest_line
 from fixtures.targets.info import ClusterInfo
 from fixtures.targets.java import find_java, parse_major
 from fixtures.targets.logs import last_error
 from fixtures.targets.maven import is_complete, kafka_release, store
 from fixtures.targets.names import parse_target, release_line
 from fixtures.targets.ports import free_ports
+from spec.releases import line_by_levels
 from spec.verdict import EnvironmentFault
 
 # --- names -----------------------------------------------------------------------------------
@@ -342,4 +342,4 @@ def test_the_closest_release_line(
     features: dict[str, int], share_fetch: tuple[int, int] | None, line: str
 ) -> None:
     """A cluster of unknown version shows its line by what it supports."""
-    assert line == closest_line(features, share_fetch)
+    assert line == line_by_levels(features, share_fetch)

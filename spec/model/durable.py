@@ -22,7 +22,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from spec.model.operations import Error
-from spec.model.release import V4_4, Release
+from spec.model.release import NEWEST, Release
 from spec.model.table import TERMINAL
 
 
@@ -100,7 +100,7 @@ class Durable:
     complete: int = UNKNOWN_COUNT
     updates: int = 0
 
-    def after(self, record: Record, release: Release = V4_4) -> Durable:
+    def after(self, record: Record, release: Release = NEWEST) -> Durable:
         """Return the state after one more record: snapshots replace, updates merge."""
         if record.state_epoch is not None:
             return Durable(
@@ -129,7 +129,7 @@ class Durable:
         return record.start, record.complete
 
 
-def replay(records: Iterable[Record], release: Release = V4_4) -> Durable | None:
+def replay(records: Iterable[Record], release: Release = NEWEST) -> Durable | None:
     """Return the state that the records of one key add up to; None without a record (PER-33)."""
     state: Durable | None = None
     for record in records:
@@ -142,7 +142,7 @@ class Coordinator:
 
     def __init__(
         self,
-        release: Release = V4_4,
+        release: Release = NEWEST,
         *,
         updates_per_snapshot: int = 500,
         sink: Callable[[Record | None], None] | None = None,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from spec.model.durable import StateBatch
 from spec.model.log import Log, Readable
-from spec.model.release import V4_4, Release
+from spec.model.release import NEWEST, Release
 from spec.model.runs import Runs
 from spec.model.settings import Settings
 from spec.model.table import TERMINAL, Effect, Event, State, Transition, step
@@ -43,7 +43,7 @@ class InFlight:
         self, log: Readable | None, settings: Settings | None, release: Release | None
     ) -> None:
         self.settings = settings or Settings()
-        self.release = release or V4_4
+        self.release = release or NEWEST
         self.log: Readable = Log() if log is None else log
         self.start = self.end = 0
         self.records: Runs[Record] = Runs(0, NEW)

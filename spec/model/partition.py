@@ -43,7 +43,7 @@ from spec.model.operations import (
     pieces_of,
 )
 from spec.model.possible import Possible, untagged
-from spec.model.release import V4_4, Release
+from spec.model.release import NEWEST, Release
 from spec.model.runs import END
 from spec.model.settings import Knobs, Settings, Slack
 
@@ -56,7 +56,7 @@ class SharePartition:
         start: int = 0,
         *,
         settings: Settings | None = None,
-        release: Release = V4_4,
+        release: Release = NEWEST,
         slack: Slack | None = None,
     ) -> None:
         knobs = Knobs(settings or Settings())

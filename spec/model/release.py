@@ -11,25 +11,29 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from spec.model.table import Event
+from spec.releases import line_of, lines, newest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """One release's decisions where the releases differ. See ``REASONS`` for each field's why."""
+    """One release's decisions where the releases differ; the files of ``spec/releases`` make them.
+
+    ``REASONS`` says why each field exists.
+    """
 
     name: str
-    close_uncounted: bool = False
-    throttling: bool = True
-    record_limit: bool = True
-    renewal: bool = True
-    renewal_switch: bool = True
-    group_limits: bool = True
-    dead_letters: bool = True
-    complete_count: bool = True
-    start_only_forward: bool = True
-    negative_epochs_refused: bool = True
-    read_any_epoch: bool = False
-    write_raises_epochs: bool = False
+    close_uncounted: bool
+    throttling: bool
+    record_limit: bool
+    renewal: bool
+    renewal_switch: bool
+    group_limits: bool
+    dead_letters: bool
+    complete_count: bool
+    start_only_forward: bool
+    negative_epochs_refused: bool
+    read_any_epoch: bool
+    write_raises_epochs: bool
 
     @property
     def close_event(self) -> Event:
@@ -69,46 +73,12 @@ REASONS: Mapping[str, str] = MappingProxyType(
 )
 """Why each field of :class:`Release` exists."""
 
-V4_1 = Release(
-    name="4.1",
-    close_uncounted=True,
-    throttling=False,
-    record_limit=False,
-    renewal=False,
-    renewal_switch=False,
-    group_limits=False,
-    dead_letters=False,
-    complete_count=False,
-    start_only_forward=False,
-    negative_epochs_refused=False,
-    write_raises_epochs=True,
-)
-V4_2 = Release(
-    name="4.2",
-    renewal_switch=False,
-    group_limits=False,
-    dead_letters=False,
-    start_only_forward=False,
-    negative_epochs_refused=False,
-)
-V4_3 = Release(
-    name="4.3",
-    dead_letters=False,
-    start_only_forward=False,
-    negative_epochs_refused=False,
-    read_any_epoch=True,
-)
-V4_4 = Release(name="4.4")
-
 RELEASES: Mapping[str, Release] = MappingProxyType(
-    {release.name: release for release in (V4_1, V4_2, V4_3, V4_4)}
+    {name: Release(name=name, **line.behaviour) for name, line in lines().items()}
 )
+NEWEST = RELEASES[newest().name]
 
 
 def release_of(version: str) -> Release:
-    """Return the release of a version such as ``4.3.1``; the newest for an unknown one.
-
-    A broker that does not say what it is owes what the newest release owes.
-    """
-    minor = ".".join(version.split(".")[:2])
-    return RELEASES.get(minor, V4_4)
+    """Return the release that judges a version such as ``4.3.1``; see :mod:`spec.releases`."""
+    return RELEASES[line_of(version).name]

@@ -11,7 +11,7 @@ from fixtures.clients.member import accept, reject, release, renew
 from fixtures.wire.connection import CallFailed, Connection
 from fixtures.wire.errors import ErrorCode, error_name
 from fixtures.wire.schema import SHARE_APIS, SchemaError
-from spec.configs import release_line
+from spec.releases import numbers
 from spec.requirement import SpecError
 from spec.verdict import OutOfReach
 from suites.broker.locks import watch
@@ -29,7 +29,7 @@ def _defined(share: Share) -> Ranges:
     """
     jar = Path(share.cluster.info.schema_jar).stem.removeprefix("kafka-clients-")
     try:
-        same = release_line(jar) == release_line(share.cluster.info.version)
+        same = numbers(jar) == numbers(share.cluster.info.version)
     except SpecError:
         same = False
     if not same:

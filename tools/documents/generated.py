@@ -22,7 +22,6 @@ COMPLETION = (
     "`man shareproof` finds it after `pipx install`, and `man .venv/share/man/man1/shareproof.1` "
     "in an environment."
 )
-RELEASES = ("4.1", "4.2", "4.3", "4.4")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -85,7 +84,8 @@ def _commands() -> str:
 
 
 def _configs() -> str:
-    from spec.configs import Scope, load_configs
+    from spec.configs import Scope, configs_of
+    from spec.releases import lines
 
     parts = [
         "# Configurations of share groups",
@@ -100,7 +100,7 @@ def _configs() -> str:
         columns = ["configuration", "releases", "type", "default", "range"]
         columns += ["changes while running"] if scope is Scope.BROKER else []
         rows = [f"| {' | '.join(columns)} |", f"|{' --- |' * len(columns)}"]
-        by_release = {release: load_configs(release, scope) for release in RELEASES}
+        by_release = {line.name: configs_of(line, scope) for line in lines().values()}
         for name in dict.fromkeys(name for found in by_release.values() for name in found):
             known = {rel: found[name] for rel, found in by_release.items() if name in found}
             cells = [
@@ -122,9 +122,12 @@ def _configs() -> str:
 
 
 def _when(releases: list[str]) -> str:
-    if releases[-1] != RELEASES[-1]:
+    from spec.releases import lines
+
+    every = list(lines())
+    if releases[-1] != every[-1]:
         return f"{releases[0]} to {releases[-1]}"
-    return "all" if releases[0] == RELEASES[0] else f"{releases[0]} and later"
+    return "all" if releases[0] == every[0] else f"{releases[0]} and later"
 
 
 def _range(config: Any) -> str:

@@ -1,0 +1,137 @@
+"""What the suite knows of Kafka's releases, and what it says of one that it does not know."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import spec.releases
+from fixtures.targets.info import ClusterInfo
+from fixtures.targets.names import DEFAULT_VERSION
+from fixtures.targets.upgrading import release_before
+from spec.configs import Scope, configs_of
+from spec.model.release import RELEASES, release_of
+from spec.releases import (
+    levels_notice,
+    line_by_levels,
+    line_of,
+    lines,
+    newest,
+    parse,
+    release_notice,
+)
+from spec.requirement import SpecError
+from spec.verdict import OutOfReach
+
+FOLDER = Path(spec.releases.__file__).parent
+NEXT = """
+default = "4.5.0"
+tools = "4.5.0"
+upgrade_from = "4.4.0"
+removed_configs = ["group.share.max.size"]
+[levels]
+"metadata.version" = 35
+[behaviour]
+throttling = false
+[configs.broker]
+"group.share.delivery.count.limit" = { default = "6" }
+"group.share.new" = { type = "INT", default = "1" }
+"""
+
+
+def info(version: str, unknown: str = "") -> ClusterInfo:
+    """Return a cluster of a release."""
+    return ClusterInfo(
+        name=f"kafka:{version}",
+        version=version,
+        profile="apache-kafka",
+        bootstrap=(),
+        schema_jar="",
+        prefix="",
+        unknown=unknown,
+    )
+
+
+@pytest.mark.parametrize("version", ["4.5.0", "4.5", "4.10.1", "5.0.0"])
+def test_a_newer_release_is_judged_by_the_newest(version: str) -> None:
+    """A release that no file describes owes what the newest does, and the suite says so."""
+    assert line_of(version) == newest()
+    assert release_of(version) == RELEASES["4.4"]
+    notice = release_notice(version)
+    assert "newer than this suite" in notice
+    assert notice.endswith("Kafka 4.4.")
+    assert info(version).notices == (notice,)
+
+
+@pytest.mark.parametrize("version", ["4.0.1", "3.9.0"])
+def test_an_older_release_is_judged_by_the_oldest(version: str) -> None:
+    """A release from before the first file owes what the oldest does, and the suite says so."""
+    assert release_of(version) == RELEASES["4.1"]
+    assert "older than this suite" in release_notice(version)
+    assert release_notice(version).endswith("Kafka 4.1.")
+
+
+@pytest.mark.parametrize("version", ["4.1.2", "4.2.9", "4.3", "4.4.0", "4.4.0-rc1", ""])
+def test_known_releases_need_no_notice(version: str) -> None:
+    """Nothing is said of a release of a known line, nor of one that says nothing."""
+    assert release_notice(version) == ""
+    assert info(version).notices == ()
+
+
+def test_newer_levels_are_noticed() -> None:
+    """A cluster that only shows its levels is noticed by one that no file has."""
+    known = newest().levels["metadata.version"]
+    assert levels_notice({"metadata.version": known}) == levels_notice({}) == ""
+    said = levels_notice({"metadata.version": known + 1})
+    assert f"metadata.version {known + 1}, which is newer than this suite" in said
+    assert line_by_levels({"metadata.version": known + 1}, None) == newest().name
+    assert info("4.4", said).notices == (said,)
+
+
+def test_one_file_adds_a_release() -> None:
+    """A new file is all it takes: it changes what it names, and keeps the rest."""
+    texts = {file.stem: file.read_text(encoding="utf-8") for file in FOLDER.glob("*.toml")}
+    found = parse({**texts, "4.5": NEXT})
+    before, line = found["4.4"], found["4.5"]
+    assert list(found)[-1] == "4.5"
+    assert line.behaviour == {**before.behaviour, "throttling": False}
+    assert line.levels == {**before.levels, "metadata.version": 35}
+    assert line.apis == before.apis
+    old, new = configs_of(before), configs_of(line)
+    assert old.keys() ^ new.keys() == {"group.share.max.size", "group.share.new"}
+    limit = "group.share.delivery.count.limit"
+    assert (old[limit].default, new[limit].default) == ("5", "6")
+    assert (old[limit].low, old[limit].high) == (new[limit].low, new[limit].high)
+    assert configs_of(line, Scope.GROUP) == configs_of(before, Scope.GROUP)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("default = '4.5.0'", "lacks tools"),
+        ("default = '4.5.0'\ntools = '4.5.0'\nlevel = 1", "unknown keys"),
+    ],
+)
+def test_a_malformed_file_is_refused(text: str, said: str) -> None:
+    """A mistake is an error that names the file."""
+    with pytest.raises(SpecError, match=rf"4\.5\.toml.*{said}"):
+        parse({"4.5": text})
+
+
+def test_lines_are_whole() -> None:
+    """Every line has a release of its own that stands for it, and its levels rise."""
+    levels = [line.levels["metadata.version"] for line in lines().values()]
+    assert levels == sorted(set(levels))
+    assert newest().default == DEFAULT_VERSION
+    for line in lines().values():
+        assert line_of(line.default) == line
+        assert line.default not in line.without_tools or line.tools != line.default
+
+
+def test_what_one_upgrades_from() -> None:
+    """Each line says which release one upgrades from; there is none before the first."""
+    assert release_before("4.2.0") == "4.1.2"
+    assert release_before("4.4.0") == release_before("4.5.0") == "4.2.1"
+    with pytest.raises(OutOfReach, match=r"upgrade to 4\.1\.0"):
+        release_before("4.1.0")
