@@ -1,1 +1,1 @@
-"""Workloads, faults and seeded schedules."""
+"""Faults, schedules and their injection; scenarios are in suites/chaos, load in fixtures."""

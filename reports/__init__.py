@@ -1,1 +1,1 @@
-"""Turns what a run left behind into verdicts and pages. Never talks to a cluster."""
+"""Verdicts, results and pages from what a run left behind; nothing here talks to a cluster."""

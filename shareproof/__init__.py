@@ -1,4 +1,4 @@
-"""The command line of shareproof, the conformance and chaos suite for Kafka share groups (KIP-932).
+"""The application: command line, runner and chaos runs; checks and rules are in other packages.
 
 The suite itself lives in packages beside this one in a checkout, and in ``source`` inside it
 when installed (docs/adr/0002). Importing this package puts them on ``sys.path``.

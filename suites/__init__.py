@@ -1,1 +1,1 @@
-"""The checks themselves: one file per topic, one test per rule."""
+"""The checks, one file per topic and one test per rule, and the helpers they share; no runner."""

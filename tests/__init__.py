@@ -1,1 +1,1 @@
-"""The suite testing itself."""
+"""The suite's own tests; no check of a broker or client is here, and none of it is in the wheel."""

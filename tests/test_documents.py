@@ -14,6 +14,7 @@ import typer
 
 from shareproof.cli import app
 from tests.fake import ROOT
+from tools.documents import architecture
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ACTION = ROOT / ".github" / "actions" / "client" / "action.yml"
@@ -81,3 +82,18 @@ shareproof is prose
     "$HOME/bin/shareproof" chaos
 """
     assert [line.split()[1] for line in commands(written)] == ["doctor", "list", "up", "chaos"]
+
+
+def test_the_architecture_is_that_of_today() -> None:
+    """Picture and table are of today's imports; ``python -m tools.documents.architecture``."""
+    page = architecture.PAGE.read_text(encoding="utf-8")
+
+    assert architecture.PICTURE.read_text(encoding="utf-8") == architecture.picture()
+    assert page == architecture.renewed(page)
+
+
+def test_every_folder_says_what_belongs_there() -> None:
+    """Each package of the layers begins with a sentence about what it holds."""
+    rows = architecture.table().splitlines()[2:]
+
+    assert [row for row in rows if not row.split("|")[2].strip().endswith(".")] == []

@@ -1,1 +1,1 @@
-"""Campaigns and generators for maintainers; nothing that a user of the wheel needs."""
+"""Campaigns, generators and release tools for maintainers; nothing that the wheel needs."""

@@ -1,4 +1,4 @@
-"""The faults, each with its two probes; ``KINDS`` has them by name."""
+"""The faults, each with a probe for its effect and one for its end; ``KINDS`` has them by name."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""A static site over many runs: who keeps which rule, what changed, and since when."""
+"""A static site over many runs: who keeps which rule, and what changed since when."""

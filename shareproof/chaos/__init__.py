@@ -1,1 +1,1 @@
-"""Playing chaos: runs and nights, from options to verdicts; no fault and no scenario."""
+"""Chaos runs and nights, from options to verdicts; no fault and no scenario."""

@@ -1,1 +1,1 @@
-"""The runner: the pytest plugin, its session and its cluster; no check, no rule."""
+"""The runner: the pytest plugin, its session and its cluster; no check and no rule."""

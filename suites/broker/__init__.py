@@ -1,1 +1,1 @@
-"""Checks of a broker, from the raw wire."""
+"""Checks of a broker on the raw wire, and their helpers."""

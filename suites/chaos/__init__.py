@@ -1,1 +1,1 @@
-"""Chaos: scenarios to play, and the judgement of what was played."""
+"""Chaos scenarios, and which invariants each must exercise; no fault and no runner."""

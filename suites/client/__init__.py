@@ -1,1 +1,1 @@
-"""The checks of client libraries: one file per topic, the wire as witness."""
+"""Checks of client libraries: a tap on the wire is the witness, not what the library reports."""

@@ -1,1 +1,1 @@
-"""The model in lock-step with a real broker: Hypothesis thinks up what members do."""
+"""The model in lock-step with a broker: Hypothesis chooses what members do; no fixed example."""

@@ -1,4 +1,4 @@
-"""Real histories with one thing altered by hand, and what the judge must say of each.
+"""Recorded histories with one alteration each, and the verdicts that the judge must give for them.
 
 A copy of a log with all that its groups made of it gets numbers of its own, so that many are judged
 as one history. What breaks a rule must be told by that rule and by no other; what looks like it and

@@ -1,1 +1,1 @@
-"""Golden bytes: our wire code beside the Java classes of the release it speaks to."""
+"""Golden bytes: our codec beside the Java serializer of the same Kafka release."""
