@@ -52,11 +52,11 @@ async def dialled(tap: Tap) -> Connection:
 async def test_everything_is_seen_and_stays_in_front(tap: Tap) -> None:
     """Requests and answers are kept, and addresses in answers are those of the tap."""
     async with await dialled(tap) as connection:
-        answer = await connection.call("Metadata", topics=[])
+        response = await connection.call("Metadata", topics=[])
     seen = tap.of("Metadata")
 
-    assert [f"{b.host}:{b.port}" for b in answer.brokers] == tap.bootstrap
-    assert [(one.client_id, one.answer is not None) for one in seen] == [("me", True)]
+    assert [f"{b.host}:{b.port}" for b in response.brokers] == tap.bootstrap
+    assert [(one.client_id, one.response is not None) for one in seen] == [("me", True)]
     assert seen[0].answered >= seen[0].sent
     assert "Metadata" in str(tap.transcript)
 
@@ -83,7 +83,7 @@ async def test_errors_take_the_place_of_answers(tap: Tap) -> None:
 
 
 async def test_answers_keep_their_order(tap: Tap) -> None:
-    """An answer that the tap makes up waits for the answer to the request before."""
+    """A response that the tap makes up waits for the response to the request before."""
     tap.script.add({"on": "Metadata", "do": "pass", "delay": 0.2})
     tap.script.add({"on": "FindCoordinator", "do": "error", "code": 15, "applied": False})
     async with await dialled(tap) as connection:
@@ -171,8 +171,8 @@ async def test_acts_change_the_cluster(info: ClusterInfo, tap: Tap) -> None:
         seen = []
         for do in ({"do": "move-leader", "to": 2}, {"do": "make-anew", "records": 1}):
             tap.script.add({"on": "Metadata", **do})
-            answer = await connection.call("Metadata", topics=[{"name": topic.name}])
-            seen.append(answer.topics[0])
+            response = await connection.call("Metadata", topics=[{"name": topic.name}])
+            seen.append(response.topics[0])
 
     assert seen[0].partitions[0].leader_id == 2
     assert seen[0].topic_id == topic.id

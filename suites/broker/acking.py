@@ -1,6 +1,6 @@
 """What checks of acknowledgements share: reading a result, and proving what it did or did not do.
 
-An answer without error is evidence only for an offset at or above the start offset, because below
+A response without error is evidence only for an offset at or above the start offset, because below
 it a broker says NONE to anything. Checks that need such evidence keep their first record, the pin,
 unsettled: the start offset cannot pass it, so everything above is judged by its state.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import Ack, Answer, Part, Session, Where, accept
+from fixtures.clients.member import Ack, Part, Response, Session, Where, accept
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
 from suites.broker.share import Catch, Consumer, Queue, Share
@@ -23,16 +23,18 @@ LEFT_OUT = "no answer for the partition"
 
 
 def result(part: Part | None) -> str:
-    """Return the name of a partition's acknowledge error, or that the answer leaves it out."""
+    """Return the name of a partition's acknowledge error, or that the response leaves it out."""
     if part is None or (part.partition < 0 and not part.ack_error):
         return LEFT_OUT
     return error_name(part.ack_error)
 
 
-def result_in(answer: Answer, consumer: Consumer) -> str:
-    """Return the result that an answer has for the consumer's partition."""
+def result_in(response: Response, consumer: Consumer) -> str:
+    """Return the result that a response has for the consumer's partition."""
     topic, partition = consumer.where
-    return error_name(answer.error) if answer.error else result(answer.part(topic.id, partition))
+    return (
+        error_name(response.error) if response.error else result(response.part(topic.id, partition))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +69,14 @@ class Spread:
 
     async def acknowledge(self, *acks: Sequence[Ack]) -> list[str]:
         """Acknowledge partition by partition; return the results in the partitions' order."""
-        answer = await self.session.acknowledge(dict(zip(self.where, acks, strict=True)))
-        return self.results(answer)
+        response = await self.session.acknowledge(dict(zip(self.where, acks, strict=True)))
+        return self.results(response)
 
-    def results(self, answer: Answer) -> list[str]:
-        """Return an answer's results in the order of the partitions."""
-        if answer.error:
-            return [error_name(answer.error)] * len(self.where)
-        return [result(answer.part(topic.id, index)) for topic, index in self.where]
+    def results(self, response: Response) -> list[str]:
+        """Return a response's results in the order of the partitions."""
+        if response.error:
+            return [error_name(response.error)] * len(self.where)
+        return [result(response.part(topic.id, index)) for topic, index in self.where]
 
     async def left(self, partition: int) -> dict[int, int]:
         """Return what a new member can get of a partition now."""
@@ -96,8 +98,8 @@ async def spread(share: Share, partitions: int, records: int) -> Spread:
     world = Spread(queue, session, tuple((queue.topic, index) for index in range(partitions)))
     held: Counter[int] = Counter()
     async for _ in attempts(WITHIN):
-        answer = Consumer.sound(await session.fetch(*(() if session.epoch else world.where)))
-        held.update({part.partition: len(part.offsets) for part in answer.parts})
+        response = Consumer.sound(await session.fetch(*(() if session.epoch else world.where)))
+        held.update({part.partition: len(part.offsets) for part in response.parts})
         if len(held) == partitions and min(held.values()) >= records:
             return world
     raise Undecided(f"only {dict(held)} records of {partitions} partitions were acquired")

@@ -31,7 +31,7 @@ Answered = tuple[str, dict[Any, str]]
 
 
 def codes_in(value: Any) -> Iterator[int]:
-    """Yield every error code inside an answer."""
+    """Yield every error code inside a response."""
     if isinstance(value, Struct):
         yield from codes_in(value.to_dict())
     elif isinstance(value, dict):
@@ -45,11 +45,11 @@ def codes_in(value: Any) -> Iterator[int]:
 
 
 async def asked(share: Share, group: str, api: str, **fields: Any) -> Struct:
-    """Ask the coordinator of a group, again while any part of its answer is a passing error."""
+    """Ask the coordinator of a group, again while any part of its response is a passing error."""
 
     async def ask() -> Struct | None:
-        answer = await share.cluster.at_coordinator(group, api, **fields)
-        return None if RETRIABLE & set(codes_in(answer)) else answer
+        response = await share.cluster.at_coordinator(group, api, **fields)
+        return None if RETRIABLE & set(codes_in(response)) else response
 
     return await eventually(f"an answer to {api} of {group}", ask)
 
@@ -67,8 +67,8 @@ async def neighbours(share: Share, count: int) -> list[str]:
 
 async def described(share: Share, groups: Sequence[str], **fields: Any) -> dict[str, Struct]:
     """Return what ShareGroupDescribe answers for groups of one coordinator, by group id."""
-    answer = await asked(share, groups[0], "ShareGroupDescribe", group_ids=list(groups), **fields)
-    return {found.group_id: found for found in answer.groups}
+    response = await asked(share, groups[0], "ShareGroupDescribe", group_ids=list(groups), **fields)
+    return {found.group_id: found for found in response.groups}
 
 
 async def offsets_of(
@@ -87,8 +87,8 @@ async def offsets_of(
         }
         for group, topics in wanted.items()
     ]
-    answer = await asked(share, next(iter(wanted)), "DescribeShareGroupOffsets", groups=named)
-    return {found.group_id: found for found in answer.groups}
+    response = await asked(share, next(iter(wanted)), "DescribeShareGroupOffsets", groups=named)
+    return {found.group_id: found for found in response.groups}
 
 
 def starts(group: Struct) -> dict[Place, int]:
@@ -130,27 +130,27 @@ async def _alter(share: Share, group: str, offsets: Mapping[Place, int]) -> Answ
     for (name, index), offset in offsets.items():
         topics.setdefault(name, []).append(_partition(index, offset))
     named = [{"topic_name": name, "partitions": parts} for name, parts in topics.items()]
-    answer = await asked(share, group, "AlterShareGroupOffsets", group_id=group, topics=named)
+    response = await asked(share, group, "AlterShareGroupOffsets", group_id=group, topics=named)
     errors = {
         (topic.topic_name, part.partition_index): error_name(part.error_code)
-        for topic in answer.responses
+        for topic in response.responses
         for part in topic.partitions
     }
-    return error_name(answer.error_code), errors
+    return error_name(response.error_code), errors
 
 
 async def delete_offsets(share: Share, group: str, *topics: str) -> Answered:
     """Delete the group's offsets of some topics with DeleteShareGroupOffsets."""
     named = [{"topic_name": name} for name in topics]
-    answer = await asked(share, group, "DeleteShareGroupOffsets", group_id=group, topics=named)
-    errors = {topic.topic_name: error_name(topic.error_code) for topic in answer.responses}
-    return error_name(answer.error_code), errors
+    response = await asked(share, group, "DeleteShareGroupOffsets", group_id=group, topics=named)
+    errors = {topic.topic_name: error_name(topic.error_code) for topic in response.responses}
+    return error_name(response.error_code), errors
 
 
 async def delete_groups(share: Share, *groups: str) -> dict[str, str]:
     """Delete groups of one coordinator in one DeleteGroups; return the error of each."""
-    answer = await asked(share, groups[0], "DeleteGroups", groups_names=list(groups))
-    return {found.group_id: error_name(found.error_code) for found in answer.results}
+    response = await asked(share, groups[0], "DeleteGroups", groups_names=list(groups))
+    return {found.group_id: error_name(found.error_code) for found in response.results}
 
 
 UNANSWERED = "no answer for any part"
@@ -169,20 +169,20 @@ async def listed(share: Share, names: Iterable[str], **filters: Any) -> dict[str
 
     async def of(node: int) -> list[Struct]:
         async def ask() -> list[Struct] | None:
-            answer = await (await share.cluster.to(node)).call("ListGroups", **body)
-            if answer.error_code in RETRIABLE:
+            response = await (await share.cluster.to(node)).call("ListGroups", **body)
+            if response.error_code in RETRIABLE:
                 return None
-            if answer.error_code:
-                raise Undecided(f"ListGroups: {error_name(answer.error_code)}")
-            groups: list[Struct] = answer.groups
+            if response.error_code:
+                raise Undecided(f"ListGroups: {error_name(response.error_code)}")
+            groups: list[Struct] = response.groups
             return groups
 
         return await eventually(f"ListGroups of broker {node}", ask)
 
-    answers = await asyncio.gather(*map(of, share.cluster.brokers))
+    responses = await asyncio.gather(*map(of, share.cluster.brokers))
     return {
         found.group_id: (found.group_type.lower(), found.group_state)
-        for groups in answers
+        for groups in responses
         for found in groups
         if found.group_id in wanted
     }

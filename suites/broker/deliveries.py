@@ -32,9 +32,9 @@ async def hold_at(consumer: Consumer, count: int, delivery: int, within: float =
     """
     held: set[int] = set()
     async for _ in attempts(within, pause=0.001):
-        answer = consumer.sound(await consumer.fetch())
-        early = [r for r in answer.only.ranges if r.count < delivery]
-        held |= {o for r in answer.only.ranges if r.count >= delivery for o in r.offsets}
+        response = consumer.sound(await consumer.fetch())
+        early = [r for r in response.only.ranges if r.count < delivery]
+        held |= {o for r in response.only.ranges if r.count >= delivery for o in r.offsets}
         if early:
             await consumer.acked(*releases(early))
         if len(held) >= count:

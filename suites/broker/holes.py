@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from fixtures.clients import log
 from fixtures.clients.cluster import Topic, attempts
-from fixtures.clients.member import Ack, Answer, accept, gap, release
+from fixtures.clients.member import Ack, Response, accept, gap, release
 from fixtures.wire.records import Record, RecordBatch, decode_batches, encode_batch
 from spec.verdict import Undecided
 from suites.broker.share import Catch, Consumer, Queue, Share
@@ -107,12 +107,12 @@ def keys(*names: object) -> list[bytes]:
     return [str(name).encode() for name in names]
 
 
-def offered(answers: Iterable[Answer]) -> set[int]:
+def offered(responses: Iterable[Response]) -> set[int]:
     """Return the acquired offsets for which a data record came along."""
     return {
         record.offset
-        for answer in answers
-        for part in answer.parts
+        for response in responses
+        for part in response.parts
         for batch in decode_batches(part.records)
         if not batch.control
         for record in batch.records

@@ -20,8 +20,8 @@ async def coordinated(share: Share, group: str, api: str, **fields: object) -> S
     """Send a request to the group's coordinator until it is there to answer it."""
 
     async def ask() -> Struct | None:
-        answer = await share.cluster.at_coordinator(group, api, **fields)
-        return None if getattr(answer, "error_code", 0) in RETRIABLE else answer
+        response = await share.cluster.at_coordinator(group, api, **fields)
+        return None if getattr(response, "error_code", 0) in RETRIABLE else response
 
     return await eventually(f"an answer to {api} of {group}", ask)
 
@@ -92,14 +92,14 @@ async def classic_join(share: Share, group: str) -> Struct:
 
 async def kind(share: Share, group: str) -> list[str]:
     """Return the type that ListGroups shows for a group: one, or none when it is not there."""
-    answer = await coordinated(share, group, "ListGroups", states_filter=[], types_filter=[])
-    return [found.group_type.lower() for found in answer.groups if found.group_id == group]
+    response = await coordinated(share, group, "ListGroups", states_filter=[], types_filter=[])
+    return [found.group_type.lower() for found in response.groups if found.group_id == group]
 
 
 async def commit(share: Share, queue: Queue, group: str, offset: int = 1) -> int:
     """Commit an offset without being a member; return the partition's error."""
     partition = {"partition_index": 0, "committed_offset": offset, "committed_metadata": ""}
-    answer = await share.cluster.at_coordinator(
+    response = await share.cluster.at_coordinator(
         group,
         "OffsetCommit",
         version=8,
@@ -108,7 +108,7 @@ async def commit(share: Share, queue: Queue, group: str, offset: int = 1) -> int
         member_id="",
         topics=[{"name": queue.topic.name, "partitions": [partition]}],
     )
-    return int(answer.topics[0].partitions[0].error_code)
+    return int(response.topics[0].partitions[0].error_code)
 
 
 async def committed(share: Share, queue: Queue, group: str, offset: int = 1) -> int:
@@ -123,7 +123,7 @@ async def committed(share: Share, queue: Queue, group: str, offset: int = 1) -> 
 
 async def committed_offsets(share: Share, group: str) -> dict[tuple[str, int], int]:
     """Return the offsets that are committed to a classic or consumer group."""
-    answer = await coordinated(
+    response = await coordinated(
         share,
         group,
         "OffsetFetch",
@@ -133,7 +133,7 @@ async def committed_offsets(share: Share, group: str) -> dict[tuple[str, int], i
     )
     return {
         (topic.name, part.partition_index): part.committed_offset
-        for found in answer.groups
+        for found in response.groups
         for topic in found.topics
         for part in topic.partitions
     }
@@ -175,8 +175,8 @@ async def delete_group(share: Share, group: str) -> None:
     """Delete a group, which has to succeed for the check to go on."""
 
     async def ask() -> bool | None:
-        answer = await share.cluster.at_coordinator(group, "DeleteGroups", groups_names=[group])
-        code = answer.results[0].error_code
+        response = await share.cluster.at_coordinator(group, "DeleteGroups", groups_names=[group])
+        code = response.results[0].error_code
         if code and code not in RETRIABLE:
             raise Undecided(f"DeleteGroups: {error_name(code)}")
         return None if code else True

@@ -1,7 +1,7 @@
 """Time in checks: watching when locked records come back, without ever sleeping.
 
 A lock is judged from both sides. It may not end before its duration has passed since the request
-that took it was sent, and it has to have ended a generous while after the answer. Between the two
+that took it was sent, and it has to have ended a generous while after the response. Between the two
 lies all the slowness of machines, which proves nothing.
 """
 
@@ -45,11 +45,11 @@ async def watch(
     seen: dict[int, Sighting] = {}
     async for left in attempts(within):
         wait = max(1, min(500, int(left * 1000)))
-        answer = await consumer.fetch(**({"max_wait_ms": wait} | options))
-        if answer.only.error in RETRIABLE:
+        response = await consumer.fetch(**({"max_wait_ms": wait} | options))
+        if response.only.error in RETRIABLE:
             continue
-        consumer.sound(answer)
-        for offset, count in answer.only.counts.items():
+        consumer.sound(response)
+        for offset, count in response.only.counts.items():
             seen.setdefault(offset, Sighting(time.monotonic(), count))
         missing -= seen.keys()
         if not missing:
@@ -65,9 +65,9 @@ async def linger(consumer: Consumer, seconds: float) -> None:
     """
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
-        answer = consumer.sound(await consumer.fetch(max_wait_ms=max(1, int(left * 1000))))
-        if answer.offsets:
-            raise Undecided(f"{answer.offsets} came while nothing should have been available")
+        response = consumer.sound(await consumer.fetch(max_wait_ms=max(1, int(left * 1000))))
+        if response.offsets:
+            raise Undecided(f"{response.offsets} came while nothing should have been available")
 
 
 def in_time(since: float, lock_ms: int) -> None:
@@ -112,7 +112,7 @@ async def reconfigure(
     wanted |= {name.replace("_", "."): value for name, value in configs.items()}  # type: ignore[misc]
     await queue.share.admin.group_config(queue.group, wanted)
     async for _ in attempts(WITHIN):
-        answer = consumer.sound(await consumer.fetch(max_records=0, max_wait_ms=0))
-        if answer.lock_ms == lock_ms:
+        response = consumer.sound(await consumer.fetch(max_records=0, max_wait_ms=0))
+        if response.lock_ms == lock_ms:
             return
     raise Undecided(f"the leader did not go by a lock duration of {lock_ms} ms")

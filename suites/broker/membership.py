@@ -26,30 +26,30 @@ async def beat(member: Member, **fields: object) -> Struct:
     """Send a heartbeat, again for as long as the coordinator itself is not there to answer."""
 
     async def ask() -> Struct | None:
-        answer = await member.heartbeat(**fields)
-        return None if answer.error_code in RETRIABLE else answer
+        response = await member.heartbeat(**fields)
+        return None if response.error_code in RETRIABLE else response
 
     return await eventually(f"an answer to {member.member_id}'s heartbeat", ask)
 
 
 async def good_beat(member: Member, **fields: object) -> Struct:
     """Send a heartbeat that has to succeed for the check to go on."""
-    answer = await beat(member, **fields)
-    if answer.error_code:
-        raise Undecided(f"a heartbeat that should succeed got {error_name(answer.error_code)}")
-    return answer
+    response = await beat(member, **fields)
+    if response.error_code:
+        raise Undecided(f"a heartbeat that should succeed got {error_name(response.error_code)}")
+    return response
 
 
 async def beating(
     members: Iterable[Member], until: Callable[[], bool], within: float = WITHIN
 ) -> list[Struct]:
-    """Let members heartbeat in turn until a condition holds, or time is up; return the answers."""
-    answers: list[Struct] = []
+    """Let members heartbeat in turn until a condition holds or time is up; return all responses."""
+    responses: list[Struct] = []
     async for _ in attempts(within):
         if until():
             break
-        answers += [await good_beat(member) for member in members]
-    return answers
+        responses += [await good_beat(member) for member in members]
+    return responses
 
 
 async def crowd(share: Share, queue: Queue, count: int) -> list[Member]:
@@ -62,8 +62,8 @@ async def crowd(share: Share, queue: Queue, count: int) -> list[Member]:
 
 async def risen(member: Member, floor: int) -> list[int]:
     """Heartbeat until the member's epoch is above ``floor`` or time is up; return the epochs."""
-    answers = await beating([member], lambda: member.epoch > floor)
-    return [answer.member_epoch for answer in answers]
+    responses = await beating([member], lambda: member.epoch > floor)
+    return [response.member_epoch for response in responses]
 
 
 async def member_ids(share: Share, group: str) -> list[str]:
@@ -92,12 +92,12 @@ def covered(members: Collection[Member]) -> Assigned:
     return frozenset(partition for member in members for partition in member.assigned)
 
 
-def assigned_in(answer: Struct) -> Assigned | None:
+def assigned_in(response: Struct) -> Assigned | None:
     """Return the assignment in a heartbeat's answer, ``None`` where it has none."""
-    if answer.assignment is None:
+    if response.assignment is None:
         return None
     return frozenset(
         (topic.topic_id, index)
-        for topic in answer.assignment.topic_partitions
+        for topic in response.assignment.topic_partitions
         for index in topic.partitions
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from fixtures.clients.member import Answer
+from fixtures.clients.member import Response
 from fixtures.clients.users import set_quotas
 from spec.verdict import OutOfReach
 from suites.broker.share import Consumer, Share
@@ -37,6 +37,6 @@ async def held_to(share: Share, consumer: Consumer, **quotas: float) -> AsyncIte
         await set_quotas(share.cluster, name, dict.fromkeys(quotas), kind="client-id")
 
 
-def delay(answer: Answer) -> int:
-    """Return for how many milliseconds an answer says that its connection is throttled."""
-    return int(answer.raw.throttle_time_ms)
+def delay(response: Response) -> int:
+    """Return for how many milliseconds a response says that its connection is throttled."""
+    return int(response.raw.throttle_time_ms)

@@ -1,6 +1,6 @@
 """Consumers that follow a partition wherever it is led from, and note what they were told.
 
-Brokers die under them. An answer that never came leaves the outcome open: what was acquired comes
+Brokers die under them. A response that never came leaves the outcome open: what was acquired comes
 back by itself, and what was acknowledged may be settled or not.
 """
 
@@ -74,15 +74,15 @@ class Roamer:
         with contextlib.suppress(CallFailed):
             consumer = await self._at_leader()
             asked_at = time.monotonic()
-            answer = await consumer.fetch(
+            response = await consumer.fetch(
                 max_wait_ms=max_wait_ms, max_records=max_records, timeout=PATIENCE
             )
-            if not answer.errors:
-                self.held |= set(answer.offsets)
-                if answer.offsets and answer.lock_ms > 0:
-                    self.until = min(self.until, asked_at + answer.lock_ms / 1000 * EARLY)
-                return answer.only
-            self.told += [error_name(code) for code in answer.errors]
+            if not response.errors:
+                self.held |= set(response.offsets)
+                if response.offsets and response.lock_ms > 0:
+                    self.until = min(self.until, asked_at + response.lock_ms / 1000 * EARLY)
+                return response.only
+            self.told += [error_name(code) for code in response.errors]
         await self.leave()
         return None
 

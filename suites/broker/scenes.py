@@ -9,7 +9,7 @@
     12 to 15  held on their first delivery
     16 to 19  never delivered
 
-What was acknowledged with an answer of NONE is stored; what is held is nowhere stored but its
+What was acknowledged with a response of NONE is stored; what is held is nowhere stored but its
 count (KIP-932 §Managing durable share-partition state).
 """
 
@@ -62,7 +62,7 @@ class Scene:
         return self.since + self.lock_ms / 1000 + SLACK - time.monotonic()
 
     def send(self, *acks: Ack) -> asyncio.Task[Part | None]:
-        """Acknowledge without waiting for the answer; until it is there, the outcome is open."""
+        """Acknowledge without waiting for the response; until it is there, the outcome is open."""
         offsets = {offset for ack in acks for offset in range(ack.first, ack.last + 1)}
         self.doubtful |= offsets
         self.held -= offsets

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import Answer, Session, Where
+from fixtures.clients.member import Response, Session, Where
 from suites.broker.share import Catch, Consumer, Queue
 
 LONG_LOCK_MS = 60000
@@ -39,22 +39,22 @@ async def acquired(
     found: dict[Where, list[int]] = {where: [] for where in partitions}
     named = partitions
     async for _ in attempts(within):
-        answer = await session.fetch(*named)
+        response = await session.fetch(*named)
         for where in partitions:
-            found[where] += offsets_in(answer, where)
+            found[where] += offsets_in(response, where)
         named = ()
-        if answer.error or sum(map(len, found.values())) >= count:
+        if response.error or sum(map(len, found.values())) >= count:
             break
     return found
 
 
-def offsets_in(answer: Answer, where: Where) -> list[int]:
-    """Return the offsets that an answer acquired from one partition."""
-    part = answer.part(where[0].id, where[1])
+def offsets_in(response: Response, where: Where) -> list[int]:
+    """Return the offsets that a response acquired from one partition."""
+    part = response.part(where[0].id, where[1])
     return part.offsets if part else []
 
 
-def error_in(answer: Answer, where: Where) -> int | None:
-    """Return the fetch error of one partition, ``None`` when the answer leaves it out."""
-    part = answer.part(where[0].id, where[1])
+def error_in(response: Response, where: Where) -> int | None:
+    """Return the fetch error of one partition, ``None`` when the response leaves it out."""
+    part = response.part(where[0].id, where[1])
     return None if part is None else part.error

@@ -15,7 +15,7 @@ from typing import Any
 
 from fixtures.clients.admin import Admin, ShareOffset
 from fixtures.clients.cluster import WITHIN, Cluster, Topic, attempts, eventually
-from fixtures.clients.member import CLOSE, Ack, Answer, Member, Part, Session, Where, member_id
+from fixtures.clients.member import CLOSE, Ack, Member, Part, Response, Session, Where, member_id
 from fixtures.targets.info import ClusterInfo
 from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import ErrorCode
@@ -35,17 +35,17 @@ class Catch:
     """What a consumer acquired over one or more fetches: the delivery count of each offset."""
 
     counts: dict[int, int] = field(default_factory=dict)
-    answers: list[Answer] = field(default_factory=list)
+    responses: list[Response] = field(default_factory=list)
 
     @property
     def offsets(self) -> list[int]:
         """The acquired offsets, sorted."""
         return sorted(self.counts)
 
-    def add(self, answer: Answer) -> None:
+    def add(self, response: Response) -> None:
         """Take over what a fetch acquired."""
-        self.answers.append(answer)
-        for part in answer.parts:
+        self.responses.append(response)
+        for part in response.parts:
             self.counts.update(part.counts)
 
 
@@ -65,7 +65,7 @@ class Consumer:
         """The member id."""
         return self.member.member_id
 
-    async def fetch(self, *acks: Ack, **options: Any) -> Answer:
+    async def fetch(self, *acks: Ack, **options: Any) -> Response:
         """Fetch once, acknowledging on the way; the partition is named when the session opens."""
         opening = options.get("epoch", self.session.epoch) == 0
         named = (self.where,) if opening else ()
@@ -100,25 +100,25 @@ class Consumer:
         raise Undecided(f"offset {until} never came, only {catch.offsets}")
 
     @staticmethod
-    def sound(answer: Answer) -> Answer:
+    def sound(response: Response) -> Response:
         """Return a fetch's answer if it has no error but those that pass by themselves."""
-        if answer.error or any(part.error or part.ack_error for part in answer.parts):
-            raise Undecided(f"a fetch that should succeed answered errors {answer.errors}")
-        return answer
+        if response.error or any(part.error or part.ack_error for part in response.parts):
+            raise Undecided(f"a fetch that should succeed answered errors {response.errors}")
+        return response
 
     async def ack(self, *acks: Ack, **options: Any) -> Part:
         """Send a ShareAcknowledge; return the partition's part, with a top-level error in it."""
-        answer = await self.session.acknowledge({self.where: acks}, **options)
-        if answer.error:
+        response = await self.session.acknowledge({self.where: acks}, **options)
+        if response.error:
             topic, partition = self.where
             return Part(
                 topic_id=topic.id,
                 partition=partition,
-                error=answer.error,
-                ack_error=answer.error,
-                ack_message=answer.message,
+                error=response.error,
+                ack_error=response.error,
+                ack_message=response.message,
             )
-        return answer.only
+        return response.only
 
     async def acked(self, *acks: Ack, **options: Any) -> Part:
         """Send a ShareAcknowledge that has to succeed for the check to go on."""
@@ -127,7 +127,7 @@ class Consumer:
             raise Undecided(f"acknowledging {acks} answered error {part.ack_error}")
         return part
 
-    async def close(self, *acks: Ack) -> Answer:
+    async def close(self, *acks: Ack) -> Response:
         """Close the share session, acknowledging on the way."""
         return await self.session.acknowledge({self.where: acks} if acks else {}, epoch=CLOSE)
 
@@ -144,8 +144,8 @@ class Consumer:
         probe = Session(connection, self.session.group, self.member_id)
 
         async def ask() -> bool | None:
-            answer = await probe.acknowledge({}, epoch=_LAST)
-            return True if answer.error == ErrorCode.SHARE_SESSION_NOT_FOUND else None
+            response = await probe.acknowledge({}, epoch=_LAST)
+            return True if response.error == ErrorCode.SHARE_SESSION_NOT_FOUND else None
 
         await eventually(f"forgetting the session of {self.member_id}", ask)
 

@@ -50,7 +50,7 @@ _PASSING = frozenset(
 
 
 def batches_of(part: Struct) -> tuple[StateBatch, ...]:
-    """Return the state batches of an answer or a record, as the model has them."""
+    """Return the state batches of a response or a record, as the model has them."""
     return tuple(
         StateBatch(b.first_offset, b.last_offset, b.delivery_state, b.delivery_count)
         for b in part.state_batches
@@ -106,12 +106,12 @@ class StateKey:
 
         async def once() -> Struct | None:
             there = await self.node() if node is None else node
-            answer = await (await self.share.cluster.to(there)).call(
+            response = await (await self.share.cluster.to(there)).call(
                 api, version=version, group_id=self.group, topics=topics
             )
-            if not answer.results:
+            if not response.results:
                 raise Undecided(f"{api} was answered without a result")
-            result: Struct = answer.results[0].partitions[0]
+            result: Struct = response.results[0].partitions[0]
             return None if result.error_code in _PASSING else result
 
         return await eventually(f"{api} answered by a coordinator that is ready", once)

@@ -31,7 +31,7 @@ async def read_state(queue: Queue, partition: int = 0) -> Struct:
 async def settled_below(queue: Queue, partition: int = 0) -> int:
     """Return the first offset that is not finished in the stored state.
 
-    What an answer of NONE has promised is stored already. The start offset that administrators are
+    What a response of NONE has promised is stored already. The start offset that administrators are
     shown follows with the next write only.
     """
     state = await read_state(queue, partition)
@@ -69,10 +69,10 @@ async def _ask(queue: Queue, partition: int, api: str, fields: dict[str, Any]) -
     epoch = await _leader_epoch(queue, partition)
     wanted = {"partition": partition, "leader_epoch": epoch} | fields
     topics = [{"topic_id": queue.topic.id, "partitions": [wanted]}]
-    answer = await (await cluster.to(node)).call(api, group_id=queue.group, topics=topics)
-    if not answer.results:
+    response = await (await cluster.to(node)).call(api, group_id=queue.group, topics=topics)
+    if not response.results:
         raise Undecided(f"{api} was answered without a result")
-    result: Struct = answer.results[0].partitions[0]
+    result: Struct = response.results[0].partitions[0]
     if result.error_code:
         raise Undecided(f"{api}: {error_name(result.error_code)}")
     return result

@@ -47,8 +47,8 @@ async def test_one_bad_offset_refuses_all(share: Share, judge: Judge) -> None:
     for where, batches in lists.items():
         part = await consumer.ack(*batches)
         judge.equal("ACK-37", WRONG_STATE, result(part), f"ShareAcknowledge with it {where}")
-        answer = await consumer.fetch(*batches, max_wait_ms=0)
-        judge.equal("ACK-37", WRONG_STATE, result_in(answer, consumer), f"ShareFetch, {where}")
+        response = await consumer.fetch(*batches, max_wait_ms=0)
+        judge.equal("ACK-37", WRONG_STATE, result_in(response, consumer), f"ShareFetch, {where}")
     for batches in ((below, accept(bad + 1, COUNT + 5)), (below, Ack(bad + 1, bad + 1, (9,)))):
         part = await consumer.ack(*batches)
         judge.equal("ACK-37", "INVALID_REQUEST", result(part), f"good batches before {batches[1]}")
@@ -109,10 +109,10 @@ async def test_refusals_say_why(share: Share, judge: Judge) -> None:
         part = await consumer.ack(batch)
         judge.equal("ACK-39", error, result(part), "result of a ShareAcknowledge")
         judge.holds("ACK-39", part.message, f"{error} of ShareAcknowledge came without a message")
-        answer = await consumer.fetch(batch, max_wait_ms=0)
-        judge.equal("ACK-39", error, result_in(answer, consumer), "result of a ShareFetch")
+        response = await consumer.fetch(batch, max_wait_ms=0)
+        judge.equal("ACK-39", error, result_in(response, consumer), "result of a ShareFetch")
         judge.holds(
-            "ACK-39", answer.only.ack_message, f"{error} of ShareFetch came without a message"
+            "ACK-39", response.only.ack_message, f"{error} of ShareFetch came without a message"
         )
 
 
@@ -128,8 +128,8 @@ async def test_refused_release_is_never_seen(share: Share, judge: Judge) -> None
     async def watch() -> None:
         nonlocal fetches
         while not done.is_set():
-            answer = watcher.sound(await watcher.fetch(max_wait_ms=20))
-            seen.extend(answer.offsets)
+            response = watcher.sound(await watcher.fetch(max_wait_ms=20))
+            seen.extend(response.offsets)
             fetches += 1
 
     await world.consumer.acked(accept(COUNT - 1))
@@ -203,11 +203,11 @@ async def test_one_of_many_attempts_wins(share: Share, judge: Judge) -> None:
     for offset in world.offsets:
         kinds = share.rng.choices(final, k=16)
         epochs = range(session.epoch, session.epoch + 16)
-        answers = await gather_all(
+        responses = await gather_all(
             session.acknowledge({consumer.where: [Ack(offset, offset, (kind,))]}, epoch=epoch)
             for kind, epoch in zip(kinds, epochs, strict=True)
         )
-        results = [result_in(answer, consumer) for answer in answers]
+        results = [result_in(response, consumer) for response in responses]
         expected = ["NONE", *[WRONG_STATE] * 15]
         judge.equal("ACK-43", expected, results, f"results for offset {offset} in sending order")
 
@@ -220,10 +220,10 @@ async def replace_state(world: Pinned) -> None:
     """
     queue, cluster = world.queue, world.queue.share.cluster
     await world.consumer.member.leave()
-    answer = await queue.share.admin.alter_offset(queue.group, queue.topic, 0)
-    if answer.error_code or any(p.error_code for t in answer.responses for p in t.partitions):
-        raise Undecided(f"AlterShareGroupOffsets was refused: {answer}")
-    if answer.responses:
+    response = await queue.share.admin.alter_offset(queue.group, queue.topic, 0)
+    if response.error_code or any(p.error_code for t in response.responses for p in t.partitions):
+        raise Undecided(f"AlterShareGroupOffsets was refused: {response}")
+    if response.responses:
         return
     key = share_key(queue.group, queue.topic.id, 0)
     coordinator = await cluster.to(await cluster.coordinator(key, SHARE))

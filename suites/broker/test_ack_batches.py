@@ -29,8 +29,8 @@ async def judge_refused(
         shown = [(ack.first, ack.last, ack.types) for ack in batches]
         part = await consumer.ack(*batches)
         judge.equal(rule, error, result(part), f"ShareAcknowledge of {shown}")
-        answer = await consumer.fetch(*batches, max_wait_ms=0)
-        judge.equal(rule, error, result_in(answer, consumer), f"ShareFetch with {shown}")
+        response = await consumer.fetch(*batches, max_wait_ms=0)
+        judge.equal(rule, error, result_in(response, consumer), f"ShareFetch with {shown}")
     await judge_held(judge, rule, consumer, world.offsets, "the refused batches")
 
 

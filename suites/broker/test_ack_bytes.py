@@ -39,15 +39,15 @@ async def judge_bytes(
     world = await pinned(share, 12)
     consumer = world.consumer
     for byte in sorted(set(BYTES) - set(valid)):
-        answer = await consumer.ack(bearing(share, byte), version=version)
-        judge.equal(rule, "INVALID_REQUEST", result(answer), f"result of type byte {byte}")
+        response = await consumer.ack(bearing(share, byte), version=version)
+        judge.equal(rule, "INVALID_REQUEST", result(response), f"result of type byte {byte}")
     judge.saw(rule, refused=256 - len(set(valid)))
     for byte in valid:
         in_time(since, LOCK_MS)
         flag = {"is_renew_ack": True} if byte == AckType.RENEW else {}
         offset = 4 + byte
-        answer = await consumer.ack(Ack(offset, offset, (byte,)), version=version, **flag)
-        judge.equal(rule, "NONE", result(answer), f"result of type byte {byte}")
+        response = await consumer.ack(Ack(offset, offset, (byte,)), version=version, **flag)
+        judge.equal(rule, "NONE", result(response), f"result of type byte {byte}")
     again = await next_catch(world.queue, consumer)
     in_time(since, LOCK_MS)
     expected = {4 + AckType.RELEASE: 2}
@@ -79,14 +79,14 @@ async def test_bytes_inside_a_fetch(share: Share, judge: Judge) -> None:
     for version in range(1, newest + 1):
         valid = WITHOUT_RENEW if version == 1 else WITH_RENEW
         for byte in sorted(set(BYTES) - set(valid)):
-            answer = await consumer.fetch(bearing(share, byte), version=version, max_wait_ms=0)
-            seen = result_in(answer, consumer)
+            response = await consumer.fetch(bearing(share, byte), version=version, max_wait_ms=0)
+            seen = result_in(response, consumer)
             judge.equal("ACK-13", "INVALID_REQUEST", seen, f"type byte {byte}, version {version}")
-            judge.equal("ACK-13", 0, answer.only.error, f"the fetch's own error, byte {byte}")
+            judge.equal("ACK-13", 0, response.only.error, f"the fetch's own error, byte {byte}")
     for byte in WITHOUT_RENEW:
         in_time(since, LOCK_MS)
-        answer = await consumer.fetch(Ack(4 + byte, 4 + byte, (byte,)), version=1, max_wait_ms=0)
-        judge.equal("ACK-13", "NONE", result_in(answer, consumer), f"result of type byte {byte}")
+        response = await consumer.fetch(Ack(4 + byte, 4 + byte, (byte,)), version=1, max_wait_ms=0)
+        judge.equal("ACK-13", "NONE", result_in(response, consumer), f"result of type byte {byte}")
     await judge_held(judge, "ACK-13", consumer, range(1, 4), "all invalid bytes")
 
 
@@ -101,8 +101,8 @@ async def test_renew_needs_the_flag(share: Share, judge: Judge) -> None:
     judge.equal("ACK-14", "INVALID_REQUEST", result(part), "RENEW in a ShareAcknowledge")
     part = await consumer.ack(each(1, (1, 4, 2)))
     judge.equal("ACK-14", "INVALID_REQUEST", result(part), "RENEW among the types of a batch")
-    answer = await consumer.fetch(*mixed, max_wait_ms=0)
-    judge.equal("ACK-14", "INVALID_REQUEST", result_in(answer, consumer), "RENEW in a ShareFetch")
+    response = await consumer.fetch(*mixed, max_wait_ms=0)
+    judge.equal("ACK-14", "INVALID_REQUEST", result_in(response, consumer), "RENEW in a ShareFetch")
     await judge_held(judge, "ACK-14", consumer, world.offsets, "renewing without the flag")
 
 
@@ -115,11 +115,11 @@ async def test_renewing_fetch_may_ask_for_nothing(share: Share, judge: Judge) ->
     mixed = (renew(1, 2), accept(3), release(4))
     for field in NOTHING:
         asked = NOTHING | {"batch_size": 0, field: share.rng.randint(1, 1000)}
-        answer = await consumer.fetch(*mixed, is_renew_ack=True, **asked)
-        seen = error_name(answer.error)
+        response = await consumer.fetch(*mixed, is_renew_ack=True, **asked)
+        seen = error_name(response.error)
         judge.equal("ACK-15", "INVALID_REQUEST", seen, f"top-level error with {field} set")
-    answer = await consumer.fetch(renew(1, 2), is_renew_ack=True, **NOTHING)
-    judge.equal("ACK-15", "NONE", result_in(answer, consumer), "a renewing fetch for nothing")
+    response = await consumer.fetch(renew(1, 2), is_renew_ack=True, **NOTHING)
+    judge.equal("ACK-15", "NONE", result_in(response, consumer), "a renewing fetch for nothing")
     await judge_held(judge, "ACK-15", consumer, world.offsets, "the refused fetches")
 
 
@@ -131,9 +131,11 @@ async def test_renewing_request_may_settle_too(share: Share, judge: Judge) -> No
     consumer = world.consumer
     part = await consumer.ack(each(1, (4, 1, 2, 3)), is_renew_ack=True)
     judge.equal("ACK-16", "NONE", result(part), "RENEW among others in a ShareAcknowledge")
-    answer = await consumer.fetch(each(5, (4, 2, 1, 4)), is_renew_ack=True, **NOTHING)
-    judge.equal("ACK-16", "NONE", result_in(answer, consumer), "RENEW among others in a ShareFetch")
-    judge.equal("ACK-16", [], answer.offsets, "records acquired by a renewing fetch")
+    response = await consumer.fetch(each(5, (4, 2, 1, 4)), is_renew_ack=True, **NOTHING)
+    judge.equal(
+        "ACK-16", "NONE", result_in(response, consumer), "RENEW among others in a ShareFetch"
+    )
+    judge.equal("ACK-16", [], response.offsets, "records acquired by a renewing fetch")
 
     again = await next_catch(world.queue, consumer)
     judge.equal("ACK-16", {3: 2, 6: 2}, again.counts, "the released records, and no other")

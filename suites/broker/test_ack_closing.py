@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.clients.member import CLOSE, Ack, Answer, accept, reject, release
+from fixtures.clients.member import CLOSE, Ack, Response, accept, reject, release
 from suites.broker.acking import Pinned, next_catch, pinned, result_in, soon
 from suites.broker.share import Share
 from suites.judge import Judge
@@ -13,11 +13,17 @@ COUNT = 10
 
 
 async def judge_rest(
-    judge: Judge, rule: str, world: Pinned, answer: Answer, rest: set[int], *, error: str = "NONE"
+    judge: Judge,
+    rule: str,
+    world: Pinned,
+    response: Response,
+    rest: set[int],
+    *,
+    error: str = "NONE",
 ) -> None:
     """Demand the result of a closing request, and that exactly ``rest`` is available after it."""
-    judge.equal(rule, error, result_in(answer, world.consumer), "result in the closing request")
-    judge.equal(rule, [], answer.offsets, "records acquired by the closing request")
+    judge.equal(rule, error, result_in(response, world.consumer), "result in the closing request")
+    judge.equal(rule, [], response.offsets, "records acquired by the closing request")
     heir = await world.queue.consumer(join=False)
     # The locks would last 30 s; soon() gives up earlier. Delivery counts are another rule's.
     free = set((await soon(heir, len(rest))).counts)
@@ -32,9 +38,9 @@ async def test_closing_acknowledge(share: Share, judge: Judge) -> None:
     """ACK-56: Acknowledgements in the closing ShareAcknowledge count and the rest is released."""
     world = await pinned(share, COUNT)
     cut = share.rng.randint(3, 6)
-    answer = await world.consumer.close(accept(1, cut - 1), reject(cut), release(cut + 1))
+    response = await world.consumer.close(accept(1, cut - 1), reject(cut), release(cut + 1))
     rest = {0, *range(cut + 1, COUNT)}
-    await judge_rest(judge, "ACK-56", world, answer, rest)
+    await judge_rest(judge, "ACK-56", world, response, rest)
 
 
 @pytest.mark.requirement("ACK-57")
@@ -45,9 +51,9 @@ async def test_closing_fetch(share: Share, judge: Judge) -> None:
     cut = share.rng.randint(3, 6)
     fresh = await world.queue.produce(2)
     batches = (accept(1, cut - 1), reject(cut), release(cut + 1))
-    answer = await world.consumer.fetch(*batches, epoch=CLOSE)
+    response = await world.consumer.fetch(*batches, epoch=CLOSE)
     rest = {0, *range(cut + 1, COUNT), fresh, fresh + 1}
-    await judge_rest(judge, "ACK-57", world, answer, rest)
+    await judge_rest(judge, "ACK-57", world, response, rest)
 
 
 @pytest.mark.requirement("ACK-58")

@@ -44,7 +44,7 @@ async def holed(share: Share) -> Holed:
 
 def first_batch(held: Catch) -> list[Range]:
     """Return the acquired ranges within the batch with gaps."""
-    ranges = [r for answer in held.answers for r in answer.only.ranges if r.first < SIZE]
+    ranges = [r for response in held.responses for r in response.only.ranges if r.first < SIZE]
     return [replace(r, last=min(r.last, SIZE - 1)) for r in ranges]
 
 
@@ -63,7 +63,7 @@ async def test_gaps_beside_records(share: Share, judge: Judge) -> None:
     world = await holed(share)
     consumer = await world.compacted.queue.consumer()
     held = await consumer.drain(until=SIZE)
-    seen = sorted(offset for offset in offered(held.answers) if offset < SIZE)
+    seen = sorted(offset for offset in offered(held.responses) if offset < SIZE)
     judge.equal("ACK-59", world.records, seen, "records delivered of the batch with gaps")
 
     def kind(offset: int) -> AckType:

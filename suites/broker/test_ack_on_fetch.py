@@ -8,7 +8,7 @@ import time
 import pytest
 
 from fixtures.clients.cluster import attempts
-from fixtures.clients.member import Ack, AckType, Answer, accept, release
+from fixtures.clients.member import Ack, AckType, Response, accept, release
 from suites.broker.acking import judge_final, judge_held, next_catch, pinned, result_in, singly
 from suites.broker.share import Share
 from suites.judge import Judge
@@ -22,9 +22,9 @@ async def judge_final_on_fetch(share: Share, judge: Judge, rule: str, kind: AckT
     world = await pinned(share, share.rng.randint(6, 20))
     consumer = world.consumer
     chosen = sorted(share.rng.sample(world.offsets, world.count // 2))
-    answer = await consumer.fetch(*singly(chosen, kind), max_wait_ms=0)
-    judge.equal(rule, "NONE", result_in(answer, consumer), f"result of {kind.name} of {chosen}")
-    judge.equal(rule, [], answer.offsets, "records acquired while all are held or settled")
+    response = await consumer.fetch(*singly(chosen, kind), max_wait_ms=0)
+    judge.equal(rule, "NONE", result_in(response, consumer), f"result of {kind.name} of {chosen}")
+    judge.equal(rule, [], response.offsets, "records acquired while all are held or settled")
     await judge_final(judge, rule, world.queue, consumer, chosen)
 
 
@@ -49,10 +49,10 @@ async def test_release_inside_a_fetch(share: Share, judge: Judge) -> None:
     world = await pinned(share, 12)
     consumer = world.consumer
     chosen = sorted(share.rng.sample(world.offsets, 5))
-    answer = await consumer.fetch(*singly(chosen, AckType.RELEASE), max_wait_ms=0)
-    judge.equal("ACK-05", "NONE", result_in(answer, consumer), f"result of releasing {chosen}")
+    response = await consumer.fetch(*singly(chosen, AckType.RELEASE), max_wait_ms=0)
+    judge.equal("ACK-05", "NONE", result_in(response, consumer), f"result of releasing {chosen}")
     # Whether the fetch part already sees what the same request released is left open.
-    caught = answer.only.counts | (await next_catch(world.queue, consumer)).counts
+    caught = response.only.counts | (await next_catch(world.queue, consumer)).counts
     judge.equal("ACK-05", dict.fromkeys(chosen, 2), caught, "records that come again")
     judge.saw("ACK-05", redeliveries=len(chosen))
 
@@ -65,10 +65,10 @@ async def test_fetch_of_no_records(share: Share, judge: Judge) -> None:
     consumer = world.consumer
     await world.queue.produce(3)
     sent = time.monotonic()
-    answer = await consumer.fetch(accept(1, 2), release(3), max_records=0, max_wait_ms=LONG_WAIT)
+    response = await consumer.fetch(accept(1, 2), release(3), max_records=0, max_wait_ms=LONG_WAIT)
     taken = time.monotonic() - sent
-    judge.equal("ACK-53", "NONE", result_in(answer, consumer), "result of the acknowledgements")
-    judge.equal("ACK-53", [], answer.offsets, "records acquired with MaxRecords 0")
+    judge.equal("ACK-53", "NONE", result_in(response, consumer), "result of the acknowledgements")
+    judge.equal("ACK-53", [], response.offsets, "records acquired with MaxRecords 0")
     judge.holds("ACK-53", taken < 15, f"the answer took {taken:.1f} s, all of it waiting")
     after = await next_catch(world.queue, consumer)
     judge.equal("ACK-53", {3: 2, 6: 1, 7: 1, 8: 1}, after.counts, "records of the next fetches")
@@ -90,11 +90,11 @@ async def test_refused_acknowledgement_does_not_stop_the_fetch(share: Share, jud
         fresh = await world.queue.produce(1)
         got: list[int] = []
         async for _ in attempts():
-            answer = await consumer.fetch(batch)
-            seen = result_in(answer, consumer)
+            response = await consumer.fetch(batch)
+            seen = result_in(response, consumer)
             judge.equal("ACK-54", error, seen, f"result of acknowledging {what}")
-            judge.equal("ACK-54", 0, answer.only.error, f"ErrorCode beside {what}")
-            got += answer.offsets
+            judge.equal("ACK-54", 0, response.only.error, f"ErrorCode beside {what}")
+            got += response.offsets
             if fresh in got:
                 break
         judge.equal("ACK-54", [fresh], got, f"records acquired by fetches with {what}")
@@ -104,14 +104,14 @@ async def test_refused_acknowledgement_does_not_stop_the_fetch(share: Share, jud
 @pytest.mark.requirement("ACK-55")
 @pytest.mark.fast
 async def test_requests_take_effect_in_order(share: Share, judge: Judge) -> None:
-    """ACK-55: A fetch sent before the answer to an acknowledgement sees what that one did."""
+    """ACK-55: A fetch sent before the response to an acknowledgement sees what that one did."""
     world = await pinned(share, 30)
     consumer, session = world.consumer, world.consumer.session
-    calls: list[asyncio.Task[Answer]] = []
+    calls: list[asyncio.Task[Response]] = []
     first = session.epoch
     chosen = share.rng.sample(world.offsets, 20)
     released, accepted = sorted(chosen[:10]), sorted(chosen[10:])
-    # Nobody waits for an answer: all twenty requests are under way at once, and the session's
+    # Nobody waits for a response: all twenty requests are under way at once, and the session's
     # epochs refuse any that were taken out of order.
     for index, (free, done) in enumerate(zip(released, accepted, strict=True)):
         acks = [
@@ -123,10 +123,10 @@ async def test_requests_take_effect_in_order(share: Share, judge: Judge) -> None
             asyncio.create_task(session.fetch(epoch=epoch + 1, max_wait_ms=100)),
         ]
         await asyncio.sleep(0)  # waits for nobody: one turn of the loop, in which both are written
-    answers = await asyncio.gather(*calls)
-    errors = [code for answer in answers for code in answer.errors]
+    responses = await asyncio.gather(*calls)
+    errors = [code for response in responses for code in response.errors]
     judge.equal("ACK-55", [], errors, "errors of requests sent without waiting")
-    caught = {o: c for answer in answers for o, c in answer.only.counts.items()}
+    caught = {o: c for response in responses for o, c in response.only.counts.items()}
     late = await next_catch(world.queue, consumer)
     expected = dict.fromkeys(released, 2)
     judge.equal("ACK-55", expected, caught | late.counts, "records acquired by the fetches")
@@ -140,9 +140,11 @@ async def test_fetch_right_behind_a_release(share: Share, judge: Judge) -> None:
     consumer, session = world.consumer, world.consumer.session
     epoch = session.epoch
     offset = share.rng.choice(world.offsets)
-    answers = await asyncio.gather(
+    responses = await asyncio.gather(
         session.acknowledge({consumer.where: [release(offset)]}, epoch=epoch),
         session.fetch(epoch=epoch + 1, max_wait_ms=LONG_WAIT),
     )
-    judge.equal("ACK-55", "NONE", result_in(answers[0], consumer), "result of the release")
-    judge.equal("ACK-55", {offset: 2}, answers[1].only.counts, "what the fetch behind it acquired")
+    judge.equal("ACK-55", "NONE", result_in(responses[0], consumer), "result of the release")
+    judge.equal(
+        "ACK-55", {offset: 2}, responses[1].only.counts, "what the fetch behind it acquired"
+    )

@@ -41,8 +41,8 @@ async def test_types_alternate_over_a_long_range(share: Share, judge: Judge) -> 
         AckType(index % 4) if regular else rng.choice([*FINAL, AckType.RELEASE])
         for index, _ in enumerate(world.offsets)
     ]
-    answer = await world.consumer.ack(each(1, types))
-    judge.equal("ACK-25", "NONE", result(answer), f"result of {len(types)} types in one batch")
+    response = await world.consumer.ack(each(1, types))
+    judge.equal("ACK-25", "NONE", result(response), f"result of {len(types)} types in one batch")
 
     await world.consumer.close()
     stranger = await world.queue.consumer(join=False)
@@ -59,9 +59,9 @@ async def test_types_of_single_offsets_inside_a_fetch(share: Share, judge: Judge
     world = await pinned(share, 9)
     types = [*FINAL, AckType.RELEASE, AckType.RELEASE, *FINAL]
     share.rng.shuffle(types)
-    answer = await world.consumer.fetch(each(1, types), max_wait_ms=0)
-    judge.equal("ACK-25", "NONE", result_in(answer, world.consumer), f"result of {types}")
-    caught = answer.only.counts | (await next_catch(world.queue, world.consumer)).counts
+    response = await world.consumer.fetch(each(1, types), max_wait_ms=0)
+    judge.equal("ACK-25", "NONE", result_in(response, world.consumer), f"result of {types}")
+    caught = response.only.counts | (await next_catch(world.queue, world.consumer)).counts
     expected = {1 + i: 2 for i, kind in enumerate(types) if kind == AckType.RELEASE}
     judge.equal("ACK-25", expected, caught, "records that come again")
 
@@ -125,8 +125,8 @@ async def test_partitions_in_any_order(share: Share, judge: Judge) -> None:
         }
         for index in order
     ]
-    answer = await world.session.acknowledge({}, topics=body)
-    judge.equal("ACK-28", ["NONE"] * count, world.results(answer), f"results in order {order}")
+    response = await world.session.acknowledge({}, topics=body)
+    judge.equal("ACK-28", ["NONE"] * count, world.results(response), f"results in order {order}")
     for index in range(count):
         expected = dict.fromkeys(range(2, 3 + index % 2), 2)
         left = await world.left(index)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fixtures.clients.cluster import Topic, attempts
-from fixtures.clients.member import Answer, Session, accept, reject, release
+from fixtures.clients.member import Response, Session, accept, reject, release
 from fixtures.wire.errors import error_name
 from spec.verdict import OutOfReach, Undecided
 from suites.broker.acking import (
@@ -30,12 +30,12 @@ NOT_HERE = ("NOT_LEADER_OR_FOLLOWER", "UNKNOWN_TOPIC_OR_PARTITION")
 @pytest.mark.requirement("ACK-45")
 @pytest.mark.fast
 async def test_no_batch_at_all(share: Share, judge: Judge) -> None:
-    """ACK-45: When no partition has a batch the answer has no partition and no error."""
+    """ACK-45: When no partition has a batch the response has no partition and no error."""
     world = await spread(share, 3, records=2)
     for named in range(1, 4):
-        answer = await world.session.acknowledge(dict.fromkeys(world.where[:named], ()))
-        judge.equal("ACK-45", 0, answer.error, f"error for {named} partitions without batches")
-        judge.equal("ACK-45", (), answer.parts, f"answer for {named} partitions without batches")
+        response = await world.session.acknowledge(dict.fromkeys(world.where[:named], ()))
+        judge.equal("ACK-45", 0, response.error, f"error for {named} partitions without batches")
+        judge.equal("ACK-45", (), response.parts, f"answer for {named} partitions without batches")
     results = await world.acknowledge(*([accept(1)] for _ in world.where))
     judge.equal("ACK-45", ["NONE"] * 3, results, "answer for the same partitions with batches")
 
@@ -64,8 +64,8 @@ async def test_no_topic_at_all(share: Share, judge: Judge) -> None:
     world = await pinned(share, 4)
     session = world.consumer.session
     used = session.epoch
-    answer = await session.acknowledge({})
-    judge.equal("ACK-47", (0, ()), (answer.error, answer.parts), "answer to no topics")
+    response = await session.acknowledge({})
+    judge.equal("ACK-47", (0, ()), (response.error, response.parts), "answer to no topics")
     again = await session.acknowledge({}, epoch=used)
     seen = error_name(again.error)
     judge.equal("ACK-47", "INVALID_SHARE_SESSION_EPOCH", seen, "the same epoch again")
@@ -80,12 +80,12 @@ async def test_unknown_topic_id(share: Share, judge: Judge) -> None:
     world = await pinned(share, 6)
     random_id = uuid.UUID(bytes=share.rng.randbytes(16))
     unknown = Topic(name="", id=random_id, leaders=(0,))
-    answer = await world.consumer.session.acknowledge(
+    response = await world.consumer.session.acknowledge(
         {(unknown, 0): [accept(0, 3)], world.consumer.where: [reject(1, 2)]}
     )
-    seen = result(answer.part(random_id))
+    seen = result(response.part(random_id))
     judge.equal("ACK-48", "UNKNOWN_TOPIC_ID", seen, "result of a random topic id")
-    judge.equal("ACK-48", "NONE", result_in(answer, world.consumer), "result beside it")
+    judge.equal("ACK-48", "NONE", result_in(response, world.consumer), "result beside it")
     part = await world.consumer.ack(accept(1))
     judge.equal("ACK-48", "INVALID_RECORD_STATE", result(part), "accepting the rejected record")
     await judge_held(judge, "ACK-48", world.consumer, range(3, 6), "acknowledging another id")
@@ -98,24 +98,24 @@ async def test_unknown_partition(share: Share, judge: Judge) -> None:
     world = await pinned(share, 6)
     topic, _ = world.consumer.where
     for index in (1, share.rng.randint(2, 10_000), 2**31 - 1, -1):
-        answer = await world.consumer.session.acknowledge(
+        response = await world.consumer.session.acknowledge(
             {(topic, index): [accept(0, 3)], world.consumer.where: [accept(0, 0)]}
         )
-        seen = result(answer.part(topic.id, index))
+        seen = result(response.part(topic.id, index))
         judge.equal("ACK-49", "UNKNOWN_TOPIC_OR_PARTITION", seen, f"result of partition {index}")
         # Offset 0 is the start: settled by the first round, below the start in the others.
-        judge.equal("ACK-49", "NONE", result_in(answer, world.consumer), "result beside it")
+        judge.equal("ACK-49", "NONE", result_in(response, world.consumer), "result beside it")
     await judge_held(judge, "ACK-49", world.consumer, world.offsets, "unknown partitions")
 
 
-def judge_not_here(judge: Judge, share: Share, answer: Answer, topic: Topic, what: str) -> None:
+def judge_not_here(judge: Judge, share: Share, response: Response, topic: Topic, what: str) -> None:
     """Demand a refusal of partition 0 by a broker that does not lead it."""
-    part = answer.part(topic.id)
+    part = response.part(topic.id)
     judge.one_of("ACK-50", NOT_HERE, result(part), what)
     if part and result(part) == "NOT_LEADER_OR_FOLLOWER":
         leader = topic.leaders[0]
         judge.equal("ACK-50", leader, part.leader[0], "CurrentLeader of the refusal")
-        address = answer.endpoints.get(leader)
+        address = response.endpoints.get(leader)
         judge.equal("ACK-50", share.cluster.brokers[leader], address, "NodeEndpoints' leader")
 
 
@@ -132,10 +132,10 @@ async def test_broker_that_does_not_lead(share: Share, judge: Judge) -> None:
         kind = "a follower" if node == others[0] else "a broker without a replica"
         session = await world.consumer.member.session(node)
         await session.fetch(where, max_wait_ms=0)
-        answer = await session.acknowledge({where: [accept(1, 5)]})
-        judge_not_here(judge, share, answer, where[0], f"ShareAcknowledge to {kind}")
-        answer = await session.fetch(acks={where: [release(1, 5)]}, max_wait_ms=0)
-        judge_not_here(judge, share, answer, where[0], f"ShareFetch to {kind}")
+        response = await session.acknowledge({where: [accept(1, 5)]})
+        judge_not_here(judge, share, response, where[0], f"ShareAcknowledge to {kind}")
+        response = await session.fetch(acks={where: [release(1, 5)]}, max_wait_ms=0)
+        judge_not_here(judge, share, response, where[0], f"ShareFetch to {kind}")
     await judge_held(judge, "ACK-50", world.consumer, world.offsets, "asking other brokers")
 
 
@@ -172,14 +172,14 @@ async def test_deleted_topic(share: Share, judge: Judge) -> None:
     # A broker learns of the deletion some time after the controller has answered it, and an
     # acknowledgement on the way may meet state that is half gone; only where it ends is judged.
     async for _ in attempts():
-        answer = await session.acknowledge({(doomed, 0): PROBE})
-        seen = error_name(answer.error) if answer.error else result(answer.part(doomed.id))
+        response = await session.acknowledge({(doomed, 0): PROBE})
+        seen = error_name(response.error) if response.error else result(response.part(doomed.id))
         if seen in GONE:
             break
     judge.one_of("ACK-51", GONE, seen, "result of the deleted topic")
-    answer = await session.acknowledge({(doomed, 0): [accept(0, 3)], (kept, 0): [accept(1, 3)]})
-    judge.one_of("ACK-51", GONE, result(answer.part(doomed.id)), "result beside another topic")
-    judge.equal("ACK-51", "NONE", result(answer.part(kept.id)), "result of the other topic")
+    response = await session.acknowledge({(doomed, 0): [accept(0, 3)], (kept, 0): [accept(1, 3)]})
+    judge.one_of("ACK-51", GONE, result(response.part(doomed.id)), "result beside another topic")
+    judge.equal("ACK-51", "NONE", result(response.part(kept.id)), "result of the other topic")
 
 
 @pytest.mark.requirement("ACK-64")
@@ -188,18 +188,18 @@ async def test_deleted_topic_inside_a_fetch(share: Share, judge: Judge) -> None:
     session, kept, doomed = await one_topic_gone(share)
     seen = ""
     async for _ in attempts():
-        answer = await session.fetch(acks={(doomed, 0): PROBE}, max_wait_ms=100)
-        judge.equal("ACK-64", "NONE", error_name(answer.error), "error of the whole ShareFetch")
-        seen = result(answer.part(doomed.id))
+        response = await session.fetch(acks={(doomed, 0): PROBE}, max_wait_ms=100)
+        judge.equal("ACK-64", "NONE", error_name(response.error), "error of the whole ShareFetch")
+        seen = result(response.part(doomed.id))
         if seen in GONE:
             break
     judge.one_of("ACK-64", GONE, seen, "result of the deleted topic")
     both = {(doomed, 0): [accept(0, 3)], (kept, 0): [release(1, 3)]}
-    answer = await session.fetch(acks=both, max_wait_ms=100)
-    judge.equal("ACK-64", "NONE", error_name(answer.error), "error of a ShareFetch with both")
-    judge.one_of("ACK-64", GONE, result(answer.part(doomed.id)), "result beside another topic")
-    judge.equal("ACK-64", "NONE", result(answer.part(kept.id)), "result of the other topic")
-    again = set(answer.offsets)
+    response = await session.fetch(acks=both, max_wait_ms=100)
+    judge.equal("ACK-64", "NONE", error_name(response.error), "error of a ShareFetch with both")
+    judge.one_of("ACK-64", GONE, result(response.part(doomed.id)), "result beside another topic")
+    judge.equal("ACK-64", "NONE", result(response.part(kept.id)), "result of the other topic")
+    again = set(response.offsets)
     async for _ in attempts():
         if again >= {1, 2, 3}:
             break
@@ -223,10 +223,10 @@ async def test_unknown_tagged_fields(share: Share, judge: Judge) -> None:
         part = {"partition_index": 0, "acknowledgement_batches": [batch], "_tags": tags()}
         return [{"topic_id": world.queue.topic.id, "partitions": [part], "_tags": tags()}]
 
-    answer = await consumer.session.acknowledge({}, topics=topics(1), _tags=tags())
-    judge.equal("ACK-52", "NONE", result_in(answer, consumer), "ShareAcknowledge full of tags")
-    answer = await consumer.fetch(topics=topics(2), _tags=tags(), max_wait_ms=0)
-    judge.equal("ACK-52", "NONE", result_in(answer, consumer), "ShareFetch full of tags")
+    response = await consumer.session.acknowledge({}, topics=topics(1), _tags=tags())
+    judge.equal("ACK-52", "NONE", result_in(response, consumer), "ShareAcknowledge full of tags")
+    response = await consumer.fetch(topics=topics(2), _tags=tags(), max_wait_ms=0)
+    judge.equal("ACK-52", "NONE", result_in(response, consumer), "ShareFetch full of tags")
     part = await consumer.ack(release(1, 2))
     judge.equal("ACK-52", "INVALID_RECORD_STATE", result(part), "releasing the accepted records")
     stray = await next_catch(world.queue, consumer)

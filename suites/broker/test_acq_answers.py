@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from fixtures.clients.cluster import Topic, attempts
-from fixtures.clients.member import Answer, Part, Where, accept, release
+from fixtures.clients.member import Part, Response, Where, accept, release
 from fixtures.wire.codec import WireError
 from fixtures.wire.compression import Compression
 from fixtures.wire.errors import ErrorCode
@@ -40,8 +40,8 @@ async def test_ranges_in_order_with_counts(share: Share, judge: Judge) -> None:
 
     catch = await consumer.acquire(15)
 
-    for answer in catch.answers:
-        for part in answer.parts:
+    for response in catch.responses:
+        for part in response.parts:
             judge.holds("ACQ-05", _well_formed(part), f"ranges out of order: {part.ranges}")
     expected = dict.fromkeys(freed, 2) | dict.fromkeys(range(30, 35), 1)
     judge.equal("ACQ-07", expected, catch.counts, "counts of released and of new records")
@@ -67,7 +67,7 @@ async def test_records_come_as_produced(share: Share, judge: Judge, codec: Compr
 
     catch = await consumer.acquire(12)
 
-    got = [r for a in catch.answers for part in a.parts for r in part.acquired_records()]
+    got = [r for a in catch.responses for part in a.parts for r in part.acquired_records()]
     judge.equal("ACQ-06", list(range(12)), [r.offset for r in got], "offsets of the records")
     for ours, theirs in zip(produced, got, strict=True):
         judge.equal(
@@ -88,9 +88,9 @@ async def test_records_never_null(share: Share, judge: Judge) -> None:
     # The field cannot be null from version 1 on, so that null records are an unreadable answer.
     unreadable, parts = "", []
     try:
-        answers = [await consumer.session.fetch(*named, max_wait_ms=0)]
-        answers += [await consumer.session.fetch(max_wait_ms=100) for _ in range(3)]
-        parts = [part for answer in answers for part in answer.parts]
+        responses = [await consumer.session.fetch(*named, max_wait_ms=0)]
+        responses += [await consumer.session.fetch(max_wait_ms=100) for _ in range(3)]
+        parts = [part for response in responses for part in response.parts]
     except WireError as error:
         unreadable = str(error)
 
@@ -115,7 +115,7 @@ async def test_lock_timeout_is_the_groups(share: Share, judge: Judge) -> None:
         (plain, int(broker["group.share.record.lock.duration.ms"])),
     ):
         catch = await (await queue.consumer()).acquire(1)
-        judge.equal("ACQ-09", expected, catch.answers[-1].lock_ms, "AcquisitionLockTimeoutMs")
+        judge.equal("ACQ-09", expected, catch.responses[-1].lock_ms, "AcquisitionLockTimeoutMs")
 
 
 @pytest.mark.requirement("ACQ-10")
@@ -166,7 +166,7 @@ async def test_more_records_than_acquired(share: Share, judge: Judge) -> None:
 
 
 def _sent(catch: Catch) -> set[int]:
-    batches = [b for a in catch.answers for p in a.parts for b in decode_batches(p.records)]
+    batches = [b for a in catch.responses for p in a.parts for b in decode_batches(p.records)]
     return {record.offset for batch in batches for record in batch.records}
 
 
@@ -176,15 +176,15 @@ async def _beside(share: Share, judge: Judge, rule: str, unknown: Where, error: 
     consumer = await queue.consumer()
     other = unknown if unknown[0].id != _SELF.id else (queue.topic, unknown[1])
 
-    answers = [await consumer.session.fetch(consumer.where, other)]
-    judge.equal(rule, 0, answers[0].error, "top-level error")
-    part = answers[0].part(other[0].id, other[1])
+    responses = [await consumer.session.fetch(consumer.where, other)]
+    judge.equal(rule, 0, responses[0].error, "top-level error")
+    part = responses[0].part(other[0].id, other[1])
     judge.equal(rule, error, part and part.error, "error of the unknown partition")
     async for _ in attempts():
-        if any(answer.offsets for answer in answers):
+        if any(response.offsets for response in responses):
             break
-        answers.append(await consumer.session.fetch())
-    served = [offset for answer in answers for offset in answer.offsets]
+        responses.append(await consumer.session.fetch())
+    served = [offset for response in responses for offset in response.offsets]
     judge.equal(rule, [0, 1, 2, 3, 4], served, "offsets of the partition that exists")
 
 
@@ -208,8 +208,8 @@ async def test_unknown_partition_fails_alone(share: Share, judge: Judge) -> None
     await _beside(share, judge, "ACQ-13", (_SELF, index), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
-def _gone(answer: Answer, doomed: Queue) -> bool:
-    part = answer.part(doomed.topic.id)
+def _gone(response: Response, doomed: Queue) -> bool:
+    part = response.part(doomed.topic.id)
     return part is not None and part.error in (
         ErrorCode.UNKNOWN_TOPIC_ID,
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -235,12 +235,12 @@ async def test_deleted_topic_fails_alone(share: Share, judge: Judge) -> None:
     served: set[int] = set()
     gone = False
     async for _ in attempts():
-        answer = await consumer.session.fetch()
-        gone = gone or _gone(answer, doomed)
-        part = answer.part(other.topic.id)
+        response = await consumer.session.fetch()
+        gone = gone or _gone(response, doomed)
+        part = response.part(other.topic.id)
         served |= set(part.offsets if part else ())
         if gone and last in served:
             break
 
-    judge.holds("ACQ-14", gone, f"the deleted topic was never reported; last: {answer.errors}")
+    judge.holds("ACQ-14", gone, f"the deleted topic was never reported; last: {response.errors}")
     judge.equal("ACQ-14", set(range(3)), served, "offsets of the other topic")

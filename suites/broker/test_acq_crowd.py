@@ -45,8 +45,10 @@ class Crowd:
     async def _consume(self, member: Consumer) -> None:
         rng = self.share.rng
         while self._goes_on():
-            answer = await member.fetch(max_records=rng.randint(1, self.appetite), max_wait_ms=200)
-            counts = member.sound(answer).only.counts
+            response = await member.fetch(
+                max_records=rng.randint(1, self.appetite), max_wait_ms=200
+            )
+            counts = member.sound(response).only.counts
             self._take(member.member_id, counts)
             if self.double:
                 return

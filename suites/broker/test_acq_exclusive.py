@@ -91,10 +91,10 @@ async def test_every_record_once(share: Share, judge: Judge) -> None:
 
     async for _ in attempts(within=60):
         for member in members:
-            answer = member.sound(await member.fetch(max_records=share.rng.randint(1, 30)))
-            if answer.offsets:
-                deliveries.update(answer.offsets)
-                await member.acked(*(accept(r.first, r.last) for r in answer.only.ranges))
+            response = member.sound(await member.fetch(max_records=share.rng.randint(1, 30)))
+            if response.offsets:
+                deliveries.update(response.offsets)
+                await member.acked(*(accept(r.first, r.last) for r in response.only.ranges))
         if len(deliveries) >= total:
             break
 

@@ -57,8 +57,8 @@ async def test_batches_stay_whole(share: Share, judge: Judge) -> None:
     ranges = []
     async for _ in attempts():
         for member in members:
-            answer = member.sound(await member.fetch(max_records=size))
-            ranges += [acquired for part in answer.parts for acquired in part.ranges]
+            response = member.sound(await member.fetch(max_records=size))
+            ranges += [acquired for part in response.parts for acquired in part.ranges]
         if sum(len(r.offsets) for r in ranges) >= 6 * size:
             break
 
@@ -77,7 +77,7 @@ async def test_batch_size_splits_ranges(share: Share, judge: Judge) -> None:
 
     catch = await consumer.acquire(8 * size, batch_size=limit)
 
-    ranges = [r for a in catch.answers for part in a.parts for r in part.ranges]
+    ranges = [r for a in catch.responses for part in a.parts for r in part.ranges]
     for acquired in ranges:
         aligned = acquired.first % size == 0 and (acquired.last + 1) % size == 0
         judge.holds("ACQ-32", aligned, f"{acquired} is not cut along batches of {size}")
@@ -98,8 +98,8 @@ async def test_record_limit_is_strict(share: Share, judge: Judge) -> None:
 
     async for _ in attempts():
         limit = share.rng.randint(1, 9)
-        answer = await consumer.fetch(max_records=limit, share_acquire_mode=RECORD_LIMIT)
-        taken = consumer.sound(answer).offsets
+        response = await consumer.fetch(max_records=limit, share_acquire_mode=RECORD_LIMIT)
+        taken = consumer.sound(response).offsets
         judge.holds("ACQ-33", len(taken) <= limit, f"MaxRecords {limit}, acquired {taken}")
         seen.update(taken)
         if len(seen) >= total:
@@ -111,7 +111,7 @@ async def test_record_limit_is_strict(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACQ-35")
 @pytest.mark.feature("record-limit")
 async def test_record_limit_over_partitions(share: Share, judge: Judge) -> None:
-    """ACQ-35: Record-limit bounds the whole answer, not each partition."""
+    """ACQ-35: Record-limit bounds the whole response, not each partition."""
     queue = await share.queue(partitions=3, assignments=_together(share, 3))
     for index in queue.topic.partitions:
         await queue.produce(10, index)
@@ -121,11 +121,11 @@ async def test_record_limit_over_partitions(share: Share, judge: Judge) -> None:
 
     async for _ in attempts():
         limit = share.rng.randint(2, 12)
-        answer = await consumer.session.fetch(
+        response = await consumer.session.fetch(
             *named, max_records=limit, share_acquire_mode=RECORD_LIMIT
         )
         named = []
-        count = len(consumer.sound(answer).offsets)
+        count = len(consumer.sound(response).offsets)
         judge.holds("ACQ-35", count <= limit, f"MaxRecords {limit}, acquired {count} in all")
         total += count
         if total >= 30:
@@ -159,8 +159,8 @@ async def test_first_record_may_exceed_max_bytes(share: Share, judge: Judge) -> 
     consumer = await queue.consumer()
     found: list[bytes | None] = []
     async for _ in attempts():
-        answer = consumer.sound(await consumer.fetch(max_bytes=share.rng.randint(1, 4000)))
-        found = [r.value for part in answer.parts for r in part.acquired_records()]
+        response = consumer.sound(await consumer.fetch(max_bytes=share.rng.randint(1, 4000)))
+        found = [r.value for part in response.parts for r in part.acquired_records()]
         if found:
             break
 
@@ -177,9 +177,9 @@ async def test_small_max_bytes_makes_progress(share: Share, judge: Judge) -> Non
         named = [(queue.topic, index) for index in queue.topic.partitions]
         seen: set[int] = set()
         async for _ in attempts():
-            answer = await consumer.session.fetch(*named, max_bytes=limit, max_wait_ms=300)
+            response = await consumer.session.fetch(*named, max_bytes=limit, max_wait_ms=300)
             named = []
-            seen |= {p.partition for p in consumer.sound(answer).parts if p.offsets}
+            seen |= {p.partition for p in consumer.sound(response).parts if p.offsets}
             if len(seen) == 4:
                 break
         judge.equal("ACQ-38", {0, 1, 2, 3}, seen, f"partitions served with MaxBytes {limit}")
@@ -190,10 +190,10 @@ async def _ask_for_nothing(share: Share, judge: Judge, rule: str, **nothing: int
     consumer = await queue.consumer()
     await consumer.fetch(max_records=0)
     sent = time.monotonic()
-    answer = await consumer.fetch(max_wait_ms=40_000, timeout=60, **nothing)
+    response = await consumer.fetch(max_wait_ms=40_000, timeout=60, **nothing)
     took = time.monotonic() - sent
 
-    judge.equal(rule, ((), []), (answer.errors, answer.offsets), "errors and offsets")
+    judge.equal(rule, ((), []), (response.errors, response.offsets), "errors and offsets")
     judge.holds(rule, took < WITHIN, f"the answer took {took:.1f} s")
     held = await consumer.acquire(4)
     judge.equal(rule, dict.fromkeys(range(4), 1), held.counts, "counts afterwards")
@@ -242,7 +242,7 @@ async def _take(consumer: Consumer, count: int) -> None:
 
 @pytest.mark.requirement("ACQ-42")
 async def test_no_partition_starves(share: Share, judge: Judge) -> None:
-    """ACQ-42: With more everywhere than fits an answer, each partition gets its turn."""
+    """ACQ-42: With more everywhere than fits a response, each partition gets its turn."""
     partitions, size = 4, 500
     queue = await _spread(share, partitions, size, records=40)
     by: dict[str, Any] = share.rng.choice([{"max_records": 1}, {"max_bytes": size}])
@@ -251,12 +251,12 @@ async def test_no_partition_starves(share: Share, judge: Judge) -> None:
     turns: Counter[int] = Counter()
     fetches = 0
     async for _ in attempts():
-        answer = consumer.sound(await consumer.session.fetch(*named, **by))
+        response = consumer.sound(await consumer.session.fetch(*named, **by))
         named = []
-        for part in answer.parts:
+        for part in response.parts:
             turns[part.partition] += bool(part.offsets)
             await _accept(consumer, queue, part.partition, part.offsets)
-        fetches += bool(answer.offsets)
+        fetches += bool(response.offsets)
         if fetches == 5 * partitions:
             break
 
@@ -279,9 +279,9 @@ async def test_unknown_mode_is_refused(share: Share, judge: Judge) -> None:
     consumer = await queue.consumer()
     mode = share.rng.choice([2, 9, 127, -1])
 
-    answer = await consumer.fetch(share_acquire_mode=mode)
-    judge.holds("ACQ-43", answer.error != 0, f"acquire mode {mode} was answered without error")
-    judge.equal("ACQ-43", [], answer.offsets, "offsets acquired")
+    response = await consumer.fetch(share_acquire_mode=mode)
+    judge.holds("ACQ-43", response.error != 0, f"acquire mode {mode} was answered without error")
+    judge.equal("ACQ-43", [], response.offsets, "offsets acquired")
 
     fresh = await queue.consumer(join=False)
     held = await fresh.acquire(3)

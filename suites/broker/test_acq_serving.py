@@ -31,19 +31,19 @@ async def test_only_the_leader_serves(share: Share, judge: Judge) -> None:
     leader = queue.topic.leaders[0]
     wrong = await consumer.member.session(_another(share, leader))
 
-    answer = await wrong.fetch(consumer.where)
-    part = answer.only
+    response = await wrong.fetch(consumer.where)
+    part = response.only
     held = await consumer.acquire(5)
 
     refused = ErrorCode.NOT_LEADER_OR_FOLLOWER
-    judge.equal("ACQ-01", (0, refused), (answer.error, part.error), "errors of the other broker")
+    judge.equal("ACQ-01", (0, refused), (response.error, part.error), "errors of the other broker")
     judge.equal("ACQ-01", [], part.offsets, "offsets acquired from the other broker")
     judge.equal(
         "ACQ-01", dict.fromkeys(range(5), 1), held.counts, "counts at the leader afterwards"
     )
     judge.equal("ACQ-02", leader, part.leader[0], "CurrentLeader")
     judge.holds("ACQ-02", part.leader[1] >= 0, f"the leader's epoch is {part.leader[1]}")
-    named = answer.endpoints.get(leader)
+    named = response.endpoints.get(leader)
     judge.equal("ACQ-02", share.cluster.brokers[leader], named, "the leader's NodeEndpoint")
 
 
@@ -84,12 +84,12 @@ async def test_stranger_may_fetch(share: Share, judge: Judge) -> None:
 
     seen = []
     async for _ in attempts():
-        answer = await stranger.fetch()
-        seen += answer.offsets
-        if answer.errors or seen:
+        response = await stranger.fetch()
+        seen += response.offsets
+        if response.errors or seen:
             break
 
-    judge.equal("ACQ-04", (), answer.errors, "errors of the stranger's fetch")
+    judge.equal("ACQ-04", (), response.errors, "errors of the stranger's fetch")
     judge.equal("ACQ-04", [3, 4, 5], seen, "offsets that the stranger acquired")
 
 
@@ -119,9 +119,9 @@ async def test_first_fetches_at_once(share: Share, judge: Judge) -> None:
     members = [await queue.consumer(join=False) for _ in range(6)]
 
     calls = [member.fetch(max_records=5, max_wait_ms=5000) for member in members]
-    answers = await asyncio.gather(*calls)
+    responses = await asyncio.gather(*calls)
 
-    errors = [code for answer in answers for code in answer.errors]
+    errors = [code for response in responses for code in response.errors]
     judge.equal("ACQ-16", [], errors, "errors of the first fetches")
-    counts = [pair for answer in answers for pair in answer.only.counts.items()]
+    counts = [pair for response in responses for pair in response.only.counts.items()]
     judge.equal("ACQ-16", [(n, 1) for n in range(30)], sorted(counts), "offsets and counts")

@@ -88,7 +88,7 @@ async def test_remote_records_are_acquired(tiered: Share, judge: Judge) -> None:
     caught = await written.next_catch(consumer)
     what = f"offsets acquired, remote below {local}"
     judge.equal("ACQ-71", list(range(RECORDS)), caught.offsets, what)
-    parts = [part for answer in caught.answers for part in answer.parts]
+    parts = [part for response in caught.responses for part in response.parts]
     came = [record for part in parts for record in part.acquired_records()]
     values = {record.offset: record.value for record in came if record.offset < RECORDS}
     judge.equal("ACQ-71", dict(enumerate(keys(*range(RECORDS)))), values, "values that came along")

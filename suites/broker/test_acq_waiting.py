@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import pytest
 
 from fixtures.clients.cluster import WITHIN
-from fixtures.clients.member import Answer, accept, release
+from fixtures.clients.member import Response, accept, release
 from spec.verdict import Undecided
 from suites.broker.share import Consumer, Queue, Share
 from suites.judge import Judge
@@ -31,7 +31,7 @@ class Waiting:
     """A fetch that is under way, and whose it is."""
 
     consumer: Consumer
-    task: asyncio.Task[Answer]
+    task: asyncio.Task[Response]
 
 
 async def _start(consumer: Consumer) -> Waiting:
@@ -46,7 +46,7 @@ async def _start(consumer: Consumer) -> Waiting:
 async def _woken(judge: Judge, rule: str, waiting: Waiting, by: str) -> list[int]:
     """Judge that the fetch is answered; return what it or the member's next one acquired.
 
-    An answer that is empty but comes at once will do: the member asks again without delay.
+    A response that is empty but comes at once will do: the member asks again without delay.
     """
     began = time.monotonic()
     done, _ = await asyncio.wait([waiting.task], timeout=WITHIN)
@@ -73,10 +73,10 @@ async def test_empty_fetch_takes_max_wait(share: Share, judge: Judge) -> None:
     wait = share.rng.randint(400, 1500) / 1000
 
     sent = time.monotonic()
-    answer = await consumer.fetch(max_wait_ms=int(wait * 1000))
+    response = await consumer.fetch(max_wait_ms=int(wait * 1000))
     took = time.monotonic() - sent
 
-    judge.equal("ACQ-60", ((), []), (answer.errors, answer.offsets), "errors and offsets")
+    judge.equal("ACQ-60", ((), []), (response.errors, response.offsets), "errors and offsets")
     judge.holds("ACQ-60", took > wait - EARLY, f"answered after {took:.3f} s, MaxWaitMs {wait} s")
     judge.holds("ACQ-60", took < wait + WITHIN, f"answered after {took:.1f} s, MaxWaitMs {wait} s")
 
@@ -221,12 +221,12 @@ async def test_min_bytes_not_reached(share: Share, judge: Judge) -> None:
     await consumer.acquire(1)
     await queue.produce([bytes(100)])
 
-    answer = await consumer.fetch(max_wait_ms=1000, min_bytes=100_000)
+    response = await consumer.fetch(max_wait_ms=1000, min_bytes=100_000)
 
-    judge.equal("ACQ-69", ((), [1]), (answer.errors, answer.offsets), "errors and offsets")
+    judge.equal("ACQ-69", ((), [1]), (response.errors, response.offsets), "errors and offsets")
 
 
-async def _timed(call: Awaitable[Answer]) -> tuple[Answer, float]:
+async def _timed(call: Awaitable[Response]) -> tuple[Response, float]:
     began = time.monotonic()
     return await call, time.monotonic() - began
 
@@ -244,7 +244,7 @@ async def test_empty_partitions_hold_nobody_up(share: Share, judge: Judge) -> No
     await queue.produce(3, filled)
 
     fetch = consumer.session.fetch(max_wait_ms=LONG, timeout=LONG / 1000 + 20)
-    answer, took = await _timed(fetch)
+    response, took = await _timed(fetch)
 
-    judge.equal("ACQ-70", [0, 1, 2], answer.offsets, f"acquired from partition {filled}")
+    judge.equal("ACQ-70", [0, 1, 2], response.offsets, f"acquired from partition {filled}")
     judge.holds("ACQ-70", took < WITHIN, f"the answer took {took:.1f} s")

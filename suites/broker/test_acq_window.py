@@ -26,8 +26,8 @@ async def _full(share: Share, records: int) -> tuple[Queue, Consumer]:
 
 async def _nothing_more(consumer: Consumer) -> list[int]:
     """Return what a fetch acquires that has to come back with nothing."""
-    answer = consumer.sound(await consumer.fetch(max_wait_ms=int(NOT_FOR * 1000)))
-    return answer.offsets
+    response = consumer.sound(await consumer.fetch(max_wait_ms=int(NOT_FOR * 1000)))
+    return response.offsets
 
 
 @pytest.mark.requirement("ACQ-50")
@@ -171,10 +171,10 @@ async def _accept_all(consumer: Consumer, until: int) -> set[int]:
     """Accept what comes, until ``until`` records were accepted or time is over."""
     accepted: set[int] = set()
     async for _ in attempts():
-        answer = consumer.sound(await consumer.fetch(max_wait_ms=1000))
-        if answer.offsets:
-            await consumer.acked(*(accept(r.first, r.last) for r in answer.only.ranges))
-            accepted |= set(answer.offsets)
+        response = consumer.sound(await consumer.fetch(max_wait_ms=1000))
+        if response.offsets:
+            await consumer.acked(*(accept(r.first, r.last) for r in response.only.ranges))
+            accepted |= set(response.offsets)
         if len(accepted) >= until:
             break
     return accepted

@@ -32,10 +32,10 @@ async def _summary(queue: Queue, partition: int) -> int:
     cluster = queue.share.cluster
     node = await cluster.coordinator(share_key(queue.group, queue.topic.id, partition), SHARE)
     wanted = {"topic_id": queue.topic.id, "partitions": [{"partition": partition}]}
-    answer = await (await cluster.to(node)).call(
+    response = await (await cluster.to(node)).call(
         "ReadShareGroupStateSummary", group_id=queue.group, topics=[wanted]
     )
-    return int(answer.results[0].partitions[0].start_offset)
+    return int(response.results[0].partitions[0].start_offset)
 
 
 @pytest.mark.requirement("ADM-32", "ADM-34")
@@ -131,8 +131,8 @@ async def _until_forgotten(queue: Queue) -> None:
     async def ask() -> bool | None:
         for node in queue.share.cluster.brokers:
             connection = await queue.share.cluster.to(node)
-            answer = await connection.call("Metadata", topics=[{"name": queue.topic.name}])
-            if not answer.topics[0].error_code:
+            response = await connection.call("Metadata", topics=[{"name": queue.topic.name}])
+            if not response.topics[0].error_code:
                 return None
         return True
 

@@ -188,8 +188,8 @@ DESCRIBERS = {
 async def _describe(share: Share, group: str, by: str) -> tuple[str, int]:
     """Return error and number of members that a kind's own API shows of a group of any kind."""
     field = "groups" if by == "classic" else "group_ids"
-    answer = await asked(share, group, DESCRIBERS[by], **{field: [group]})
-    found = answer.groups[0]
+    response = await asked(share, group, DESCRIBERS[by], **{field: [group]})
+    found = response.groups[0]
     return error_name(found.error_code), len(found.members)
 
 
@@ -255,12 +255,12 @@ def _requests(group: str, topic: Topic) -> dict[str, dict[str, Any]]:
     }
 
 
-def _error(answer: Struct) -> str:
-    """Return the error of an answer about one group."""
+def _error(response: Struct) -> str:
+    """Return the error of a response about one group."""
     for field in ("groups", "results"):
-        if getattr(answer, field, None):
-            return error_name(getattr(answer, field)[0].error_code)
-    return error_name(getattr(answer, "error_code", 0))
+        if getattr(response, field, None):
+            return error_name(getattr(response, field)[0].error_code)
+    return error_name(getattr(response, "error_code", 0))
 
 
 REQUESTS = (
@@ -275,7 +275,9 @@ REQUESTS = (
 
 @pytest.mark.requirement("ADM-08")
 @pytest.mark.parametrize("request_kind", REQUESTS)
-async def test_only_the_coordinator_answers(share: Share, judge: Judge, request_kind: str) -> None:
+async def test_only_the_coordinator_answers(
+    share: Share, judge: Judge, request_kind: str
+) -> None:
     """ADM-08: Brokers that do not coordinate a group say NOT_COORDINATOR."""
     queue = await share.queue(1)
     member = await share.member(queue.group, queue.topic)
@@ -287,9 +289,9 @@ async def test_only_the_coordinator_answers(share: Share, judge: Judge, request_
     if not others:
         raise OutOfReach("with one broker there is none that is not the coordinator")
 
-    answers = [await (await share.cluster.to(node)).call(api, **fields) for node in others]
+    responses = [await (await share.cluster.to(node)).call(api, **fields) for node in others]
 
-    errors = [_error(answer) for answer in answers]
+    errors = [_error(response) for response in responses]
     judge.equal("ADM-08", {"NOT_COORDINATOR"}, set(errors), f"errors of {request_kind}")
 
 
@@ -304,8 +306,8 @@ async def test_a_group_needs_an_id(share: Share, judge: Judge, request_kind: str
     errors = set()
     for node in share.cluster.brokers:
         connection = await share.cluster.to(node)
-        answer = await connection.call(request_kind.split(maxsplit=1)[0], **fields)
-        errors.add(_error(answer))
+        response = await connection.call(request_kind.split(maxsplit=1)[0], **fields)
+        errors.add(_error(response))
 
     # Those that look for the coordinator of "" first may say that they are not the one.
     errors -= {ErrorCode.NOT_COORDINATOR.name}

@@ -16,10 +16,10 @@ from suites.judge import Judge
 async def _offset_delete(share: Share, queue: Queue) -> int:
     partitions = [{"partition_index": 0}]
     topics = [{"name": queue.topic.name, "partitions": partitions}]
-    answer = await asked(share, queue.group, "OffsetDelete", group_id=queue.group, topics=topics)
-    if answer.error_code:
-        return int(answer.error_code)
-    return int(answer.topics[0].partitions[0].error_code)
+    response = await asked(share, queue.group, "OffsetDelete", group_id=queue.group, topics=topics)
+    if response.error_code:
+        return int(response.error_code)
+    return int(response.topics[0].partitions[0].error_code)
 
 
 async def _in_transaction(share: Share, queue: Queue) -> int:

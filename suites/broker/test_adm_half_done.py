@@ -39,8 +39,8 @@ async def _jam(share: Share, *, jammed: bool) -> None:
     if not jammed:
         change |= {"config_operation": _DELETE, "value": None}
     wanted = {"resource_type": TOPIC_RESOURCE, "resource_name": STATE_TOPIC, "configs": [change]}
-    answer = await (await share.cluster.any()).call("IncrementalAlterConfigs", resources=[wanted])
-    if code := answer.responses[0].error_code:
+    response = await (await share.cluster.any()).call("IncrementalAlterConfigs", resources=[wanted])
+    if code := response.responses[0].error_code:
         raise Undecided(f"configs of {STATE_TOPIC}: {error_name(code)}")
     async for _ in attempts():
         seen = await share.admin.configs(TOPIC_RESOURCE, STATE_TOPIC)

@@ -15,6 +15,6 @@ from suites.judge import Judge
 async def test_canary(share: Share, judge: Judge) -> None:
     """CANARY: No broker answers, which is false, and must come out as false."""
     connection = await share.cluster.any()
-    answer = await connection.call("Metadata", version=PLAIN_METADATA, topics=[])
-    brokers = sorted(f"broker {one.node_id} at {one.host}:{one.port}" for one in answer.brokers)
+    response = await connection.call("Metadata", version=PLAIN_METADATA, topics=[])
+    brokers = sorted(f"broker {one.node_id} at {one.host}:{one.port}" for one in response.brokers)
     judge.equal(CANARY, 0, len(brokers), "brokers that answered Metadata", witness=brokers)

@@ -68,8 +68,8 @@ async def test_configured_groups_are_listed(share: Share, judge: Judge) -> None:
 
 async def _listed(share: Share) -> list[str]:
     connection = await share.cluster.any()
-    answer = await connection.call("ListConfigResources", resource_types=[GROUP_RESOURCE])
-    return [resource.resource_name for resource in answer.config_resources]
+    response = await connection.call("ListConfigResources", resource_types=[GROUP_RESOURCE])
+    return [resource.resource_name for resource in response.config_resources]
 
 
 @pytest.mark.requirement("CFG-26")

@@ -30,8 +30,8 @@ async def test_bounds(share: Share, judge: Judge) -> None:
         values = [(str(limits.low), "NONE"), (str(limits.high), "NONE")]
         values += [(value, ErrorCode.INVALID_CONFIG.name) for value in limits.beyond]
         for value, expected in values:
-            answer = await share.admin.try_group_config(group, {name: value})
-            code = error_name(answer.error_code)
+            response = await share.admin.try_group_config(group, {name: value})
+            code = error_name(response.error_code)
             judge.equal("CFG-19", expected, code, f"answer to {name}={value}")
         await share.admin.group_config(group, {name: str(limits.high)})
     for value in ("false", "true"):

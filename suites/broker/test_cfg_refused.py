@@ -42,7 +42,7 @@ BAD_RESETS = (
 )
 
 
-async def _answer(share: Share, group: str, **values: str) -> str:
+async def _response(share: Share, group: str, **values: str) -> str:
     response = await share.admin.try_group_config(group, values)
     return error_name(response.error_code)
 
@@ -59,10 +59,10 @@ async def test_wrong_values(share: Share, judge: Judge) -> None:
     tried = 0
     for name, config in table(share, Scope.GROUP).items():
         for value in wrong(config, bounds(config, broker)):
-            code = await _answer(share, group, **{name: value, RESET: "latest"})
+            code = await _response(share, group, **{name: value, RESET: "latest"})
             judge.equal("CFG-10", INVALID, code, f"answer to {name}={value}")
             tried += 1
-    code = await _answer(share, group, **{"share.no.such.key": "1", RESET: "latest"})
+    code = await _response(share, group, **{"share.no.such.key": "1", RESET: "latest"})
     judge.equal("CFG-10", INVALID, code, "answer to a key that does not exist")
 
     # What comes after them is in force everywhere, so whatever they changed would be, too.
@@ -79,12 +79,12 @@ async def test_offset_reset(share: Share, judge: Judge) -> None:
     """CFG-11: The offset reset is earliest, latest or a duration that is not negative."""
     group = share.cluster.fresh_name("g")
     for value in GOOD_RESETS:
-        code = await _answer(share, group, **{RESET: value})
+        code = await _response(share, group, **{RESET: value})
         judge.equal("CFG-11", "NONE", code, f"answer to {value}")
     last = share.rng.choice(GOOD_RESETS)
     await share.admin.group_config(group, {RESET: last})
     for value in BAD_RESETS:
-        code = await _answer(share, group, **{RESET: value})
+        code = await _response(share, group, **{RESET: value})
         judge.equal("CFG-11", INVALID, code, f"answer to {value!r}")
 
     await share.admin.group_config(group, {LOCK: "20001"})
@@ -105,14 +105,14 @@ async def test_session_within_the_heartbeat(share: Share, judge: Judge) -> None:
     both = share.rng.randint(low, high - 1)
 
     group = share.cluster.fresh_name("g")
-    code = await _answer(share, group, **{HEARTBEAT: str(both), SESSION: str(both)})
+    code = await _response(share, group, **{HEARTBEAT: str(both), SESSION: str(both)})
     judge.equal("CFG-12", INVALID, code, f"answer to both at {both} ms")
     await share.admin.group_config(group, {HEARTBEAT: str(both)})
-    code = await _answer(share, group, **{SESSION: str(both)})
+    code = await _response(share, group, **{SESSION: str(both)})
     judge.equal("CFG-12", INVALID, code, f"answer to a session of {both} ms after the heartbeat")
-    code = await _answer(share, group, **{SESSION: str(both + 1)})
+    code = await _response(share, group, **{SESSION: str(both + 1)})
     judge.equal("CFG-12", "NONE", code, "answer to a session of one millisecond more")
-    code = await _answer(share, group, **{HEARTBEAT: str(both + 1)})
+    code = await _response(share, group, **{HEARTBEAT: str(both + 1)})
     judge.equal("CFG-12", INVALID, code, "answer to a heartbeat of as much, after the session")
 
     await share.admin.group_config(group, {RESET: "earliest"})

@@ -48,10 +48,10 @@ def _defined(share: Share) -> Ranges:
 async def _controllers(share: Share) -> list[tuple[str, int]]:
     """Return the listeners of the controllers; none where the cluster does not tell."""
     asked = {"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}
-    answer = await (await share.cluster.any()).call("DescribeQuorum", topics=[asked])
+    response = await (await share.cluster.any()).call("DescribeQuorum", topics=[asked])
     return [
         (listener.host, listener.port)
-        for node in getattr(answer, "nodes", None) or []
+        for node in getattr(response, "nodes", None) or []
         for listener in node.listeners
     ]
 
@@ -90,7 +90,10 @@ async def test_first_version_is_served(share: Share, judge: Judge) -> None:
     queue = await share.queue(6)
     consumer = await queue.consumer()
     caught = await consumer.acquire(6, version=1)
-    first = {"offsets": caught.offsets, "records": len(caught.answers[-1].only.acquired_records())}
+    first = {
+        "offsets": caught.offsets,
+        "records": len(caught.responses[-1].only.acquired_records()),
+    }
     judge.equal("CFG-24", {"offsets": [*range(6)], "records": 6}, first, "what a fetch brings")
 
     part = await consumer.ack(accept(0), release(1, 2), reject(3), version=1)

@@ -57,10 +57,10 @@ async def _inherit(heirs: list[Consumer], wanted: set[int], within: float) -> di
     counts: dict[int, int] = {}
     async for _ in attempts(within):
         for heir in heirs:
-            answer = heir.sound(await heir.fetch(max_records=7, max_wait_ms=100))
-            counts |= answer.only.counts
-            if answer.offsets:
-                await heir.acked(*(accept(r.first, r.last) for r in answer.only.ranges))
+            response = heir.sound(await heir.fetch(max_records=7, max_wait_ms=100))
+            counts |= response.only.counts
+            if response.offsets:
+                await heir.acked(*(accept(r.first, r.last) for r in response.only.ranges))
         if counts.keys() >= wanted:
             break
     return counts
@@ -100,9 +100,9 @@ async def test_topic_deleted_under_its_consumers(share: Share, judge: Judge) -> 
     errors: set[str] = set()
     where = (heir.topic, 0)
     async for _ in attempts():
-        answer = await holder.session.fetch(where, forget=[holder.where])
-        errors |= {error_name(code) for code in answer.errors}
-        if part := answer.part(heir.topic.id):
+        response = await holder.session.fetch(where, forget=[holder.where])
+        errors |= {error_name(code) for code in response.errors}
+        if part := response.part(heir.topic.id):
             counts |= part.counts
         if len(counts) == 4:
             break

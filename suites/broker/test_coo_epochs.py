@@ -58,9 +58,9 @@ async def test_group_at_rest_keeps_its_epoch(share: Share, judge: Judge) -> None
     before = await _at_rest(queue, members)
 
     for _ in range(10):
-        answers = [await member.heartbeat() for member in members]
-        judge.equal("COO-07", [0] * len(members), [a.error_code for a in answers], "errors")
-        judge.equal("COO-07", {before}, {a.member_epoch for a in answers}, "member epochs")
+        responses = [await member.heartbeat() for member in members]
+        judge.equal("COO-07", [0] * len(members), [a.error_code for a in responses], "errors")
+        judge.equal("COO-07", {before}, {a.member_epoch for a in responses}, "member epochs")
     found = await _described(share, queue.group)
     judge.equal("COO-07", before, found.group_epoch, "group epoch after many heartbeats")
     judge.equal("COO-07", before, found.assignment_epoch, "assignment epoch after many heartbeats")

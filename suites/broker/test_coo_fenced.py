@@ -100,10 +100,10 @@ async def _patiently(consumer: Consumer, until: int) -> Catch:
     """Fetch through the errors of a share-partition that is being loaded, until an offset came."""
     catch = Catch()
     async for _ in attempts():
-        answer = await consumer.fetch()
-        if answer.error:
-            raise Undecided(f"the fetch answered {error_name(answer.error)}")
-        catch.add(answer)
+        response = await consumer.fetch()
+        if response.error:
+            raise Undecided(f"the fetch answered {error_name(response.error)}")
+        catch.add(response)
         if until in catch.counts:
             break
     return catch
@@ -187,9 +187,9 @@ async def test_failed_load_is_one_partitions_affair(share: Share, judge: Judge) 
     got: dict[int, list[int]] = {0: [], 1: [], 2: []}
     errors: set[str] = set()
     async for _ in attempts():
-        answer = await session.fetch(*(() if session.epoch else where))
-        judge.equal("COO-20", "NONE", error_name(answer.error), "error of the whole fetch")
-        for part in answer.parts:
+        response = await session.fetch(*(() if session.epoch else where))
+        judge.equal("COO-20", "NONE", error_name(response.error), "error of the whole fetch")
+        for part in response.parts:
             got[part.partition] += part.offsets
             if part.error:
                 errors.add(f"{part.partition}: {error_name(part.error)}")

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from fixtures.clients.cluster import Topic, attempts, eventually
-from fixtures.clients.member import OPEN, Answer, accept
+from fixtures.clients.member import OPEN, Response, accept
 from fixtures.wire.errors import error_name
 from spec.verdict import OutOfReach, Undecided
 from suites.broker.acking import result
@@ -21,7 +21,7 @@ HINTED = ("NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH")
 """Errors that come with the leader's name."""
 
 UNSET = ((-1, -1), (0, 0))
-"""CurrentLeader of an answer that names none: by its schema, or left as it was."""
+"""CurrentLeader of a response that names none: by its schema, or left as it was."""
 
 Move = Callable[[Queue], Awaitable[Queue]]
 
@@ -30,7 +30,7 @@ async def _reassigned(queue: Queue) -> Queue:
     """Give the partition replicas that its leader is not among; return the queue as it is then."""
     cluster = queue.share.cluster
     others = [node for node in sorted(cluster.brokers) if node != queue.topic.leaders[0]]
-    answer = await (await cluster.any()).call(
+    response = await (await cluster.any()).call(
         "AlterPartitionReassignments",
         topics=[
             {
@@ -39,7 +39,7 @@ async def _reassigned(queue: Queue) -> Queue:
             }
         ],
     )
-    if answer.error_code or answer.responses[0].partitions[0].error_code:
+    if response.error_code or response.responses[0].partitions[0].error_code:
         raise Undecided("the partition could not be reassigned")
 
     async def ask() -> Topic | None:
@@ -86,18 +86,18 @@ async def test_leader_moves(share: Share, judge: Judge, how: str) -> None:
     judge.saw("COO-21", leader_moves=1)
 
 
-def _hinted(answer: Answer) -> bool:
-    part = answer.only
+def _hinted(response: Response) -> bool:
+    part = response.only
     return error_name(part.error or part.ack_error) in HINTED
 
 
-def _judge_unhinted(judge: Judge, answer: Answer, leader: int) -> None:
-    """Judge that an answer which has no need to name the leader names nobody else."""
-    told = error_name(answer.only.error or answer.only.ack_error)
-    node, epoch = answer.only.leader
+def _judge_unhinted(judge: Judge, response: Response, leader: int) -> None:
+    """Judge that a response which has no need to name the leader names nobody else."""
+    told = error_name(response.only.error or response.only.ack_error)
+    node, epoch = response.only.leader
     if node != leader:
         judge.one_of("COO-25", UNSET, (node, epoch), f"CurrentLeader with {told}")
-    strangers = answer.endpoints.keys() - {leader}
+    strangers = response.endpoints.keys() - {leader}
     judge.equal("COO-25", set(), strangers, f"NodeEndpoints with {told}, besides the leader")
 
 
@@ -109,8 +109,8 @@ async def test_who_leads(share: Share, judge: Judge, how: str) -> None:
     scene = await _scene(share)
     ordinary = await scene.holder.fetch(max_wait_ms=0)
     acked = await scene.holder.session.acknowledge({scene.holder.where: [accept(1)]})
-    for answer in (ordinary, acked):
-        _judge_unhinted(judge, answer, scene.queue.topic.leaders[0])
+    for response in (ordinary, acked):
+        _judge_unhinted(judge, response, scene.queue.topic.leaders[0])
 
     after = await MOVES[how](scene.queue)
     leader, where = after.topic.leaders[0], (after.topic, 0)
@@ -123,18 +123,18 @@ async def test_who_leads(share: Share, judge: Judge, how: str) -> None:
             # For milliseconds a broker leads by its metadata and does not yet by its replicas.
             if not (_hinted(fetched) and fetched.only.leader[1] == 0):
                 break
-        answers = [fetched]
+        responses = [fetched]
         if not fetched.error:
-            answers.append(await session.acknowledge({where: [accept(12)]}))
-        for answer in answers:
-            if not _hinted(answer):
-                _judge_unhinted(judge, answer, leader)
+            responses.append(await session.acknowledge({where: [accept(12)]}))
+        for response in responses:
+            if not _hinted(response):
+                _judge_unhinted(judge, response, leader)
                 continue
             hinted += 1
-            told, epoch = answer.only.leader
+            told, epoch = response.only.leader
             judge.equal("COO-25", leader, told, f"CurrentLeader by broker {node}")
             judge.holds("COO-25", epoch > 0, f"the epoch of a second leader is {epoch}")
-            named = answer.endpoints.get(leader)
+            named = response.endpoints.get(leader)
             expected = share.cluster.brokers[leader]
             judge.equal("COO-25", expected, named, f"NodeEndpoint by broker {node}")
     judge.holds("COO-25", hinted, "no broker but the leader said NOT_LEADER_OR_FOLLOWER")
@@ -146,10 +146,10 @@ async def _settled(share: Share, queue: Queue) -> None:
 
     async def ask() -> bool | None:
         for node in share.cluster.brokers:
-            answer = await (await share.cluster.to(node)).call(
+            response = await (await share.cluster.to(node)).call(
                 "Metadata", topics=[{"name": queue.topic.name}]
             )
-            found = answer.topics[0].partitions
+            found = response.topics[0].partitions
             if not found or found[0].leader_id != queue.topic.leaders[0]:
                 return None
         return True

@@ -73,11 +73,11 @@ async def test_records_behind_an_altered_offset(share: Share, judge: Judge) -> N
     await consumer.close()
     await consumer.depart()
     async for _ in attempts():
-        answer = await share.admin.alter_offset(box.queue.group, box.queue.topic, SIZE)
-        if not answer.error_code:
+        response = await share.admin.alter_offset(box.queue.group, box.queue.topic, SIZE)
+        if not response.error_code:
             break
     else:
-        raise Undecided(f"the start offset cannot be altered: {answer.error_message}")
+        raise Undecided(f"the start offset cannot be altered: {response.error_message}")
 
     strays = await _strays(box, await box.queue.consumer(), 0, 1)
     judge.equal("DLQ-24", [], strays, "skipped records that became letters")
@@ -115,7 +115,7 @@ async def _judge_range(judge: Judge, box: Box, holes: set[int]) -> None:
     consumer = await box.queue.consumer()
     last = max(set(range(end)) - holes)
     catch = await consumer.drain(until=last)
-    ranges = [acquired for answer in catch.answers for acquired in answer.only.ranges]
+    ranges = [acquired for response in catch.responses for acquired in response.only.ranges]
     await consumer.acked(*(reject(acquired.first, acquired.last) for acquired in ranges))
 
     data = {offset for offset in catch.offsets if offset not in holes}

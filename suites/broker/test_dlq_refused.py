@@ -65,10 +65,10 @@ async def test_topic_that_is_not_there(share: Share, judge: Judge) -> None:
     await _archives(share, judge, "DLQ-21", naming(name), "the topic missing")
     connection = await share.cluster.any()
     async for _ in attempts(NOT_FOR):
-        answer = await connection.call(
+        response = await connection.call(
             "Metadata", topics=[{"name": name}], allow_auto_topic_creation=False
         )
-        seen = error_name(answer.topics[0].error_code)
+        seen = error_name(response.topics[0].error_code)
         judge.equal("DLQ-21", "UNKNOWN_TOPIC_OR_PARTITION", seen, "what brokers know of the topic")
 
 

@@ -81,9 +81,11 @@ async def _set_brokers(share: Share, values: Mapping[str, str]) -> None:
     """Change settings of all brokers and wait until they show them."""
     changes = [{"name": n, "config_operation": 0, "value": v} for n, v in values.items()]
     resource = {"resource_type": BROKER_RESOURCE, "resource_name": "", "configs": changes}
-    answer = await (await share.cluster.any()).call("IncrementalAlterConfigs", resources=[resource])
-    if answer.responses[0].error_code:
-        raise Undecided(f"{values} cannot be set: {answer.responses[0].error_message}")
+    response = await (await share.cluster.any()).call(
+        "IncrementalAlterConfigs", resources=[resource]
+    )
+    if response.responses[0].error_code:
+        raise Undecided(f"{values} cannot be set: {response.responses[0].error_message}")
 
     async def ask() -> bool | None:
         seen = await share.admin.broker_configs()
@@ -110,10 +112,10 @@ async def _gets_letters(share: Share, name: str) -> list[int]:
 
 
 async def _exists(share: Share, name: str) -> bool:
-    answer = await (await share.cluster.any()).call(
+    response = await (await share.cluster.any()).call(
         "Metadata", topics=[{"name": name}], allow_auto_topic_creation=False
     )
-    return not answer.topics[0].error_code
+    return not response.topics[0].error_code
 
 
 @pytest.mark.requirement("DLQ-20", "DLQ-26", "DLQ-28")

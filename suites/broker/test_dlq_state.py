@@ -104,8 +104,8 @@ async def test_leader_moves_meanwhile(share: Share, judge: Judge) -> None:
     heir = await box.queue.consumer(join=False)
     sentinel = await box.queue.produce(1)
     async for _ in attempts():
-        answer = await heir.fetch()
-        if sentinel in answer.offsets:
+        response = await heir.fetch()
+        if sentinel in response.offsets:
             break
     await heir.acked(accept(sentinel))
     letters = await box.arrived(rejected)

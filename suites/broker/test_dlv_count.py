@@ -120,13 +120,13 @@ async def test_records_of_a_batch_count_apart(share: Share, judge: Judge) -> Non
 
     expected = {offset: count + 1 for offset, count in counts.items()}
     judge.equal("DLV-06", expected, caught.counts, "counts after partial releases")
-    for answer in caught.answers:
-        ranges = answer.only.ranges
+    for response in caught.responses:
+        ranges = response.only.ranges
         borders = [border for r in ranges for border in (r.first, r.last + 1)]
         judge.equal("DLV-07", sorted(borders), borders, f"borders of the ranges {ranges}")
         mixed = [r for r in ranges if {expected[o] for o in r.offsets} != {r.count}]
         judge.equal("DLV-07", [], mixed, "ranges with records of another count")
-    judge.saw("DLV-07", ranges=sum(len(answer.only.ranges) for answer in caught.answers))
+    judge.saw("DLV-07", ranges=sum(len(response.only.ranges) for response in caught.responses))
 
 
 @pytest.mark.requirement("DLV-08")
@@ -140,7 +140,7 @@ async def test_counts_belong_to_a_group(share: Share, judge: Judge) -> None:
     caught = await calm.acquire(3)
 
     judge.equal("DLV-08", dict.fromkeys(range(3), 1), caught.counts, "counts in the other group")
-    await calm.acked(*releases(caught.answers[-1].only.ranges))
+    await calm.acked(*releases(caught.responses[-1].only.ranges))
     await busy.acked(release(0, 2))
     judge.equal("DLV-08", 4, (await busy.acquire(1)).counts[0], "count in the first group")
 
@@ -154,14 +154,14 @@ async def test_altered_offsets_start_the_counts_again(share: Share, judge: Judge
     await former.acked(accept(0), release(1, 3))
     await former.close()
     await former.member.leave()
-    answer = await share.admin.alter_offset(queue.group, queue.topic, 0)
-    altered = [p.error_code for topic in answer.responses for p in topic.partitions]
-    if answer.error_code or altered != [0]:
-        raise Undecided(f"altering offsets: {error_name(answer.error_code)}, {altered}")
+    response = await share.admin.alter_offset(queue.group, queue.topic, 0)
+    altered = [p.error_code for topic in response.responses for p in topic.partitions]
+    if response.error_code or altered != [0]:
+        raise Undecided(f"altering offsets: {error_name(response.error_code)}, {altered}")
 
     scout = await queue.consumer()
     caught = await scout.acquire(1)
-    if (await scout.ack(*releases(caught.answers[-1].only.ranges))).ack_error:
+    if (await scout.ack(*releases(caught.responses[-1].only.ranges))).ack_error:
         # The leader still went by the state from before, and was fenced just now. That it should
         # not have delivered from it is a matter of ADM.
         caught = await (await queue.consumer(join=False)).acquire(1)

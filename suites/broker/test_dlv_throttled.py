@@ -1,4 +1,4 @@
-"""What a quota makes of delivery counts: an answer left empty has delivered nothing."""
+"""What a quota makes of delivery counts: a response left empty has delivered nothing."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ async def _throttled(consumer: Consumer, seconds: float) -> tuple[Counter[int], 
     high: dict[int, int] = {}
     throttled = 0
     async for _ in attempts(seconds):
-        answer = await consumer.fetch(max_wait_ms=300)
-        if answer.error:
-            raise Undecided(f"a throttled fetch answered {answer.errors}")
-        throttled += delay(answer) > 0
-        for part in answer.parts:
+        response = await consumer.fetch(max_wait_ms=300)
+        if response.error:
+            raise Undecided(f"a throttled fetch answered {response.errors}")
+        throttled += delay(response) > 0
+        for part in response.parts:
             sent.update(part.counts)
             high |= {o: count for o, count in part.counts.items() if count > sent[o]}
     if not throttled:

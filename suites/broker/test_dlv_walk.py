@@ -42,8 +42,8 @@ class Ledger:
 
 async def _fetch(consumer: Consumer, member: int, ledger: Ledger, judge: Judge, size: int) -> None:
     """Fetch once and judge every delivery by the ledger."""
-    answer = consumer.sound(await consumer.fetch(max_records=size, max_wait_ms=20))
-    for offset, count in sorted(answer.only.counts.items()):
+    response = consumer.sound(await consumer.fetch(max_records=size, max_wait_ms=20))
+    for offset, count in sorted(response.only.counts.items()):
         locked = offset in ledger.holders or offset in ledger.finished
         judge.holds("DLV-20", not locked, f"offset {offset} was delivered while locked or finished")
         expected = ledger.deliver(offset, member)

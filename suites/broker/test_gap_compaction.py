@@ -68,12 +68,12 @@ async def test_batch_with_holes(share: Share, judge: Judge) -> None:
     consumer = await queue.consumer()
     catch = await consumer.drain(until=log.end - 1)
 
-    seen = offered(catch.answers)
+    seen = offered(catch.responses)
     judge.equal("GAP-21", set(), seen & set(log.holes), "removed offsets that came as records")
     missing = [offset for offset in log.left if offset not in seen or offset not in catch.counts]
     judge.equal("GAP-22", [], missing, "records of the thinned-out log that were not delivered")
 
-    # Offset 0 stays open: below the start offset an answer would prove nothing.
+    # Offset 0 stays open: below the start offset a response would prove nothing.
     del catch.counts[0]
     for ack in settle(catch, seen):
         part = await consumer.ack(ack)
@@ -101,7 +101,7 @@ class Passed:
     @property
     def records(self) -> set[int]:
         """The offsets that came with a record."""
-        return offered([answer for catch in self.caught for answer in catch.answers])
+        return offered([response for catch in self.caught for response in catch.responses])
 
 
 async def _passed(share: Share) -> Passed:
@@ -164,7 +164,7 @@ async def test_released_records_gone(share: Share, judge: Judge, batches: int) -
 
     last = await world.write(keys("new"))
     rest = await consumer.drain(until=last)
-    seen = offered(rest.answers)
+    seen = offered(rest.responses)
     judge.equal("GAP-24", set(), seen & set(gone), "removed records that came")
     await consumer.acked(*settle(rest, seen))
     await rewritten(consumer, await world.write(keys("another")))
@@ -217,7 +217,7 @@ async def test_held_records_gone(
     judge.equal("GAP-26", "NONE", result(part), f"result of {finish.__name__}")
     extra = await world.write(keys("extra"))
     rest = await consumer.drain(until=extra)
-    again = set(gone) & offered(rest.answers)
+    again = set(gone) & offered(rest.responses)
     judge.equal("GAP-26", set(), again, "removed records that came")
     # The pin is still held: settled records did not take it along.
     part = await consumer.ack(each(0, [1]))

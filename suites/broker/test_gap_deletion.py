@@ -48,9 +48,11 @@ async def _by_retention(queue: Queue, before: int) -> None:
 async def _set_topic(share: Share, topic: Topic, name: str, value: str) -> None:
     change = [{"name": name, "config_operation": 0, "value": value}]
     resource = {"resource_type": TOPIC_RESOURCE, "resource_name": topic.name, "configs": change}
-    answer = await (await share.cluster.any()).call("IncrementalAlterConfigs", resources=[resource])
-    if answer.responses[0].error_code:
-        raise Undecided(f"{name} cannot be set: {answer.responses[0].error_message}")
+    response = await (await share.cluster.any()).call(
+        "IncrementalAlterConfigs", resources=[resource]
+    )
+    if response.responses[0].error_code:
+        raise Undecided(f"{name} cannot be set: {response.responses[0].error_message}")
 
 
 async def _dated(share: Share) -> Queue:
@@ -84,7 +86,7 @@ async def test_goes_on_at_what_is_left(
     rest = await consumer.drain(until=last)
     expected = list(range(before, last + 1))
     judge.equal("GAP-28", expected, rest.offsets, "acquired after the deletion")
-    judge.equal("GAP-28", set(expected), offered(rest.answers), "records delivered after it")
+    judge.equal("GAP-28", set(expected), offered(rest.responses), "records delivered after it")
 
 
 @pytest.mark.requirement("GAP-29")
@@ -118,7 +120,7 @@ async def test_cut_through_a_held_batch(share: Share, judge: Judge) -> None:
     stranger = await queue.consumer(join=False)
     stolen = await next_catch(queue, stranger)
     judge.equal("GAP-30", [], stolen.offsets, "held records that another member acquired")
-    # The first record left stays open: below the start offset an answer would prove nothing.
+    # The first record left stays open: below the start offset a response would prove nothing.
     part = await holder.ack(accept(cut + 1, 9))
     judge.equal("GAP-30", "NONE", result(part), "accepting what is left")
     part = await holder.ack(accept(9))
@@ -147,7 +149,7 @@ async def test_all_deleted(share: Share, judge: Judge) -> None:
     catch = await stranger.drain(until=last)
     expected = list(range(news, last + 1))
     judge.equal("GAP-31", expected, catch.offsets, "acquired after everything was deleted")
-    judge.equal("GAP-31", set(expected), offered(catch.answers), "records delivered after it")
+    judge.equal("GAP-31", set(expected), offered(catch.responses), "records delivered after it")
     await stranger.acked(accept(news, last))
     # What is locked may keep the start offset back though it is gone (KIP-932 §Log retention).
     await consumer.close()

@@ -31,7 +31,7 @@ async def test_uncommitted_sees_all(share: Share, judge: Judge, config: dict[str
         catch = await up_to(await queue.consumer(), last)
 
     expected = outcomes.data | {unfinished, unfinished + 1, last}
-    judge.equal("GAP-06", sorted(expected), sorted(offered(catch.answers)), "records delivered")
+    judge.equal("GAP-06", sorted(expected), sorted(offered(catch.responses)), "records delivered")
 
 
 @pytest.mark.requirement("GAP-07", "GAP-08", "GAP-09")
@@ -45,7 +45,7 @@ async def test_each_by_its_own_outcome(share: Share, judge: Judge) -> None:
     wrong = outcomes.aborted & set(caught.offsets)
     judge.equal("GAP-07", set(), wrong, "records of aborted transactions that were acquired")
     judge.saw("GAP-07", aborted=len(outcomes.aborted))
-    seen = offered(caught.answers)
+    seen = offered(caught.responses)
     judge.equal("GAP-08", set(), outcomes.committed - seen, "committed records never delivered")
     judge.equal("GAP-09", set(), outcomes.plain - seen, "plain records never delivered")
 
@@ -65,7 +65,7 @@ async def test_interleaved(share: Share, judge: Judge) -> None:
     caught = await (await queue.consumer()).drain(until=last)
 
     expected = [0, *sorted(outcomes.committed), last]
-    judge.equal("GAP-15", expected, sorted(offered(caught.answers)), "records delivered")
+    judge.equal("GAP-15", expected, sorted(offered(caught.responses)), "records delivered")
     judge.saw("GAP-15", committed=len(outcomes.committed))
 
 
@@ -79,9 +79,9 @@ async def test_two_views(share: Share, judge: Judge) -> None:
     strict, lax = await queue.consumer(), await other.consumer()
     some, every = await asyncio.gather(strict.drain(until=last), lax.drain(until=last))
 
-    seen = sorted(offered(some.answers))
+    seen = sorted(offered(some.responses))
     judge.equal("GAP-20", sorted(outcomes.visible), seen, "records of the committed view")
-    seen = sorted(offered(every.answers))
+    seen = sorted(offered(every.responses))
     judge.equal("GAP-20", sorted(outcomes.data), seen, "records of the uncommitted view")
 
 
@@ -103,7 +103,7 @@ async def test_open_transaction(share: Share, judge: Judge, commit: bool) -> Non
         await (producer.commit() if commit else producer.abort())
     caught = await waiting
     expected = list(range(begun if commit else begun + 2, behind + 1))
-    judge.equal("GAP-11", expected, sorted(offered(caught.answers)), "delivered after its end")
+    judge.equal("GAP-11", expected, sorted(offered(caught.responses)), "delivered after its end")
 
 
 @pytest.mark.requirement("GAP-12")
@@ -121,8 +121,8 @@ async def test_hanging_transaction(share: Share, judge: Judge) -> None:
             last = await queue.produce(share.rng.randint(1, 4), 1)
             async for _ in attempts():
                 named = () if session.epoch else (stopped, busy)
-                answer = Consumer.sound(await session.fetch(*named))
-                for part in answer.parts:
+                response = Consumer.sound(await session.fetch(*named))
+                for part in response.parts:
                     seen[part.partition] |= set(part.offsets)
                 if last in seen[1]:
                     break
@@ -145,7 +145,7 @@ async def test_aborted_settle_themselves(share: Share, judge: Judge, place: str)
     consumer = await queue.consumer()
     catch = await consumer.drain(until=extra)
     judge.equal("GAP-13", set(), set(dead) & set(catch.offsets), "aborted offsets acquired")
-    await consumer.acked(*settle(catch, offered(catch.answers)))
+    await consumer.acked(*settle(catch, offered(catch.responses)))
 
     await rewritten(consumer, await queue.produce(1))
     judge.equal("GAP-13", extra + 1, await queue.spso(extra + 1), "start offset")
@@ -162,7 +162,7 @@ async def test_aborted_are_no_lag(share: Share, judge: Judge) -> None:
     consumer = await queue.consumer()
     catch = await consumer.drain(until=last)
     del catch.counts[0]
-    await consumer.acked(*settle(catch, offered(catch.answers)))
+    await consumer.acked(*settle(catch, offered(catch.responses)))
 
     judge.equal("GAP-14", 1, await queue.lag(1), "lag with the first record unfinished")
     judge.saw("GAP-14", aborted=len(dead))

@@ -58,7 +58,7 @@ async def test_held_across_the_change(
     await consumer.acquire(dead.stop)
     await _change(queue, consumer, COMMITTED)
 
-    # Offset 0 stays held, so that the answer is about these records.
+    # Offset 0 stays held, so that the response is about these records.
     part = await consumer.ack(finish(dead.start, dead.stop - 1))
     judge.equal("GAP-17", "NONE", result(part), f"result of {finish.__name__}")
     if finish is not release:

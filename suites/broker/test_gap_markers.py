@@ -29,7 +29,7 @@ async def test_markers_are_no_records(share: Share, judge: Judge, level: dict[st
     outcomes = await jumble(queue)
     catch = await (await queue.consumer()).drain(until=max(outcomes.plain))
 
-    markers = outcomes.markers & offered(catch.answers)
+    markers = outcomes.markers & offered(catch.responses)
     judge.equal("GAP-01", set(), markers, "markers that came as data records")
     judge.saw("GAP-01", markers=len(outcomes.markers))
     # Which holes are acquired is the broker's choice; that all of them are offsets of the log
@@ -54,7 +54,7 @@ async def test_marker_acknowledged_as_gap(share: Share, judge: Judge) -> None:
     if marker not in catch.counts:
         raise Undecided("the broker does not hand out markers, so that none can be acknowledged")
 
-    # Offset 0 stays open: below the start offset an answer would prove nothing.
+    # Offset 0 stays open: below the start offset a response would prove nothing.
     if share.rng.random() < 0.5:
         part = await consumer.ack(gap(marker))
     else:
@@ -111,7 +111,7 @@ async def test_start_reaches_the_end(share: Share, judge: Judge, level: dict[str
     last = await queue.produce(1)
     consumer = await queue.consumer()
     catch = await consumer.drain(until=last)
-    await consumer.acked(*settle(catch, offered(catch.answers)))
+    await consumer.acked(*settle(catch, offered(catch.responses)))
 
     await rewritten(consumer, await queue.produce(1))
     judge.equal("GAP-04", last + 1, await queue.spso(last + 1), "start offset")

@@ -73,10 +73,10 @@ async def test_old_topic_is_refused(share: Share, judge: Judge) -> None:
     await consumer.reconnect()
     seen = "NONE"
     async for _ in attempts():
-        answer = await consumer.session.fetch(where, max_wait_ms=0)
-        part = answer.part(old.topic.id)
-        judge.equal("GAP-39", [], answer.offsets, "acquired from a topic that is gone")
-        seen = error_name(answer.error or (part.error if part else 0))
+        response = await consumer.session.fetch(where, max_wait_ms=0)
+        part = response.part(old.topic.id)
+        judge.equal("GAP-39", [], response.offsets, "acquired from a topic that is gone")
+        seen = error_name(response.error or (part.error if part else 0))
         if seen != "NONE":
             break
     unknown = ["UNKNOWN_TOPIC_ID", "UNKNOWN_TOPIC_OR_PARTITION"]

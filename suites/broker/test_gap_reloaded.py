@@ -67,7 +67,7 @@ async def test_hole_in_the_state(share: Share, judge: Judge) -> None:
     heir = await world.queue.consumer(join=False)
     last = await world.fresh()
     catch = await heir.drain(until=last)
-    seen = offered(catch.answers)
+    seen = offered(catch.responses)
     await heir.acked(*settle(catch, seen))
     await rewritten(heir, await world.fresh())
 
@@ -89,10 +89,10 @@ async def test_hole_does_not_stall(share: Share, judge: Judge) -> None:
     every = range(first, first + 6 * count)
     accepted: set[int] = set()
     async for _ in attempts(WITHIN / 2):
-        answer = heir.sound(await heir.fetch(max_records=limit))
-        if answer.offsets:
-            await heir.acked(*(accept(r.first, r.last) for r in answer.only.ranges))
-        accepted |= set(answer.offsets)
+        response = heir.sound(await heir.fetch(max_records=limit))
+        if response.offsets:
+            await heir.acked(*(accept(r.first, r.last) for r in response.only.ranges))
+        accepted |= set(response.offsets)
         if accepted.issuperset(every):
             break
 

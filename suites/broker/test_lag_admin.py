@@ -57,9 +57,9 @@ async def test_altered_offset(share: Share, judge: Judge, place: str) -> None:
     records = 105
     queue = await _drained(share, records)
     to = {"start": 0, "middle": share.rng.randint(1, records - 1), "end": records}[place]
-    answer = await share.admin.alter_offset(queue.group, queue.topic, to)
-    if answer.error_code:
-        raise Undecided(f"AlterShareGroupOffsets: {error_name(answer.error_code)}")
+    response = await share.admin.alter_offset(queue.group, queue.topic, to)
+    if response.error_code:
+        raise Undecided(f"AlterShareGroupOffsets: {error_name(response.error_code)}")
 
     left = records - to
     judge.equal("LAG-06", left, await queue.lag(left), f"lag after altering to {to} of {records}")
@@ -74,13 +74,13 @@ async def test_altered_offset(share: Share, judge: Judge, place: str) -> None:
 async def test_deleted_offsets(share: Share, judge: Judge) -> None:
     """LAG-07: With the offsets deleted the lag is unknown until the share-partition is used."""
     queue = await _drained(share, 20)
-    answer = await share.cluster.at_coordinator(
+    response = await share.cluster.at_coordinator(
         queue.group,
         "DeleteShareGroupOffsets",
         group_id=queue.group,
         topics=[{"topic_name": queue.topic.name}],
     )
-    errors = [answer.error_code, *(topic.error_code for topic in answer.responses)]
+    errors = [response.error_code, *(topic.error_code for topic in response.responses)]
     if any(errors):
         raise Undecided(f"DeleteShareGroupOffsets: {list(map(error_name, errors))}")
     judge.equal("LAG-07", UNKNOWN, (await queue.offsets()).lag, "lag with the offsets deleted")
@@ -100,10 +100,10 @@ async def _fence(queue: Queue) -> None:
     cluster = queue.share.cluster
     node = await cluster.coordinator(share_key(queue.group, queue.topic.id, 0), SHARE)
     wanted = {"topic_id": queue.topic.id, "partitions": [{"partition": 0, "leader_epoch": 1000}]}
-    answer = await (await cluster.to(node)).call(
+    response = await (await cluster.to(node)).call(
         "ReadShareGroupState", group_id=queue.group, topics=[wanted]
     )
-    if code := answer.results[0].partitions[0].error_code:
+    if code := response.results[0].partitions[0].error_code:
         raise Undecided(f"ReadShareGroupState: {error_name(code)}")
 
 

@@ -57,10 +57,12 @@ async def _accept_all(queue: Queue, until: int) -> None:
     async def work(number: int) -> None:
         nonlocal done
         async for _ in attempts():
-            answer = await members[number].fetch(max_records=7, max_wait_ms=100)
-            if answer.offsets:
-                await members[number].acked(*(accept(r.first, r.last) for r in answer.only.ranges))
-                done += len(answer.offsets)
+            response = await members[number].fetch(max_records=7, max_wait_ms=100)
+            if response.offsets:
+                await members[number].acked(
+                    *(accept(r.first, r.last) for r in response.only.ranges)
+                )
+                done += len(response.offsets)
             if done >= until:
                 return
 
@@ -150,7 +152,7 @@ async def test_markers_passed(share: Share, judge: Judge) -> None:
     outcomes = await jumble(queue)
     consumer = await queue.consumer()
     catch = await consumer.drain(until=max(outcomes.plain))
-    await consumer.acked(*settle(catch, offered(catch.answers)))
+    await consumer.acked(*settle(catch, offered(catch.responses)))
 
     judge.equal("LAG-11", 0, await queue.lag(0), "lag with records and markers acknowledged")
     judge.saw("LAG-11", markers=len(outcomes.markers))
@@ -191,7 +193,7 @@ async def test_holes_are_no_lag(share: Share, judge: Judge) -> None:
     last = await world.fresh()
     await world.until_gone(holes)
     rest = await consumer.drain(until=last)
-    seen = offered([*first.answers, *rest.answers])
+    seen = offered([*first.responses, *rest.responses])
     await consumer.acked(*settle(first, seen), *settle(rest, seen))
 
     judge.equal("LAG-23", 0, await world.queue.lag(0, within=3), "lag with all accepted")

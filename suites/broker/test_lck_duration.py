@@ -46,8 +46,8 @@ async def test_fetch_tells_the_lock_duration(share: Share, judge: Judge) -> None
     own = await (await queue.consumer()).acquire(1)
     other = await (await plain.consumer()).acquire(1)
 
-    judge.equal("LCK-14", wanted, own.answers[-1].lock_ms, "AcquisitionLockTimeoutMs of a fetch")
-    judge.equal("LCK-14", default, other.answers[-1].lock_ms, "that of a group without a value")
+    judge.equal("LCK-14", wanted, own.responses[-1].lock_ms, "AcquisitionLockTimeoutMs of a fetch")
+    judge.equal("LCK-14", default, other.responses[-1].lock_ms, "that of a group without a value")
 
 
 @pytest.mark.requirement("LCK-15")
@@ -83,7 +83,7 @@ async def test_bounds_of_the_broker_are_kept(share: Share, judge: Judge) -> None
         )
 
     caught = await (await queue.consumer()).acquire(1)
-    judge.equal("LCK-12", 20_000, caught.answers[-1].lock_ms, "lock duration after the refusals")
+    judge.equal("LCK-12", 20_000, caught.responses[-1].lock_ms, "lock duration after the refusals")
 
 
 @pytest.mark.requirement("LCK-13")

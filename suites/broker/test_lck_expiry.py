@@ -186,10 +186,10 @@ async def test_waiting_fetch_is_woken_by_an_expiry(share: Share, judge: Judge) -
     await holder.acquire(2)
 
     sent = time.monotonic()
-    answer = await other.fetch(max_wait_ms=40_000, timeout=60.0)
+    response = await other.fetch(max_wait_ms=40_000, timeout=60.0)
     waited = time.monotonic() - sent
 
-    judge.equal("LCK-08", {0: 2, 1: 2}, answer.only.counts, "what the waiting fetch acquired")
+    judge.equal("LCK-08", {0: 2, 1: 2}, response.only.counts, "what the waiting fetch acquired")
     judge.holds("LCK-08", waited < 1.0 + SLACK, f"it was answered after {waited:.1f} s of 40")
 
 
@@ -223,12 +223,12 @@ async def test_fetching_does_not_prolong_a_lock(share: Share, judge: Judge) -> N
     fetches, back = 0, None
     async for _ in attempts(1.0 + SLACK, pause=0.001):
         await queue.produce(1)
-        answer = consumer.sound(await consumer.fetch(max_wait_ms=50))
+        response = consumer.sound(await consumer.fetch(max_wait_ms=50))
         fetches += 1
-        back = answer.only.counts.get(0)
+        back = response.only.counts.get(0)
         if back:
             break
-        await consumer.ack(*(accept(offset) for offset in answer.offsets))
+        await consumer.ack(*(accept(offset) for offset in response.offsets))
     took = time.monotonic() - sent
 
     judge.equal("LCK-10", 2, back, f"count of the first record after {fetches} fetches")

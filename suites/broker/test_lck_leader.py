@@ -45,13 +45,13 @@ async def test_old_lock_is_worth_nothing_at_the_new_leader(share: Share, judge: 
     # The old holder follows its partition: a session at the new leader, and nothing acquired there.
     session = await holder.member.session(after.topic.leaders[0])
     await session.fetch((after.topic, 0), epoch=OPEN, max_records=0, max_wait_ms=0)
-    answer = await session.acknowledge({(after.topic, 0): [accept(0, 2)]})
+    response = await session.acknowledge({(after.topic, 0): [accept(0, 2)]})
     part = await other.ack(accept(0, 2))
 
     judge.equal(
         "LCK-20",
         ErrorCode.INVALID_RECORD_STATE,
-        answer.error or answer.only.ack_error,
+        response.error or response.only.ack_error,
         "error of an ACCEPT by the holder of an old lock",
     )
     judge.equal("LCK-20", 0, part.ack_error, "error of the ACCEPT by the holder of the new lock")

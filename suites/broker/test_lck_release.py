@@ -66,7 +66,7 @@ async def _until_refused(consumer: Consumer, offsets: range) -> dict[int, int]:
 
 @pytest.mark.requirement("LCK-16")
 async def test_acknowledgement_races_with_the_end_of_the_lock(share: Share, judge: Judge) -> None:
-    """LCK-16: Of acknowledgement and expiry one wins, and the answer says which."""
+    """LCK-16: Of acknowledgement and expiry one wins, and the response says which."""
     queue = await share.queue(1500, lock_ms=1000)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
     await holder.acquire(1500, max_records=1500)
@@ -94,12 +94,12 @@ async def _forget_state(queue: Queue) -> None:
     """
     cluster = queue.share.cluster
     node = await cluster.coordinator(share_key(queue.group, queue.topic.id, 0), SHARE)
-    answer = await (await cluster.to(node)).call(
+    response = await (await cluster.to(node)).call(
         "DeleteShareGroupState",
         group_id=queue.group,
         topics=[{"topic_id": queue.topic.id, "partitions": [{"partition": 0}]}],
     )
-    if not answer.results or answer.results[0].partitions[0].error_code:
+    if not response.results or response.results[0].partitions[0].error_code:
         raise Undecided("DeleteShareGroupState is not served to clients here")
 
 

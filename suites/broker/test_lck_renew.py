@@ -197,12 +197,12 @@ async def test_fetch_that_renews_brings_no_records(share: Share, judge: Judge) -
     await reconfigure(queue, holder, lock_ms=1000)
     await queue.produce(2)
 
-    answer = await holder.fetch(renew(0), accept(1), is_renew_ack=True, **RENEW_ONLY)
+    response = await holder.fetch(renew(0), accept(1), is_renew_ack=True, **RENEW_ONLY)
     late = await other.acquire(2)
     seen = await watch(other, [0], 1.0 + SLACK)
 
-    judge.equal("LCK-34", (), answer.errors, "errors of a fetch that renews")
-    judge.equal("LCK-34", [], answer.offsets, "offsets it acquired")
+    judge.equal("LCK-34", (), response.errors, "errors of a fetch that renews")
+    judge.equal("LCK-34", [], response.offsets, "offsets it acquired")
     judge.equal("LCK-34", {3: 1, 4: 1}, late.counts, "what was there for others meanwhile")
     in_time(began, 30_000)
     # Without the renewal the first lock would still hold it: this lock of 1 s is the new one.

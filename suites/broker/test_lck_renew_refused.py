@@ -133,9 +133,9 @@ async def test_fetch_that_renews_may_not_ask_for_records(
     await holder.acquire(1)
 
     options = RENEW_ONLY | {name: share.rng.randint(1, 500)}
-    answer = await holder.fetch(renew(0), is_renew_ack=True, **options)
+    response = await holder.fetch(renew(0), is_renew_ack=True, **options)
 
-    judge.equal("LCK-35", INVALID, answer.error, f"error of a renewing fetch with {name} set")
+    judge.equal("LCK-35", INVALID, response.error, f"error of a renewing fetch with {name} set")
 
 
 @pytest.mark.requirement("LCK-36")

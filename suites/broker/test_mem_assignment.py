@@ -51,24 +51,24 @@ async def test_changed_subscription(share: Share, judge: Judge) -> None:
     await beating([member], lambda: member.assigned == every(first, second))
     judge.equal("MEM-11", every(first, second), member.assigned, "assignment with one topic more")
 
-    answers = [await good_beat(member, subscribed_topic_names=[second.name])]
-    answers += await beating([member], lambda: member.assigned == every(second))
+    responses = [await good_beat(member, subscribed_topic_names=[second.name])]
+    responses += await beating([member], lambda: member.assigned == every(second))
     judge.equal("MEM-11", every(second), member.assigned, "assignment with one topic dropped")
-    told = [assigned_in(answer) for answer in answers]
+    told = [assigned_in(response) for response in responses]
     kept = [each for each in told if each and each & every(first)]
     judge.equal("MEM-11", [], kept, "answers that still assign the dropped topic")
 
 
 @pytest.mark.requirement("MEM-11")
 async def test_replaced_subscription(share: Share, judge: Judge) -> None:
-    """MEM-11: No answer assigns both the new topic and the one it replaced."""
+    """MEM-11: No response assigns both the new topic and the one it replaced."""
     first, second = await share.admin.create_topic(), await share.admin.create_topic()
     member = await share.member(share.cluster.fresh_name("g"), first)
 
-    answers = [await good_beat(member, subscribed_topic_names=[second.name])]
-    answers += await beating([member], lambda: member.assigned == every(second))
+    responses = [await good_beat(member, subscribed_topic_names=[second.name])]
+    responses += await beating([member], lambda: member.assigned == every(second))
 
-    told = [assigned_in(answer) or frozenset() for answer in answers]
+    told = [assigned_in(response) or frozenset() for response in responses]
     both = [each for each in told if each >= every(first, second)]
     judge.equal("MEM-11", [], both, "answers that assign the old and the new topic together")
     judge.equal("MEM-11", every(second), member.assigned, "assignment in the end")
@@ -110,9 +110,9 @@ async def test_assigned_partition_can_be_fetched(share: Share, judge: Judge) -> 
     errors: list[int] = []
     acquired: list[int] = []
     async for _ in attempts(WITHIN):
-        answer = await consumer.fetch()
-        errors += [code for code in answer.errors if code not in RETRIABLE]
-        acquired += answer.offsets
+        response = await consumer.fetch()
+        errors += [code for code in response.errors if code not in RETRIABLE]
+        acquired += response.offsets
         if acquired or errors:
             break
 
@@ -122,7 +122,7 @@ async def test_assigned_partition_can_be_fetched(share: Share, judge: Judge) -> 
 
 @pytest.mark.requirement("MEM-15")
 async def test_heartbeat_interval_follows_the_group(share: Share, judge: Judge) -> None:
-    """MEM-15: The answer's heartbeat interval is the group's, also after it was changed."""
+    """MEM-15: The response's heartbeat interval is the group's, also after it was changed."""
     queue = await share.queue(group_config={"share.heartbeat.interval.ms": "6000"})
     member = await share.member(queue.group)
 
@@ -131,6 +131,6 @@ async def test_heartbeat_interval_follows_the_group(share: Share, judge: Judge) 
     changed = await beat(member)
     await member.leave()
 
-    told = [(answer.error_code, answer.heartbeat_interval_ms) for answer in (joined, changed)]
+    told = [(response.error_code, response.heartbeat_interval_ms) for response in (joined, changed)]
     ok = ErrorCode.NONE
     judge.equal("MEM-15", [(ok, 6000), (ok, 7000)], told, "intervals before and after the change")

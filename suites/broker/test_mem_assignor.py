@@ -143,9 +143,9 @@ Look = tuple[float, float, int]
 async def spaced(share: Share, queue: Queue, seconds: float) -> None:
     """Set the group's assignment interval."""
     config = {"share.assignment.interval.ms": str(int(seconds * 1000))}
-    answer = await share.admin.try_group_config(queue.group, config)
-    if answer.error_code == ErrorCode.INVALID_CONFIG:
-        raise OutOfReach(f"no share.assignment.interval.ms here: {answer.error_message}")
+    response = await share.admin.try_group_config(queue.group, config)
+    if response.error_code == ErrorCode.INVALID_CONFIG:
+        raise OutOfReach(f"no share.assignment.interval.ms here: {response.error_message}")
     await share.admin.group_config(queue.group, config)
 
 

@@ -35,9 +35,9 @@ async def test_epoch_above_is_fenced(share: Share, judge: Judge) -> None:
     member = await share.member(queue.group, queue.topic)
 
     for epoch in (member.epoch + 1, member.epoch + share.rng.randint(2, 1000), 2**31 - 1):
-        answer = await beat(member, member_epoch=epoch)
+        response = await beat(member, member_epoch=epoch)
         fenced = ErrorCode.FENCED_MEMBER_EPOCH
-        judge.equal("MEM-23", fenced, answer.error_code, f"error of epoch {epoch}")
+        judge.equal("MEM-23", fenced, response.error_code, f"error of epoch {epoch}")
 
 
 @pytest.mark.requirement("MEM-24")
@@ -47,15 +47,15 @@ async def test_old_epoch_is_fenced(share: Share, judge: Judge) -> None:
     member, told = await aged(share, queue, 3)
 
     for epoch in (1, *told[:-2]):
-        answer = await beat(member, member_epoch=epoch)
+        response = await beat(member, member_epoch=epoch)
         fenced = ErrorCode.FENCED_MEMBER_EPOCH
-        judge.equal("MEM-24", fenced, answer.error_code, f"error of epoch {epoch} of {told}")
+        judge.equal("MEM-24", fenced, response.error_code, f"error of epoch {epoch} of {told}")
 
 
 @pytest.mark.requirement("MEM-25")
 @pytest.mark.fast
 async def test_previous_epoch_is_accepted(share: Share, judge: Judge) -> None:
-    """MEM-25: The previous epoch is accepted, as if the last answer had been lost."""
+    """MEM-25: The previous epoch is accepted, as if the last response had been lost."""
     queue = await share.queue()
     member = await share.member(queue.group, queue.topic)
     await share.member(queue.group, queue.topic)
@@ -106,9 +106,9 @@ async def test_unknown_group(share: Share, judge: Judge) -> None:
     member = await share.member(share.cluster.fresh_name("g"))
 
     for epoch in (1, share.rng.randint(2, 2**31 - 1), -1):
-        answer = await beat(member, member_epoch=epoch, subscribed_topic_names=[topic.name])
+        response = await beat(member, member_epoch=epoch, subscribed_topic_names=[topic.name])
         unknown = ErrorCode.GROUP_ID_NOT_FOUND
-        judge.equal("MEM-27", unknown, answer.error_code, f"error of epoch {epoch}")
+        judge.equal("MEM-27", unknown, response.error_code, f"error of epoch {epoch}")
     described = await share.admin.describe_group(member.group)
     judge.equal("MEM-27", ErrorCode.GROUP_ID_NOT_FOUND, described.error_code, "describing it")
 
@@ -122,8 +122,8 @@ async def test_unknown_member(share: Share, judge: Judge) -> None:
     stranger = await share.member(queue.group)
 
     for epoch in (member.epoch, 1, 2**31 - 1, -1):
-        answer = await beat(stranger, member_epoch=epoch)
+        response = await beat(stranger, member_epoch=epoch)
         unknown = ErrorCode.UNKNOWN_MEMBER_ID
-        judge.equal("MEM-28", unknown, answer.error_code, f"error of epoch {epoch}")
+        judge.equal("MEM-28", unknown, response.error_code, f"error of epoch {epoch}")
     listed = await member_ids(share, queue.group)
     judge.equal("MEM-28", [member.member_id], listed, "members of the group")

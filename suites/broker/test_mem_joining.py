@@ -27,16 +27,18 @@ async def test_first_heartbeat_makes_a_member(share: Share, judge: Judge) -> Non
     queue = await share.queue()
     member = await share.member(queue.group)
 
-    answer = await beat(member, subscribed_topic_names=[queue.topic.name])
+    response = await beat(member, subscribed_topic_names=[queue.topic.name])
     listed = await member_ids(share, queue.group)
     await member.leave()
 
-    judge.equal("MEM-01", ErrorCode.NONE, answer.error_code, "error of the join")
-    judge.equal("MEM-01", member.member_id, answer.member_id, "member id in the answer")
-    judge.holds("MEM-01", answer.member_epoch > 0, f"member epoch {answer.member_epoch} is not > 0")
-    interval = answer.heartbeat_interval_ms
+    judge.equal("MEM-01", ErrorCode.NONE, response.error_code, "error of the join")
+    judge.equal("MEM-01", member.member_id, response.member_id, "member id in the answer")
+    judge.holds(
+        "MEM-01", response.member_epoch > 0, f"member epoch {response.member_epoch} is not > 0"
+    )
+    interval = response.heartbeat_interval_ms
     judge.holds("MEM-01", interval > 0, f"heartbeat interval {interval} ms is not > 0")
-    judge.holds("MEM-01", answer.assignment is not None, "a join's answer has an assignment")
+    judge.holds("MEM-01", response.assignment is not None, "a join's answer has an assignment")
     judge.equal("MEM-01", [member.member_id], listed, "members of the group")
 
 

@@ -39,13 +39,13 @@ async def test_share_member_in_a_consumer_group(share: Share, judge: Judge) -> N
     insider = await consumer_group(share, queue, queue.group)
     intruder = await share.member(queue.group)
 
-    answer = await beat(intruder, member_epoch=0, subscribed_topic_names=[queue.topic.name])
+    response = await beat(intruder, member_epoch=0, subscribed_topic_names=[queue.topic.name])
     after = await coordinated(share, queue.group, "ConsumerGroupDescribe", group_ids=[queue.group])
     seen = await kind(share, queue.group)
     await consumer_beat(share, queue.group, insider, queue.topic.name, -1)
 
-    refusal = f"a share heartbeat on a consumer group got {error_name(answer.error_code)}"
-    judge.holds("MEM-44", answer.error_code not in SILENT, refusal)
+    refusal = f"a share heartbeat on a consumer group got {error_name(response.error_code)}"
+    judge.holds("MEM-44", response.error_code not in SILENT, refusal)
     listed = [member.member_id for member in after.groups[0].members]
     judge.equal("MEM-44", (["consumer"], [insider]), (seen, listed), "kind and members")
 
@@ -57,10 +57,10 @@ async def test_share_member_in_a_classic_group(share: Share, judge: Judge) -> No
     await classic_group(share, queue, queue.group)
     intruder = await share.member(queue.group)
 
-    answer = await beat(intruder, member_epoch=0, subscribed_topic_names=[queue.topic.name])
+    response = await beat(intruder, member_epoch=0, subscribed_topic_names=[queue.topic.name])
 
-    refusal = f"a share heartbeat on a classic group got {error_name(answer.error_code)}"
-    judge.holds("MEM-44", answer.error_code not in SILENT, refusal)
+    refusal = f"a share heartbeat on a classic group got {error_name(response.error_code)}"
+    judge.holds("MEM-44", response.error_code not in SILENT, refusal)
     judge.equal("MEM-44", ["classic"], await kind(share, queue.group), "kind of the group")
 
 
@@ -75,12 +75,12 @@ async def test_classic_requests_on_a_share_group(share: Share, judge: Judge) -> 
         ("Heartbeat", who | {"generation_id": 1, "version": 3}),
         ("LeaveGroup", who | {"version": 2}),
     ]
-    answers = [("JoinGroup", await classic_join(share, queue.group))]
+    responses = [("JoinGroup", await classic_join(share, queue.group))]
     for api, fields in requests:
-        answers.append((api, await coordinated(share, queue.group, api, **fields)))
-    for api, answer in answers:
-        refusal = f"{api} on a share group got {error_name(answer.error_code)}"
-        judge.holds("MEM-45", answer.error_code not in SILENT, refusal)
+        responses.append((api, await coordinated(share, queue.group, api, **fields)))
+    for api, response in responses:
+        refusal = f"{api} on a share group got {error_name(response.error_code)}"
+        judge.holds("MEM-45", response.error_code not in SILENT, refusal)
     await intact(share, judge, "MEM-45", member)
 
 
@@ -92,9 +92,9 @@ async def test_consumer_member_in_a_share_group(share: Share, judge: Judge) -> N
     member = await share.member(queue.group, queue.topic)
 
     for who, epoch in ((share.member_id(), 0), (member.member_id, member.epoch)):
-        answer = await consumer_beat(share, queue.group, who, queue.topic.name, epoch)
-        refusal = f"a consumer heartbeat on a share group got {error_name(answer.error_code)}"
-        judge.holds("MEM-46", answer.error_code not in SILENT, refusal)
+        response = await consumer_beat(share, queue.group, who, queue.topic.name, epoch)
+        refusal = f"a consumer heartbeat on a share group got {error_name(response.error_code)}"
+        judge.holds("MEM-46", response.error_code not in SILENT, refusal)
     await intact(share, judge, "MEM-46", member)
 
 

@@ -67,12 +67,12 @@ async def test_heartbeats_keep_a_member(share: Share, judge: Judge) -> None:
     beats = 0
     async for _ in attempts(3 * timeout, pause=0.1):
         sent = time.monotonic()
-        answer = await beat(member)
+        response = await beat(member)
         silence = time.monotonic() - last
-        if answer.error_code and silence >= timeout:
+        if response.error_code and silence >= timeout:
             raise Undecided(f"the harness itself was silent for {silence:.1f} s")
         error = f"error of a heartbeat {silence:.3f} s after the one before"
-        judge.equal("MEM-38", ErrorCode.NONE, answer.error_code, error)
+        judge.equal("MEM-38", ErrorCode.NONE, response.error_code, error)
         last, beats = sent, beats + 1
 
     listed = await member_ids(share, queue.group)

@@ -20,8 +20,8 @@ async def refused(share: Share, judge: Judge, rule: str, what: str, **fields: ob
     topic = await share.admin.create_topic()
     body: dict[str, object] = {"member_epoch": 0, "subscribed_topic_names": [topic.name]}
     member = await share.member(share.cluster.fresh_name("g"))
-    answer = await beat(member, **(body | fields))
-    judge.equal(rule, INVALID, answer.error_code, f"error of a heartbeat with {what}")
+    response = await beat(member, **(body | fields))
+    judge.equal(rule, INVALID, response.error_code, f"error of a heartbeat with {what}")
 
 
 @pytest.mark.requirement("MEM-29")

@@ -12,16 +12,16 @@ from suites.broker.share import Queue, Share
 from suites.judge import Judge
 
 
-def _codes(answer: Struct) -> dict[int, int]:
-    """Return the error of each partition of an answer about one topic."""
-    named = [p for topic in answer.responses for p in topic.partitions]
+def _codes(response: Struct) -> dict[int, int]:
+    """Return the error of each partition of a response about one topic."""
+    named = [p for topic in response.responses for p in topic.partitions]
     return {partition.partition_index: partition.error_code for partition in named}
 
 
 async def _alter(judge: Judge, rule: str, queue: Queue, offset: int) -> None:
-    """Alter the start offset of partition 0 and demand that the answer says it was done."""
-    answer = await queue.share.admin.alter_offset(queue.group, queue.topic, offset)
-    done = (answer.error_code, _codes(answer))
+    """Alter the start offset of partition 0 and demand that the response says it was done."""
+    response = await queue.share.admin.alter_offset(queue.group, queue.topic, offset)
+    done = (response.error_code, _codes(response))
     judge.equal(rule, (0, {0: 0}), done, f"error and partitions altered to {offset}")
 
 
@@ -116,9 +116,9 @@ async def test_alter_needs_an_empty_group(share: Share, judge: Judge) -> None:
     await consumer.acked(accept(0, 2))
     before = await queue.offsets()
 
-    answer = await share.admin.alter_offset(queue.group, queue.topic, share.rng.randint(0, 9))
+    response = await share.admin.alter_offset(queue.group, queue.topic, share.rng.randint(0, 9))
 
-    code = answer.error_code or _codes(answer).get(0, 0)
+    code = response.error_code or _codes(response).get(0, 0)
     judge.equal("OFF-33", ErrorCode.NON_EMPTY_GROUP, code, "error of the alteration")
     judge.equal("OFF-33", before, await queue.offsets(), "what the admin sees afterwards")
     settled = await consumer.ack(accept(3, 9))

@@ -31,8 +31,8 @@ async def _lock(queue: Queue, milliseconds: int) -> None:
 async def _at_hundred(share: Share) -> tuple[Queue, Consumer]:
     """Return a group whose share-partition begins at 100, the log's end, as the table does."""
     queue = await share.queue(records=100, lock_ms=LONG)
-    answer = await share.admin.alter_offset(queue.group, queue.topic, 100)
-    if answer.error_code or not answer.responses:
+    response = await share.admin.alter_offset(queue.group, queue.topic, 100)
+    if response.error_code or not response.responses:
         # 4.1 takes no alteration: the hundred records are consumed instead.
         consumer = await queue.consumer()
         await consumer.acquire(100)

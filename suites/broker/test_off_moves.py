@@ -166,8 +166,8 @@ async def test_view_never_goes_back(share: Share, judge: Judge) -> None:
 
 
 async def _settle_some(share: Share, consumer: Consumer, finished: set[int]) -> None:
-    answer = consumer.sound(await consumer.fetch(max_records=15))
-    counts = answer.only.counts
+    response = consumer.sound(await consumer.fetch(max_records=15))
+    counts = response.only.counts
     # A third delivery is accepted, so that no record runs out of deliveries.
     kept = {o for o, count in counts.items() if count > 2 or share.rng.random() < 0.5}
     if counts:

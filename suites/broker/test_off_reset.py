@@ -108,8 +108,8 @@ async def test_bad_values_refused(share: Share, judge: Judge) -> None:
     queue = await share.queue(reset="by_duration:PT1H")
     bad = ["none", "nearest", "by_duration", "by_duration:", "by_duration:-PT1H", "by_duration:1h"]
     for value in bad:
-        answer = await share.admin.try_group_config(queue.group, {RESET: value})
-        judge.equal("OFF-04", ErrorCode.INVALID_CONFIG, answer.error_code, f"error for {value!r}")
+        response = await share.admin.try_group_config(queue.group, {RESET: value})
+        judge.equal("OFF-04", ErrorCode.INVALID_CONFIG, response.error_code, f"error for {value!r}")
     seen = (await share.admin.configs(32, queue.group))[RESET]
     judge.equal("OFF-04", "by_duration:PT1H", seen, "the value in force")
 

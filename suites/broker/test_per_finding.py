@@ -41,10 +41,10 @@ async def _coordinators(share: Share, node: int, keys: Sequence[str]) -> list[St
     """Return what one broker says of each key, once it says it of all of them."""
 
     async def ask() -> list[Struct] | None:
-        answer = await (await share.cluster.to(node)).call(
+        response = await (await share.cluster.to(node)).call(
             "FindCoordinator", key_type=SHARE, coordinator_keys=list(keys)
         )
-        found = {each.key: each for each in answer.coordinators}
+        found = {each.key: each for each in response.coordinators}
         if any(each.error_code in RETRIABLE for each in found.values()):
             return None
         return [found[key] for key in keys if key in found]

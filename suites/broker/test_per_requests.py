@@ -54,8 +54,8 @@ async def test_empty_requests(store: Store, judge: Judge, api: str) -> None:
         {"topics": [{"topic_id": key.topic_id, "partitions": []}]},
     ]
     for empty in forms:
-        answer = await connection.call(api, **(whole | empty))
-        judge.equal("PER-25", [], answer.results, f"results of {api} with {empty}")
+        response = await connection.call(api, **(whole | empty))
+        judge.equal("PER-25", [], response.results, f"results of {api} with {empty}")
     judge.equal("PER-25", "NONE", shown(await key.read())[0], "a Read after all of them")
 
 
@@ -102,8 +102,8 @@ async def _together(keys: list[StateKey], api: str) -> dict[int, Struct]:
 
     async def ask() -> dict[int, Struct] | None:
         connection = await keys[0].share.cluster.to(await keys[0].node())
-        answer = await connection.call(api, group_id=keys[0].group, topics=topics)
-        parts = {p.partition: p for result in answer.results for p in result.partitions}
+        response = await connection.call(api, group_id=keys[0].group, topics=topics)
+        parts = {p.partition: p for result in response.results for p in result.partitions}
         moving = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return None if any(part.error_code in moving for part in parts.values()) else parts
 

@@ -31,9 +31,9 @@ IN_TURNS = tuple(AckType.REJECT if number % 2 else AckType.ACCEPT for number in 
 
 
 async def _small_records_only(share: Share) -> None:
-    answer = await alter(share.cluster, TOPIC_RESOURCE, STATE_TOPIC, {LIMIT: SMALL})
-    if answer.error_code:
-        raise Undecided(f"configs of {STATE_TOPIC}: {error_name(answer.error_code)}")
+    response = await alter(share.cluster, TOPIC_RESOURCE, STATE_TOPIC, {LIMIT: SMALL})
+    if response.error_code:
+        raise Undecided(f"configs of {STATE_TOPIC}: {error_name(response.error_code)}")
 
     async def ask() -> bool | None:
         seen = await share.admin.configs(TOPIC_RESOURCE, STATE_TOPIC)

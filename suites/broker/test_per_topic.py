@@ -58,18 +58,18 @@ async def _deleted(share: Share) -> None:
     await eventually(f"{STATE_TOPIC} being gone", ask)
 
 
-async def _answers(share: Share) -> list[str]:
+async def _responses(share: Share) -> list[str]:
     """Ask for a share coordinator until there is one; return what was answered on the way."""
     topic = await share.admin.create_topic()
     key = share_key(share.cluster.fresh_name("g"), topic.id, 0)
-    answers: list[str] = []
+    responses: list[str] = []
     async for _ in attempts():
         connection = await share.cluster.any()
-        answer = await connection.call("FindCoordinator", key_type=SHARE, coordinator_keys=[key])
-        answers.append(error_name(answer.coordinators[0].error_code))
-        if answers[-1] not in COORDINATOR_ERRORS:
+        response = await connection.call("FindCoordinator", key_type=SHARE, coordinator_keys=[key])
+        responses.append(error_name(response.coordinators[0].error_code))
+        if responses[-1] not in COORDINATOR_ERRORS:
             break
-    return answers
+    return responses
 
 
 @pytest.mark.requirement("PER-29", "PER-30")
@@ -78,9 +78,9 @@ async def test_first_use(solo_share: Share, judge: Judge) -> None:
     """PER-29: The first use of a share group makes the state topic; PER-30: as configured."""
     share = solo_share
     await _deleted(share)
-    answers = await _answers(share)
-    judge.equal("PER-29", "NONE", answers[-1], f"answers on the way {sorted(set(answers))}")
-    judge.saw("PER-29", answers=len(answers))
+    responses = await _responses(share)
+    judge.equal("PER-29", "NONE", responses[-1], f"answers on the way {sorted(set(responses))}")
+    judge.saw("PER-29", responses=len(responses))
     queue = await share.queue(1)
     consumer = await queue.consumer()
     await consumer.acquire(1)

@@ -63,7 +63,7 @@ async def test_connection_closed_in_a_fetch(share: Share, judge: Judge) -> None:
     queue, consumer, other = await holding(share, 2)
     await other.fetch(max_wait_ms=0)
 
-    # Sent, and nobody waits for the answer. A broker may look at the connection again only when
+    # Sent, and nobody waits for the response. A broker may look at the connection again only when
     # the fetch has had its MaxWaitMs, and what is produced meanwhile may be acquired for nobody.
     fetching = asyncio.create_task(consumer.fetch(max_wait_ms=2000))
     await asyncio.sleep(0)  # waits for nobody: one turn of the loop, in which it is written
@@ -109,9 +109,9 @@ async def test_end_of_an_old_connection(share: Share, judge: Judge) -> None:
     old.abort()
     fetches = 0
     async for _ in attempts(NOT_FOR):
-        answer = await consumer.fetch(max_wait_ms=0)
+        response = await consumer.fetch(max_wait_ms=0)
         error = f"error of epoch {fetches + 1} after the end of the old connection"
-        judge.equal("SES-39", ErrorCode.NONE, answer.error, error)
+        judge.equal("SES-39", ErrorCode.NONE, response.error, error)
         fetches += 1
     fresh = await queue.produce(1)
     await consumer.acquire(1)

@@ -45,12 +45,14 @@ async def test_epochs_count_requests(share: Share, judge: Judge) -> None:
     session.epoch, held = 1, [0]
     for epoch, step in enumerate(steps, start=1):
         if step == "ack":
-            answer = await session.acknowledge({consumer.where: [accept(held.pop())]}, epoch=epoch)
+            response = await session.acknowledge(
+                {consumer.where: [accept(held.pop())]}, epoch=epoch
+            )
         else:
             acks = [accept(held.pop())] if step == "piggyback" and held else []
-            answer = await consumer.fetch(*acks, epoch=epoch, max_records=1, max_wait_ms=10000)
-        judge.equal("SES-01", (), answer.errors, f"errors of epoch {epoch} ({step}) of {steps}")
-        held += answer.offsets
+            response = await consumer.fetch(*acks, epoch=epoch, max_records=1, max_wait_ms=10000)
+        judge.equal("SES-01", (), response.errors, f"errors of epoch {epoch} ({step}) of {steps}")
+        held += response.offsets
         if not held:
             held += (await consumer.acquire(1, max_records=1)).offsets
             break
@@ -64,9 +66,9 @@ async def test_fetch_epoch_above(share: Share, judge: Judge) -> None:
     expected = consumer.session.epoch
 
     for epoch in (expected + 1, expected + share.rng.randint(2, 1000), 2**31 - 1):
-        answer = await consumer.fetch(accept(0, 1), epoch=epoch)
-        judge.equal("SES-02", BAD_EPOCH, answer.error, f"error of epoch {epoch}, not {expected}")
-        judge.equal("SES-02", [], answer.offsets, f"offsets acquired by epoch {epoch}")
+        response = await consumer.fetch(accept(0, 1), epoch=epoch)
+        judge.equal("SES-02", BAD_EPOCH, response.error, f"error of epoch {epoch}, not {expected}")
+        judge.equal("SES-02", [], response.offsets, f"offsets acquired by epoch {epoch}")
     consumer.session.epoch = expected
     await untouched(judge, "SES-02", consumer, 2)
 
@@ -81,9 +83,9 @@ async def test_fetch_epoch_repeated(share: Share, judge: Judge) -> None:
     expected = consumer.session.epoch
 
     for epoch in range(1, expected):
-        answer = await consumer.fetch(accept(0, 1), epoch=epoch)
-        judge.equal("SES-03", BAD_EPOCH, answer.error, f"error of epoch {epoch}, not {expected}")
-        judge.equal("SES-03", [], answer.offsets, f"offsets acquired by epoch {epoch}")
+        response = await consumer.fetch(accept(0, 1), epoch=epoch)
+        judge.equal("SES-03", BAD_EPOCH, response.error, f"error of epoch {epoch}, not {expected}")
+        judge.equal("SES-03", [], response.offsets, f"offsets acquired by epoch {epoch}")
     consumer.session.epoch = expected
     await untouched(judge, "SES-03", consumer, 2)
 
@@ -97,8 +99,8 @@ async def test_acknowledge_with_wrong_epoch(share: Share, judge: Judge) -> None:
     expected = consumer.session.epoch
 
     for epoch in (expected + 1, 2**31 - 1, expected - 1, 1):
-        answer = await consumer.session.acknowledge({consumer.where: [accept(0, 1)]}, epoch=epoch)
-        judge.equal("SES-04", BAD_EPOCH, answer.error, f"error of epoch {epoch}, not {expected}")
+        response = await consumer.session.acknowledge({consumer.where: [accept(0, 1)]}, epoch=epoch)
+        judge.equal("SES-04", BAD_EPOCH, response.error, f"error of epoch {epoch}, not {expected}")
     consumer.session.epoch = expected
     # What had been accepted would not come back when the session is closed.
     await consumer.close()
@@ -129,11 +131,11 @@ async def test_opening_fetch_with_acknowledgements(share: Share, judge: Judge) -
     """SES-06: Epoch 0 with acknowledgements is refused, and they are not applied."""
     queue, consumer = await holding(share, 2)
 
-    answer = await consumer.fetch(accept(0, 1), epoch=OPEN)
+    response = await consumer.fetch(accept(0, 1), epoch=OPEN)
     await consumer.close()
     after = await taken(await queue.consumer(join=False), 0, 1)
 
-    judge.equal("SES-06", ErrorCode.INVALID_REQUEST, answer.error, "error of the opening fetch")
+    judge.equal("SES-06", ErrorCode.INVALID_REQUEST, response.error, "error of the opening fetch")
     judge.equal("SES-06", [0, 1], sorted(after), "offsets that come back, not being accepted")
 
 
@@ -160,8 +162,8 @@ async def test_fetch_without_session(share: Share, judge: Judge) -> None:
     consumer = await queue.consumer()
 
     for epoch in (1, 2, 2**31 - 1):
-        answer = await consumer.session.fetch(consumer.where, epoch=epoch)
-        judge.equal("SES-08", NO_SESSION, answer.error, f"error of epoch {epoch}")
+        response = await consumer.session.fetch(consumer.where, epoch=epoch)
+        judge.equal("SES-08", NO_SESSION, response.error, f"error of epoch {epoch}")
     after = await others(queue, await queue.consumer(join=False))
     judge.equal("SES-08", [0], sorted(after), "offsets left for others")
 

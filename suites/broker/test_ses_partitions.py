@@ -8,7 +8,7 @@ import uuid
 import pytest
 
 from fixtures.clients.cluster import WITHIN, Topic, attempts
-from fixtures.clients.member import OPEN, Answer, Session, Where, accept
+from fixtures.clients.member import OPEN, Response, Session, Where, accept
 from fixtures.wire.errors import ErrorCode
 from suites.broker.membership import beating, every, good_beat
 from suites.broker.sessions import acquired, error_in, offsets_in, others
@@ -41,9 +41,9 @@ async def test_partitions_are_remembered(share: Share, judge: Judge) -> None:
 
     held: dict[Where, list[int]] = {first: [], second: []}
     async for _ in attempts(WITHIN):
-        answer = consumer.sound(await consumer.session.fetch())
+        response = consumer.sound(await consumer.session.fetch())
         for where in held:
-            held[where] += offsets_in(answer, where)
+            held[where] += offsets_in(response, where)
         if all(len(offsets) == 2 for offsets in held.values()):
             break
 
@@ -77,21 +77,21 @@ async def test_forgotten_partition(share: Share, judge: Judge) -> None:
     later = await drained(consumer.session, second)
     left = await others(queue, await queue.consumer(join=False))
 
-    taken = [offsets_in(answer, first) for answer in (forgetting, *later)]
+    taken = [offsets_in(response, first) for response in (forgetting, *later)]
     judge.equal("SES-23", [[]] * len(taken), taken, "offsets of the forgotten partition")
-    served = [o for answer in (forgetting, *later) for o in offsets_in(answer, second)]
+    served = [o for response in (forgetting, *later) for o in offsets_in(response, second)]
     judge.equal("SES-23", [0, 1], sorted(served), "offsets of the partition that stayed")
     judge.equal("SES-23", [0, 1], sorted(left), "offsets of the forgotten partition for others")
 
 
-async def drained(session: Session, where: Where) -> list[Answer]:
-    """Fetch until a partition has given two records or had its time; return the answers."""
-    answers: list[Answer] = []
+async def drained(session: Session, where: Where) -> list[Response]:
+    """Fetch until a partition has given two records or had its time; return the responses."""
+    responses: list[Response] = []
     async for _ in attempts(WITHIN):
-        answers.append(await session.fetch())
-        if offsets_in(answers[-1], where) or len(answers) > 5:
+        responses.append(await session.fetch())
+        if offsets_in(responses[-1], where) or len(responses) > 5:
             break
-    return answers
+    return responses
 
 
 @pytest.mark.requirement("SES-24")
@@ -116,14 +116,14 @@ async def test_forgetting_and_acknowledging(share: Share, judge: Judge) -> None:
     await acquired(consumer.session, first, count=2)
     await queue.produce(2, 0)
 
-    answer = await consumer.session.fetch(acks={first: [accept(0, 1)]}, forget=[first])
+    response = await consumer.session.fetch(acks={first: [accept(0, 1)]}, forget=[first])
     left = await others(queue, await queue.consumer(join=False))
-    part = answer.part(first[0].id, first[1])
+    part = response.part(first[0].id, first[1])
 
-    judge.equal("SES-25", ErrorCode.NONE, answer.error, "error of the request")
+    judge.equal("SES-25", ErrorCode.NONE, response.error, "error of the request")
     judge.holds("SES-25", part is not None, "the acknowledged partition is not in the answer")
     judge.equal("SES-25", 0, part.ack_error if part else None, "error of the acknowledgement")
-    judge.equal("SES-25", [], offsets_in(answer, first), "offsets acquired by the forgetting")
+    judge.equal("SES-25", [], offsets_in(response, first), "offsets acquired by the forgetting")
     judge.equal("SES-25", [2, 3], sorted(left), "offsets for others, 0 and 1 being accepted")
 
 
@@ -155,7 +155,7 @@ async def test_unknown_topic_id(share: Share, judge: Judge) -> None:
     again = await consumer.session.fetch(max_wait_ms=0)
 
     judge.equal("SES-27", ErrorCode.NONE, opened.error, "error of the whole fetch")
-    told = [error_in(answer, unknown) for answer in (opened, again)]
+    told = [error_in(response, unknown) for response in (opened, again)]
     expected = [ErrorCode.UNKNOWN_TOPIC_ID] * 2
     judge.equal("SES-27", expected, told, "errors of the unknown topic, at once and later")
     judge.equal("SES-27", [0, 1], offsets_in(opened, first), "offsets of the known topic")
@@ -236,8 +236,8 @@ async def first_error(consumer: Consumer) -> tuple[int, int | None]:
     """Fetch until something is wrong; return the whole fetch's error and the partition's."""
     seen: tuple[int, int | None] = (0, None)
     async for _ in attempts(WITHIN):
-        answer = await consumer.session.fetch(max_wait_ms=100)
-        seen = (answer.error, error_in(answer, consumer.where))
+        response = await consumer.session.fetch(max_wait_ms=100)
+        seen = (response.error, error_in(response, consumer.where))
         if any(seen):
             break
     return seen

@@ -97,7 +97,7 @@ AROUND = (
     Scenario(
         name="members-die",
         sentence="Members die while they hold records among those of others, and begin again.",
-        # With every member that dies an answer may get lost, so that nothing proves a record lost.
+        # With every member that dies a response may get lost, so that nothing proves a record lost.
         rules=("INV-01", "INV-02", "INV-04", "INV-12", "INV-15", "INV-26", *LIVE),
         strikes=(),
         rate=300.0,

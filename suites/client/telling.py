@@ -63,10 +63,12 @@ def lines(exchanges: Iterable[Exchange]) -> Iterator[str]:
 
 def tell(one: Exchange) -> str:
     """Return what was asked and answered in one exchange, without its time."""
-    answer = "never answered" if one.answer is None else ", ".join(_fields(one.answer)) or "fine"
+    response = (
+        "never answered" if one.response is None else ", ".join(_fields(one.response)) or "fine"
+    )
     scripted = f"   [script: {one.scripted}]" if one.scripted else ""
     asked = ", ".join(_fields(one.request))
-    return f"broker {one.node}  {one.api} v{one.version} {asked} → {answer}{scripted}"
+    return f"broker {one.node}  {one.api} v{one.version} {asked} → {response}{scripted}"
 
 
 def _fields(body: Body) -> Iterator[str]:

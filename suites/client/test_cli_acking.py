@@ -293,7 +293,7 @@ async def test_errors_are_passed_on(hostile: Scene, judge: Judge, code: str | in
 @pytest.mark.requirement("CLI-72")
 @pytest.mark.needs("explicit|mixed", "commit-sync|callback")
 async def test_omitted_partition(hostile: Scene, judge: Judge) -> None:
-    """CLI-72: A partition missing from the answer to an acknowledgement is a failure."""
+    """CLI-72: A partition missing from the response to an acknowledgement is a failure."""
     queue = await hostile.queue(3)
     consumer = await hostile.consumer(queue)
     got = await hostile.take(consumer, 3)
@@ -384,7 +384,7 @@ async def test_commit_results(scene: Scene, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-80")
 @pytest.mark.needs("explicit|mixed", "commit-sync")
 async def test_commit_without_answer(hostile: Scene, judge: Judge) -> None:
-    """CLI-80: A synchronous commit without an answer returns when its time is over, as failed."""
+    """CLI-80: A synchronous commit without a response returns when its time is over, as failed."""
     queue = await hostile.queue(2)
     consumer = await hostile.consumer(queue)
     got = await hostile.take(consumer, 2)

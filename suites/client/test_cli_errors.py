@@ -122,7 +122,7 @@ async def test_no_answer(hostile: Scene, judge: Judge, do: str) -> None:
     hostile.play({"on": "ShareFetch", "do": do})
     await _met(hostile, consumer, before)
     await queue.produce([b"after"])
-    # Whatever the lost answer had acquired comes when its connection, or its lock, is over.
+    # Whatever the lost response had acquired comes when its connection, or its lock, is over.
     got = await hostile.arrival(consumer, lambda r: r.offset == 1, within=45)
     judge.holds("CLI-99", got, "no record came for 45 s after a fetch without an answer")
 

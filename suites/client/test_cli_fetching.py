@@ -389,7 +389,7 @@ async def test_unknown_id(hostile: Scene, judge: Judge) -> None:
         return [
             one.answered
             for one in hostile.heartbeats(consumer)
-            for topic in ((one.answer or {}).get("assignment") or {}).get("topic_partitions", [])
+            for topic in ((one.response or {}).get("assignment") or {}).get("topic_partitions", [])
             if topic["topic_id"] == again.id
         ]
 
@@ -401,7 +401,7 @@ async def test_unknown_id(hostile: Scene, judge: Judge) -> None:
         return any(
             topic["topic_id"] == again.id
             for one in hostile.tap.of("Metadata")
-            for topic in (one.answer or {}).get("topics", [])
+            for topic in (one.response or {}).get("topics", [])
         )
 
     await hostile.polls_until(consumer, told, within=15)

@@ -23,9 +23,9 @@ async def test_heartbeat_interval(scene: Scene, judge: Judge) -> None:
     consumer = await scene.consumer(queue)
     await scene.take(consumer, 1, kind="accept")
     await scene.polled_for(consumer, 3.0)
-    beats = [one for one in scene.heartbeats(consumer) if one.answer]
+    beats = [one for one in scene.heartbeats(consumer) if one.response]
     steady = [one for one in beats if (one.request["member_epoch"] or 0) > 0]
-    interval = steady[0].answer["heartbeat_interval_ms"] / 1000 if steady[0].answer else 0.5
+    interval = steady[0].response["heartbeat_interval_ms"] / 1000 if steady[0].response else 0.5
     gaps = [b.sent - a.sent for a, b in itertools.pairwise(steady)]
     judge.holds("CLI-01", gaps, f"{len(steady)} heartbeats in 3 s, interval {interval} s")
     judge.holds(
@@ -69,10 +69,14 @@ async def test_identity(scene: Scene, judge: Judge) -> None:
     (only,) = ids
     judge.holds("CLI-02", 1 <= len(only) <= 36, f"the member id has {len(only)} characters: {only}")
     for before, after in itertools.pairwise(beats):
-        if before.answer and not before.answer["error_code"] and after.request["member_epoch"] > 0:
+        if (
+            before.response
+            and not before.response["error_code"]
+            and after.request["member_epoch"] > 0
+        ):
             judge.equal(
                 "CLI-02",
-                before.answer["member_epoch"],
+                before.response["member_epoch"],
                 after.request["member_epoch"],
                 f"epoch of heartbeat #{after.number} after the answer to #{before.number}",
             )
@@ -102,7 +106,7 @@ async def test_fenced(hostile: Scene, judge: Judge, code: str) -> None:
     judge.equal("CLI-03", 1, len(ids), "different member ids")
     await queue.produce([b"after"])
     got = await hostile.polls_until(
-        consumer, lambda: any(one.answer for one in hostile.seen(consumer)[-1:]), 1.0
+        consumer, lambda: any(one.response for one in hostile.seen(consumer)[-1:]), 1.0
     )
     got += await hostile.polls_until(consumer, lambda: False, 3.0) if not got else []
     judge.equal("CLI-03", [1], [r.offset for r in got], "records after joining again")
@@ -272,7 +276,8 @@ async def test_coordinator_moved(hostile: Scene, judge: Judge, code: str) -> Non
         beats = hostile.heartbeats(consumer)
         told = [one.number for one in beats if one.scripted]
         return bool(told) and any(
-            one.number > told[0] and one.answer and not one.answer["error_code"] for one in beats
+            one.number > told[0] and one.response and not one.response["error_code"]
+            for one in beats
         )
 
     await hostile.polls_until(consumer, recovered, RECOVERY)
@@ -301,7 +306,7 @@ async def test_unknown_heartbeat_error(hostile: Scene, judge: Judge, code: str |
         good = [
             one.number
             for one in beats
-            if told and one.number > told[-1] and one.answer and not one.answer["error_code"]
+            if told and one.number > told[-1] and one.response and not one.response["error_code"]
         ]
         if errors or good:
             break
@@ -321,7 +326,7 @@ async def test_lost_heartbeat(hostile: Scene, judge: Judge) -> None:
     def recovered() -> bool:
         beats = hostile.heartbeats(consumer)
         lost = [one.number for one in beats if one.scripted]
-        return bool(lost) and any(one.number > lost[0] and one.answer for one in beats)
+        return bool(lost) and any(one.number > lost[0] and one.response for one in beats)
 
     await hostile.polls_until(consumer, recovered, RECOVERY)
     judge.holds("CLI-53", recovered(), f"no heartbeat within {RECOVERY} s after a lost answer")
@@ -339,7 +344,7 @@ async def test_fetches_what_is_assigned(hostile: Scene, judge: Judge) -> None:
     assigned = {
         (topic["topic_id"], index)
         for one in hostile.heartbeats(first)
-        for topic in ((one.answer or {}).get("assignment") or {}).get("topic_partitions", [])
+        for topic in ((one.response or {}).get("assignment") or {}).get("topic_partitions", [])
         for index in topic["partitions"]
     }
     fetched = {place for one in hostile.seen(first, "ShareFetch") for place in named(one)}

@@ -57,7 +57,7 @@ async def test_epochs(scene: Scene, judge: Judge) -> None:
             )
             went = before.request["share_session_epoch"]
             now = after.request["share_session_epoch"]
-            if before.answer is not None and not before.answer["error_code"] and went >= 0:
+            if before.response is not None and not before.response["error_code"] and went >= 0:
                 judge.one_of("CLI-09", (went + 1, -1), now, f"epoch after {went}")
     judge.saw("CLI-58", requests=sum(map(len, sessions)))
     last = sessions[-1][-1].request["share_session_epoch"]
@@ -118,7 +118,9 @@ async def test_cut_connection(hostile: Scene, judge: Judge) -> None:
     judge.equal("CLI-57", [1], [r.offset for r in got], "records after the cut")
     leader = queue.topic.leaders[0]
     after = [
-        one for one in hostile.seen(consumer, "ShareFetch") if one.number > last + 1 and one.answer
+        one
+        for one in hostile.seen(consumer, "ShareFetch")
+        if one.number > last + 1 and one.response
     ]
     mine = [one for one in after if one.node == leader]
     opened = [one for one in mine if one.request["share_session_epoch"] == 0]

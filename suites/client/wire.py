@@ -18,7 +18,7 @@ HEARTBEAT = "ShareGroupHeartbeat"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acquired:
-    """One offset that an answer said was acquired."""
+    """One offset that a response said was acquired."""
 
     topic_id: UUID
     partition: int
@@ -31,7 +31,7 @@ class Acquired:
 class Acked:
     """One offset that a request acknowledged. ``error`` is what the client was answered about it.
 
-    It is None if there was no answer, or none about this partition.
+    It is None if there was no response, or none about this partition.
     """
 
     topic_id: UUID
@@ -49,10 +49,10 @@ class Acked:
 
 
 def acquired(exchanges: Iterable[Exchange]) -> list[Acquired]:
-    """Return what share fetches brought, in the order of the answers."""
+    """Return what share fetches brought, in the order of the responses."""
     found = []
     for one in exchanges:
-        for topic_id, part in _parts(one.answer):
+        for topic_id, part in _parts(one.response):
             for acquired_range in part.get("acquired_records") or []:
                 first, last = acquired_range["first_offset"], acquired_range["last_offset"]
                 found += [
@@ -76,9 +76,9 @@ def acked(exchanges: Iterable[Exchange]) -> list[Acked]:
 def _acked(one: Exchange) -> Iterator[Acked]:
     answered = {
         (topic_id, part["partition_index"]): part.get("acknowledge_error_code", part["error_code"])
-        for topic_id, part in _parts(one.answer)
+        for topic_id, part in _parts(one.response)
     }
-    top = (one.answer or {}).get("error_code")
+    top = (one.response or {}).get("error_code")
     for topic in one.request["topics"] or []:
         for part in topic["partitions"]:
             place = topic["topic_id"], part["partition_index"]

@@ -1,8 +1,8 @@
 """The end of every example: one member accepts whatever comes until nothing is left.
 
-What the judge cannot say from any one answer is said here: that records do come again, and that the
-start offset does move. The others leave as they are, so that what they hold comes when its locks
-end.
+What the judge cannot say from any one response is said here: that records do come again, and that
+the start offset does move. The others leave as they are, so that what they hold comes when its
+locks end.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ async def drain(player: Player, patience: float) -> None:
         patience: milliseconds for which nothing may happen, beyond the length of a lock.
 
     Raises:
-        Violation: an answer is not allowed, or nothing happened for so long: records whose locks
+        Violation: a response is not allowed, or nothing happened for so long: records whose locks
             have ended never came (LCK-01), others did not (ACQ-25), or all came and the start
             offset stays behind (INV-24).
     """

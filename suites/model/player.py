@@ -1,6 +1,6 @@
 """Plays actions on a real share-partition and tells the model what was asked and what came back.
 
-One step is taken after the other, except in a race of two fetches. The model judges every answer
+One step is taken after the other, except in a race of two fetches. The model judges every response
 when it comes; what it does not allow is raised as a :class:`spec.verdict.Violation`. What a broker
 does in its own time stays open in the model until it is certain; see :mod:`suites.model.seats`.
 """
@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from fixtures.clients.cluster import eventually
-from fixtures.clients.member import Ack, AckType, Answer
+from fixtures.clients.member import Ack, AckType, Response
 from fixtures.wire.connection import CallFailed
 from spec.model.judgement import Judgement, Span
 from spec.model.operations import Acknowledge, Error, Fetch, Mode, Operation
@@ -190,15 +190,15 @@ class Player:
             member=seat.member, mode=Mode(action.mode), max_records=options["max_records"]
         )
         operation = self.judge.begin_fetch(self.time.now(), asked)
-        answer = await self._call(self.time.during(seat.consumer.fetch(*acks, **options)))
+        response = await self._call(self.time.during(seat.consumer.fetch(*acks, **options)))
         received = self.time.now()
         if telling:
-            self._end_ack(telling, received, self._ack_error(answer))
-        if answer is None:
+            self._end_ack(telling, received, self._ack_error(response))
+        if response is None:
             self.judge.lost(operation, received)
             self._disconnect(seat)
         else:
-            self._fetched(seat, operation, received, answer)
+            self._fetched(seat, operation, received, response)
 
     def _options(self, action: Action, acks: Sequence[Ack]) -> dict[str, Any]:
         mode = {"share_acquire_mode": action.mode} if self.release.record_limit else {}
@@ -206,14 +206,16 @@ class Player:
             return {"max_records": 0} | _RENEWING | mode
         return {"max_records": action.n, "max_wait_ms": action.wait} | mode
 
-    def _fetched(self, seat: Seat, operation: Operation, received: float, answer: Answer) -> None:
-        part = answer.only
-        if answer.error:
+    def _fetched(
+        self, seat: Seat, operation: Operation, received: float, response: Response
+    ) -> None:
+        part = response.only
+        if response.error:
             seat.lose()
         else:
             seat.opened = True
             self._heed(self.endings.attended())
-        if part.error or (answer.error and answer.error not in NOTHING_ACQUIRED):
+        if part.error or (response.error and response.error not in NOTHING_ACQUIRED):
             self.reached["fetches refused"] += 1
             self._heed(self.judge.over(operation, received))
             return
@@ -249,15 +251,15 @@ class Player:
             return
         flag = {"is_renew_ack": True} if _renews(acks) else {}
         telling = self._begin_ack(seat, acks)
-        answer = await self._call(
+        response = await self._call(
             seat.consumer.session.acknowledge({seat.consumer.where: acks}, **flag)
         )
-        if answer is None:
+        if response is None:
             self._disconnect(seat)
-        elif answer.error:
+        elif response.error:
             seat.lose()
         if telling:
-            self._end_ack(telling, self.time.now(), self._ack_error(answer))
+            self._end_ack(telling, self.time.now(), self._ack_error(response))
 
     def _usable(self, types: Sequence[int]) -> list[int]:
         """Return acknowledge types as this release has them."""
@@ -277,10 +279,10 @@ class Player:
         self._heed(self.judge.answered(operation, received, error))
 
     @staticmethod
-    def _ack_error(answer: Answer | None) -> int | None:
-        if answer is None:
+    def _ack_error(response: Response | None) -> int | None:
+        if response is None:
             return None
-        return answer.error or answer.only.ack_error
+        return response.error or response.only.ack_error
 
     # ------------------------------------------------------------------ sessions
 
@@ -292,12 +294,12 @@ class Player:
         acks = seat.chosen(types)
         telling = self._begin_ack(seat, acks)
         operation = self.judge.begin_close(self.time.now(), seat.member)
-        answer = await self._call(seat.consumer.close(*acks))
+        response = await self._call(seat.consumer.close(*acks))
         if telling:
-            self._end_ack(telling, self.time.now(), self._ack_error(answer))
+            self._end_ack(telling, self.time.now(), self._ack_error(response))
         self.endings.add(seat, operation)
         seat.lose()
-        if answer is None:
+        if response is None:
             self._disconnect(seat)
 
     async def _drop(self, action: Action) -> None:
@@ -349,8 +351,8 @@ class Player:
     # ------------------------------------------------------------------ inside
 
     @staticmethod
-    async def _call(asking: Awaitable[Answer]) -> Answer | None:
-        """Return the answer, or None if none came."""
+    async def _call(asking: Awaitable[Response]) -> Response | None:
+        """Return the response, or None if none came."""
         try:
             return await asking
         except CallFailed:

@@ -61,7 +61,7 @@ class RealTime:
         await asyncio.sleep(milliseconds / 1000)
 
     async def during(self, asking: Coroutine[Any, Any, T]) -> T:
-        """Wait for the answer."""
+        """Wait for the response."""
         return await asking
 
 
@@ -88,7 +88,7 @@ class VirtualTime:
         self._clock.advance(milliseconds)
 
     async def during(self, asking: Coroutine[Any, Any, T]) -> T:
-        """Move the clock until the answer is there."""
+        """Move the clock until the response is there."""
         task = asyncio.ensure_future(asking)
         await self._rest()
         while not task.done():

@@ -97,11 +97,11 @@ class Lone:
             self._level = before
         kind = _UPGRADE if level > before else _DOWNGRADE
         update = {"feature": FEATURE, "max_version_level": level, "upgrade_type": kind}
-        answer = await (await self.share.cluster.any()).call(
+        response = await (await self.share.cluster.any()).call(
             "UpdateFeatures", timeout_ms=15_000, feature_updates=[update]
         )
-        inner = [result.error_code for result in getattr(answer, "results", None) or []]
-        code = next((code for code in [answer.error_code, *inner] if code), 0)
+        inner = [result.error_code for result in getattr(response, "results", None) or []]
+        code = next((code for code in [response.error_code, *inner] if code), 0)
         if code == ErrorCode.NONE:
 
             async def reached() -> bool | None:

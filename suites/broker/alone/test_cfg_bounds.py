@@ -29,10 +29,10 @@ async def _in_force(share: Share, group: str) -> tuple[int, int]:
     """Return the lock duration and the heartbeat interval that a group is told."""
     topic = await share.admin.create_topic()
     member = await share.member(group)
-    answer = await member.join(topic)
+    response = await member.join(topic)
     session = await member.session(topic.leaders[0])
     fetched = await session.fetch((topic, 0), max_wait_ms=0)
-    return fetched.lock_ms, int(answer.heartbeat_interval_ms)
+    return fetched.lock_ms, int(response.heartbeat_interval_ms)
 
 
 @pytest.mark.requirement("CFG-16")

@@ -62,8 +62,8 @@ async def test_static_keys_stay(lone: Lone, judge: Judge) -> None:
         before = await _shown(share, config.name)
         value = _other(config, before.value if before else None)
         for resource in (str(lone.node), EVERYWHERE):
-            answer = await alter(share.cluster, BROKER_RESOURCE, resource, {config.name: value})
-            refused = answer.error_code != ErrorCode.NONE
+            response = await alter(share.cluster, BROKER_RESOURCE, resource, {config.name: value})
+            refused = response.error_code != ErrorCode.NONE
             judge.holds("CFG-09", refused, f"{config.name}={value} was taken at run time")
         after = await _shown(share, config.name)
         judge.equal("CFG-09", before, after, f"{config.name} after the attempt to alter it")
@@ -79,8 +79,8 @@ async def test_dynamic_keys_change(lone: Lone, judge: Judge) -> None:
         value = _other(config, before.value if before else None)
         for resource in (str(lone.node), EVERYWHERE):
             where = f"for broker {resource}" if resource else "for all brokers"
-            answer = await alter(share.cluster, BROKER_RESOURCE, resource, {config.name: value})
-            code = error_name(answer.error_code)
+            response = await alter(share.cluster, BROKER_RESOURCE, resource, {config.name: value})
+            code = error_name(response.error_code)
             judge.equal("CFG-09", "NONE", code, f"answer to {config.name}={value} {where}")
             shown = await _until_shown(share, config.name, value)
             judge.equal("CFG-09", value, shown, f"{config.name} {where}")

@@ -21,8 +21,8 @@ async def test_session_within_the_brokers_heartbeat(lone: Lone, judge: Judge) ->
         raise Undecided("the broker's bounds keep every session above its heartbeat")
     group = share.cluster.fresh_name("g")
     for value, expected in ((beat, ErrorCode.INVALID_CONFIG.name), (beat + 1, "NONE")):
-        answer = await share.admin.try_group_config(group, {SESSION: str(value)})
-        code = error_name(answer.error_code)
+        response = await share.admin.try_group_config(group, {SESSION: str(value)})
+        code = error_name(response.error_code)
         judge.equal(
             "CFG-12", expected, code, f"answer to a session of {value} ms, heartbeat {beat}"
         )

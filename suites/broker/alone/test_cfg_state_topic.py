@@ -26,8 +26,8 @@ async def _sought(queue: Queue) -> str:
     code = 0
     async for _ in attempts(WITHIN):
         connection = await queue.share.cluster.any()
-        answer = await connection.call("FindCoordinator", key_type=SHARE, coordinator_keys=[key])
-        code = answer.coordinators[0].error_code
+        response = await connection.call("FindCoordinator", key_type=SHARE, coordinator_keys=[key])
+        code = response.coordinators[0].error_code
         if code:
             break
     return error_name(code)

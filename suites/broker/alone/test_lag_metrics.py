@@ -193,8 +193,8 @@ async def test_requests(lone: Lone, judge: Judge) -> None:
 async def _listed(lone: Lone) -> dict[str, int]:
     """Return how many share groups the broker lists in each state."""
     connection = await lone.share.cluster.any()
-    answer = await connection.call("ListGroups", states_filter=[], types_filter=["share"])
-    states = [group.group_state for group in answer.groups]
+    response = await connection.call("ListGroups", states_filter=[], types_filter=["share"])
+    states = [group.group_state for group in response.groups]
     return {state: states.count(state) for state in ("Stable", "Empty")}
 
 

@@ -114,9 +114,9 @@ class Pulse:
             with contextlib.suppress(CallFailed):
                 if await cluster.coordinator(self.member.group) in cluster.away:
                     return None
-                answer = await self.member.heartbeat()
-                self.told.add(error_name(answer.error_code))
-                return None if answer.error_code in RETRIABLE else answer
+                response = await self.member.heartbeat()
+                self.told.add(error_name(response.error_code))
+                return None if response.error_code in RETRIABLE else response
             return None
 
         return await eventually(f"an answer to {self.member.member_id}'s heartbeat", ask, within)
@@ -125,10 +125,14 @@ class Pulse:
 async def judge_member(judge: Judge, pulse: Pulse) -> None:
     """Demand that a member is one still, with epochs that did not go back."""
     member, epoch = pulse.member, pulse.member.epoch
-    answer = await pulse.beat()
-    judge.equal("COO-01", "NONE", error_name(answer.error_code), "heartbeat at the new coordinator")
+    response = await pulse.beat()
+    judge.equal(
+        "COO-01", "NONE", error_name(response.error_code), "heartbeat at the new coordinator"
+    )
     judge.equal("COO-03", set(), pulse.told - MOVING, "what else a live member was told")
-    judge.holds("COO-02", answer.member_epoch >= epoch, _fell("member", epoch, answer.member_epoch))
+    judge.holds(
+        "COO-02", response.member_epoch >= epoch, _fell("member", epoch, response.member_epoch)
+    )
     found = await pulse.stage.share.admin.describe_group(member.group)
     listed = {each.member_id: each.member_epoch for each in found.members}
     judge.holds("COO-01", member.member_id in listed, f"the group lost {member.member_id}")

@@ -16,9 +16,9 @@ IN_SYNC = "min.insync.replicas"
 async def demand(stage: Stage, in_sync: str) -> str:
     """Demand so many replicas in sync of every state write; return how many were before."""
     before = (await stage.share.admin.configs(TOPIC_RESOURCE, STATE))[IN_SYNC]
-    answer = await alter(stage.cluster, TOPIC_RESOURCE, STATE, {IN_SYNC: in_sync})
-    if answer.error_code:
-        raise Undecided(f"altering {STATE}: {error_name(answer.error_code)}")
+    response = await alter(stage.cluster, TOPIC_RESOURCE, STATE, {IN_SYNC: in_sync})
+    if response.error_code:
+        raise Undecided(f"altering {STATE}: {error_name(response.error_code)}")
     return before
 
 

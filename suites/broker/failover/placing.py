@@ -45,8 +45,8 @@ def state_partition(layout: Layout, group: str, topic: Topic, partition: int = 0
 
 async def described(connection: Connection, *names: str) -> list[Struct]:
     """Return topics as a broker's Metadata shows them."""
-    answer = await connection.call("Metadata", topics=[{"name": name} for name in names])
-    return list(answer.topics)
+    response = await connection.call("Metadata", topics=[{"name": name} for name in names])
+    return list(response.topics)
 
 
 def leaders(topic: Struct) -> tuple[int, ...]:

@@ -159,11 +159,11 @@ class Stage:
 
     async def _in_sync(self) -> bool:
         for node in self.nodes:
-            answer = await (await self.cluster.to(node)).call("Metadata", topics=None)
-            parts = [part for topic in answer.topics for part in topic.partitions]
+            response = await (await self.cluster.to(node)).call("Metadata", topics=None)
+            parts = [part for topic in response.topics for part in topic.partitions]
             behind = [p for p in parts if set(p.isr_nodes) != set(p.replica_nodes)]
             leaderless = [p for p in parts if p.leader_id < 0]
-            if len(answer.brokers) < len(self.nodes) or behind or leaderless:
+            if len(response.brokers) < len(self.nodes) or behind or leaderless:
                 return False
         return True
 
@@ -212,17 +212,17 @@ class Stage:
     async def _group_error(self, index: int, node: int, now: Layout) -> int:
         group = next(n for n in _NAMES if partition_of(n, len(now.offsets)) == index)
         connection = await self.cluster.to(node)
-        answer = await connection.call("ShareGroupDescribe", group_ids=[group])
-        return int(answer.groups[0].error_code)
+        response = await connection.call("ShareGroupDescribe", group_ids=[group])
+        return int(response.groups[0].error_code)
 
     async def _state_error(self, index: int, node: int, now: Layout) -> int:
         keys = {name: share_key(name, _NO_TOPIC, 0) for name in _NAMES}
         group = next(n for n, key in keys.items() if partition_of(key, len(now.state)) == index)
         asked = {"topic_id": _NO_TOPIC, "partitions": [{"partition": 0, "leader_epoch": 0}]}
-        answer = await (await self.cluster.to(node)).call(
+        response = await (await self.cluster.to(node)).call(
             "ReadShareGroupStateSummary", group_id=group, topics=[asked]
         )
-        return int(answer.results[0].partitions[0].error_code) if answer.results else 0
+        return int(response.results[0].partitions[0].error_code) if response.results else 0
 
 
 async def _together(calls: Iterable[Callable[[], None]]) -> None:

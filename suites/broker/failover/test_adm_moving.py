@@ -34,13 +34,13 @@ def _requests(queue: Queue) -> dict[str, dict[str, Any]]:
 
 
 async def _hammer(queue: Queue, node: int, until: asyncio.Event) -> AsyncIterator[tuple[str, int]]:
-    """Send the requests to a broker again and again; yield (request, error) of each answer."""
+    """Send the requests to a broker again and again; yield (request, error) of each response."""
     connection = await queue.share.cluster.to(node)
     async for _ in attempts(pause=0.001):
         done = until.is_set()
         for api, fields in _requests(queue).items():
-            answer = await connection.call(api, **fields)
-            yield api, next((code for code in codes_in(answer) if code), 0)
+            response = await connection.call(api, **fields)
+            yield api, next((code for code in codes_in(response) if code), 0)
         if done:
             return
 
@@ -59,8 +59,8 @@ async def test_coordinator_moves(stage: Stage, judge: Judge) -> None:
     said: dict[int, list[tuple[str, int]]] = {old: [], new: []}
 
     async def listen(node: int) -> None:
-        async for answer in _hammer(queue, node, moved):
-            said[node].append(answer)
+        async for response in _hammer(queue, node, moved):
+            said[node].append(response)
 
     async def move() -> None:
         await share.admin.move_leader(topic, new, partition)
@@ -71,10 +71,10 @@ async def test_coordinator_moves(stage: Stage, judge: Judge) -> None:
 
     await asyncio.gather(listen(old), listen(new), move())
 
-    for node, answers in said.items():
-        wrong = Counter((api, error_name(c)) for api, c in answers if c and c not in RETRIABLE)
+    for node, responses in said.items():
+        wrong = Counter((api, error_name(c)) for api, c in responses if c and c not in RETRIABLE)
         judge.equal("ADM-08", {}, dict(wrong), f"final errors from broker {node} while it moved")
-    refused = [code for answers in said.values() for _, code in answers if code]
-    judge.saw("ADM-08", answers=sum(map(len, said.values())), retriable=len(refused))
+    refused = [code for responses in said.values() for _, code in responses if code]
+    judge.saw("ADM-08", responses=sum(map(len, said.values())), retriable=len(refused))
     last = {error_name(code) for _, code in said[new][-3:]}
     judge.equal("ADM-08", {"NONE"}, last, "errors of the new coordinator in the end")

@@ -119,9 +119,9 @@ async def _assigned(queue: Queue) -> Assigned:
     member = await queue.share.member(queue.group)
     first = {"member_epoch": 0, "subscribed_topic_names": [queue.topic.name]}
     async for _ in attempts(TAKEN_OVER):
-        answer = await member.heartbeat(**({} if member.epoch else first))
-        if answer.error_code and answer.error_code not in RETRIABLE:
-            raise Undecided(f"a heartbeat was answered {error_name(answer.error_code)}")
+        response = await member.heartbeat(**({} if member.epoch else first))
+        if response.error_code and response.error_code not in RETRIABLE:
+            raise Undecided(f"a heartbeat was answered {error_name(response.error_code)}")
         if member.assigned:
             break
     return member.assigned

@@ -84,13 +84,13 @@ async def test_end_that_nobody_knows(stage: Stage, judge: Judge) -> None:
     await stage.kill(dead)
     began = time.monotonic()
     asked = {"topic_name": topic.name, "partitions": [0, 1]}
-    answer = await stage.cluster.at_coordinator(
+    response = await stage.cluster.at_coordinator(
         both.group,
         "DescribeShareGroupOffsets",
         groups=[{"group_id": both.group, "topics": [asked]}],
         timeout=100.0,
     )
-    seen = {p.partition_index: p for p in answer.groups[0].topics[0].partitions}
+    seen = {p.partition_index: p for p in response.groups[0].topics[0].partitions}
     led = (seen[0].error_code, seen[0].lag)
     judge.equal("LAG-13", (0, 4), led, "error and lag of the partition that is led")
     honest = seen[1].error_code or seen[1].lag == UNKNOWN

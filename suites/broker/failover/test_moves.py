@@ -85,15 +85,15 @@ async def _heartbeats(stage: Stage, member: Member, told: set[str]) -> AsyncIter
     """Send a member's heartbeats to every broker in turn, and note what each answers."""
     while True:
         for node in stage.nodes:
-            answer = await (await stage.cluster.to(node)).call(
+            response = await (await stage.cluster.to(node)).call(
                 "ShareGroupHeartbeat",
                 group_id=member.group,
                 member_id=member.member_id,
                 member_epoch=member.epoch,
             )
-            told.add(error_name(answer.error_code))
-            if not answer.error_code:
-                member.epoch = answer.member_epoch
+            told.add(error_name(response.error_code))
+            if not response.error_code:
+                member.epoch = response.member_epoch
             yield
 
 
@@ -146,10 +146,10 @@ async def test_share_coordinator_moves(stage: Stage, judge: Judge) -> None:
 async def _ask(stage: Stage, node: int, key: StateKey, api: str) -> str:
     """Send a state RPC to a broker, coordinator or not; return its result's name."""
     asked = {"topic_id": key.topic_id, "partitions": [{"partition": key.partition} | PROBES[api]]}
-    answer = await (await stage.cluster.to(node)).call(api, group_id=key.group, topics=[asked])
-    if not answer.results:
+    response = await (await stage.cluster.to(node)).call(api, group_id=key.group, topics=[asked])
+    if not response.results:
         return "no result"
-    return error_name(answer.results[0].partitions[0].error_code)
+    return error_name(response.results[0].partitions[0].error_code)
 
 
 async def _judge_refusals(stage: Stage, judge: Judge, key: StateKey, coordinator: int) -> None:

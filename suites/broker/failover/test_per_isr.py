@@ -31,7 +31,7 @@ async def test_too_few_in_sync(stage: Stage, judge: Judge) -> None:
     try:
         await in_force(stage, "3")
         await stage.stop(away)
-        # Whoever has to store it may go on trying, so the answer is not waited for.
+        # Whoever has to store it may go on trying, so the response is not waited for.
         asked = asyncio.create_task(consumer.ack(accept(1), timeout=60.0))
         await asyncio.wait({asked}, timeout=2 * NOT_FOR)
         answered = error_name(asked.result().ack_error) if asked.done() else "no answer yet"

@@ -46,8 +46,8 @@ async def test_remains_can_be_loaded(stage: Stage, judge: Judge) -> None:
     await stage.led_by(OFFSETS, partition, other)
     await stage.led_by(OFFSETS, partition, home)
 
-    answer = await (await Pulse.of(stage, consumer.member)).beat()
-    judge.equal("COO-05", "NONE", error_name(answer.error_code), "heartbeat after the load")
+    response = await (await Pulse.of(stage, consumer.member)).beat()
+    judge.equal("COO-05", "NONE", error_name(response.error_code), "heartbeat after the load")
     await consumer.acquire(3)
     judge.equal("COO-05", "NONE", result(await consumer.ack(accept(0, 2))), "ACCEPT after the load")
     fresh = await stage.queue(*stage.nodes, group=home)
@@ -70,8 +70,8 @@ async def _leave_remains(stage: Stage, home: int) -> None:
 
 async def _delete_group(stage: Stage, group: str) -> None:
     async def ask() -> bool | None:
-        answer = await stage.cluster.at_coordinator(group, "DeleteGroups", groups_names=[group])
-        return None if answer.results[0].error_code else True
+        response = await stage.cluster.at_coordinator(group, "DeleteGroups", groups_names=[group])
+        return None if response.results[0].error_code else True
 
     await eventually(f"deleting group {group}", ask)
 
@@ -90,6 +90,6 @@ async def _cleaned(stage: Stage, log: Topic, partition: int, consumer: Consumer)
 
 async def _configure(stage: Stage, values: Mapping[str, str | None]) -> None:
     """Set configs of __consumer_offsets, ``None`` removing one."""
-    answer = await alter(stage.cluster, TOPIC_RESOURCE, OFFSETS, values)
-    if answer.error_code:
-        raise Undecided(f"configs of {OFFSETS} were refused: {error_name(answer.error_code)}")
+    response = await alter(stage.cluster, TOPIC_RESOURCE, OFFSETS, values)
+    if response.error_code:
+        raise Undecided(f"configs of {OFFSETS} were refused: {error_name(response.error_code)}")

@@ -101,4 +101,4 @@ async def test_release_after_an_acceptance_that_failed(
 
     missing = sorted({1, 2, 3} - seen.keys())
     judge.equal("COO-37", [], missing, "never delivered after a RELEASE was answered NONE")
-    judge.saw("COO-37", released=3, acceptances_without_an_answer=int(stored))
+    judge.saw("COO-37", released=3, acceptances_without_an_response=int(stored))

@@ -24,7 +24,7 @@ Place = tuple[int, int]
 
 BATCH = 5
 LOCK_MS = 4000
-"""What an answer that got lost leaves locked comes back soon."""
+"""What a response that got lost leaves locked comes back soon."""
 
 _PAUSE = 0.1
 _DRAINED_WITHIN = 30.0

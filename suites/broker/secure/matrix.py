@@ -64,8 +64,8 @@ class Scene:
         """Send the user's request, again as long as the coordinator is not ready."""
 
         async def attempt() -> Struct | None:
-            answer = await self.user.call(api, **fields)
-            return None if answer.to_dict().get("error_code") in RETRIABLE else answer
+            response = await self.user.call(api, **fields)
+            return None if response.to_dict().get("error_code") in RETRIABLE else response
 
         return await eventually(f"a ready coordinator for {api}", attempt)
 
@@ -136,44 +136,44 @@ def _by_topic(scene: Scene, code: int, errors: dict[object, int]) -> Seen:
 
 
 async def _heartbeat(scene: Scene) -> Seen:
-    answer = await scene.ask(
+    response = await scene.ask(
         "ShareGroupHeartbeat",
         group_id=scene.group,
         member_id=scene.session.member_id,
         member_epoch=0,
         subscribed_topic_names=[topic.name for topic in scene.topics],
     )
-    return (shown(answer.error_code),)
+    return (shown(response.error_code),)
 
 
 async def _fetch(scene: Scene) -> Seen:
-    answer = await scene.session.fetch(*((topic, 0) for topic in scene.topics), max_wait_ms=0)
-    return _by_topic(scene, answer.error, {part.topic_id: part.error for part in answer.parts})
+    response = await scene.session.fetch(*((topic, 0) for topic in scene.topics), max_wait_ms=0)
+    return _by_topic(scene, response.error, {part.topic_id: part.error for part in response.parts})
 
 
 async def _acknowledge(scene: Scene) -> Seen:
     acks = {(topic, 0): (accept(0),) for topic in scene.topics}
-    answer = await scene.session.acknowledge(acks, epoch=1)
-    return _by_topic(scene, answer.error, {part.topic_id: part.error for part in answer.parts})
+    response = await scene.session.acknowledge(acks, epoch=1)
+    return _by_topic(scene, response.error, {part.topic_id: part.error for part in response.parts})
 
 
 async def _describe(scene: Scene) -> Seen:
-    answer = await scene.ask("ShareGroupDescribe", group_ids=[scene.group])
-    return (shown(answer.groups[0].error_code),)
+    response = await scene.ask("ShareGroupDescribe", group_ids=[scene.group])
+    return (shown(response.groups[0].error_code),)
 
 
 async def _list(scene: Scene) -> Seen:
-    answer = await scene.ask("ListGroups", states_filter=[], types_filter=["share"])
-    listed = scene.group in {group.group_id for group in answer.groups}
+    response = await scene.ask("ListGroups", states_filter=[], types_filter=["share"])
+    listed = scene.group in {group.group_id for group in response.groups}
     return (LET_IN if listed else NOT_SHOWN,)
 
 
 async def _describe_offsets(scene: Scene) -> Seen:
     wanted = [{"topic_name": topic.name, "partitions": [0]} for topic in scene.topics]
-    answer = await scene.ask(
+    response = await scene.ask(
         "DescribeShareGroupOffsets", groups=[{"group_id": scene.group, "topics": wanted}]
     )
-    group = answer.groups[0]
+    group = response.groups[0]
     errors = {topic.topic_name: topic.partitions[0].error_code for topic in group.topics}
     return _by_topic(scene, group.error_code, errors)
 
@@ -181,23 +181,23 @@ async def _describe_offsets(scene: Scene) -> Seen:
 async def _alter_offsets(scene: Scene) -> Seen:
     await scene.vacate()
     start = [{"partition_index": 0, "start_offset": 0}]
-    answer = await scene.ask(
+    response = await scene.ask(
         "AlterShareGroupOffsets",
         group_id=scene.group,
         topics=[{"topic_name": topic.name, "partitions": start} for topic in scene.topics],
     )
-    errors = {t.topic_name: t.partitions[0].error_code for t in answer.responses if t.partitions}
-    return _by_topic(scene, answer.error_code, errors)
+    errors = {t.topic_name: t.partitions[0].error_code for t in response.responses if t.partitions}
+    return _by_topic(scene, response.error_code, errors)
 
 
 async def _delete_offsets(scene: Scene) -> Seen:
-    answer = await scene.ask(
+    response = await scene.ask(
         "DeleteShareGroupOffsets",
         group_id=scene.group,
         topics=[{"topic_name": topic.name} for topic in scene.topics],
     )
-    errors = {topic.topic_name: topic.error_code for topic in answer.responses}
-    return _by_topic(scene, answer.error_code, errors)
+    errors = {topic.topic_name: topic.error_code for topic in response.responses}
+    return _by_topic(scene, response.error_code, errors)
 
 
 async def _describe_configs(scene: Scene) -> Seen:
@@ -206,8 +206,8 @@ async def _describe_configs(scene: Scene) -> Seen:
         "resource_name": scene.group,
         "configuration_keys": None,
     }
-    answer = await scene.ask("DescribeConfigs", resources=[asked])
-    return (shown(answer.results[0].error_code),)
+    response = await scene.ask("DescribeConfigs", resources=[asked])
+    return (shown(response.results[0].error_code),)
 
 
 async def _alter_configs(scene: Scene) -> Seen:
@@ -217,13 +217,13 @@ async def _alter_configs(scene: Scene) -> Seen:
         "resource_name": scene.group,
         "configs": [entry],
     }
-    answer = await scene.ask("IncrementalAlterConfigs", resources=[asked])
-    return (shown(answer.responses[0].error_code),)
+    response = await scene.ask("IncrementalAlterConfigs", resources=[asked])
+    return (shown(response.responses[0].error_code),)
 
 
 async def _delete_group(scene: Scene) -> Seen:
-    answer = await scene.ask("DeleteGroups", groups_names=[scene.group])
-    return (shown(answer.results[0].error_code),)
+    response = await scene.ask("DeleteGroups", groups_names=[scene.group])
+    return (shown(response.results[0].error_code),)
 
 
 # The order is that of a life: what needs members first, what needs an empty group last.

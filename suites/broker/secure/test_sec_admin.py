@@ -46,8 +46,8 @@ async def _start(share: Share, group: str, topic: Topic, expected: int) -> int:
 async def _offsets(user: User, group: str, *topics: Topic, every: bool = False) -> Struct:
     named = [{"topic_name": topic.name, "partitions": [0]} for topic in topics]
     asked = {"group_id": group, "topics": None if every else named}
-    answer = await user.call("DescribeShareGroupOffsets", groups=[asked])
-    found: Struct = answer.groups[0]
+    response = await user.call("DescribeShareGroupOffsets", groups=[asked])
+    found: Struct = response.groups[0]
     return found
 
 
@@ -71,8 +71,8 @@ async def test_looking_at_offsets_needs_describe_on_the_group(realm: Realm, judg
         {"group_id": q.group, "topics": [{"topic_name": q.topic.name, "partitions": [0]}]}
         for q in (unseen, seen)
     ]
-    answer = await user.call("DescribeShareGroupOffsets", groups=groups)
-    found = {group.group_id: group for group in answer.groups}
+    response = await user.call("DescribeShareGroupOffsets", groups=groups)
+    found = {group.group_id: group for group in response.groups}
     refused, served = found[unseen.group], found[seen.group]
     judge.equal("SEC-15", NO_GROUP, error_name(refused.error_code), "the forbidden group")
     judge.equal("SEC-15", {}, _starts(refused), "offsets of the forbidden group")
@@ -111,10 +111,10 @@ async def _alter(user: User, group: str, *topics: Topic) -> Struct:
     return await user.call("AlterShareGroupOffsets", group_id=group, topics=named)
 
 
-def _altered(answer: Struct) -> dict[str, str]:
+def _altered(response: Struct) -> dict[str, str]:
     return {
         topic.topic_name: error_name(part.error_code)
-        for topic in answer.responses
+        for topic in response.responses
         for part in topic.partitions
     }
 
@@ -127,17 +127,17 @@ async def test_altering_offsets_needs_read(realm: Realm, judge: Judge) -> None:
     await user.allow(READ, TOPIC, one.topic.name)
     await user.allow(DESCRIBE, TOPIC, other.topic.name)
     await user.allow(DELETE, GROUP, group)
-    answer = await _alter(user, group, one.topic, other.topic)
-    error = error_name(answer.error_code)
+    response = await _alter(user, group, one.topic, other.topic)
+    error = error_name(response.error_code)
     judge.equal("SEC-17", NO_GROUP, error, "altering without READ on the group")
     start = await _start(realm.share, group, one.topic, USED)
     judge.equal("SEC-17", USED, start, "start offset after a refused request")
 
     await user.allow(READ, GROUP, group)
-    answer = await _alter(user, group, other.topic, one.topic)
-    judge.equal("SEC-17", "NONE", error_name(answer.error_code), "the request as a whole")
+    response = await _alter(user, group, other.topic, one.topic)
+    judge.equal("SEC-17", "NONE", error_name(response.error_code), "the request as a whole")
     expected = {one.topic.name: "NONE", other.topic.name: NO_TOPIC}
-    judge.equal("SEC-17", expected, _altered(answer), "results by topic")
+    judge.equal("SEC-17", expected, _altered(response), "results by topic")
     starts = [
         await _start(realm.share, group, q.topic, n) for q, n in ((one, ALTERED), (other, USED))
     ]
@@ -159,12 +159,12 @@ async def test_deleting_offsets_needs_delete_on_the_group(realm: Realm, judge: J
         await user.allow(READ, TOPIC, queue.topic.name)
         await user.allow(operation, GROUP, queue.group)
 
-    answer = await _delete(reader, queue.group, queue.topic)
-    judge.equal("SEC-18", NO_GROUP, error_name(answer.error_code), "deleting with READ")
+    response = await _delete(reader, queue.group, queue.topic)
+    judge.equal("SEC-18", NO_GROUP, error_name(response.error_code), "deleting with READ")
     start = await _start(realm.share, queue.group, queue.topic, USED)
     judge.equal("SEC-18", USED, start, "start offset after the refusal")
-    answer = await _delete(deleter, queue.group, queue.topic)
-    judge.equal("SEC-18", "NONE", error_name(answer.error_code), "deleting with DELETE")
+    response = await _delete(deleter, queue.group, queue.topic)
+    judge.equal("SEC-18", "NONE", error_name(response.error_code), "deleting with DELETE")
     start = await _start(realm.share, queue.group, queue.topic, -1)
     judge.equal("SEC-18", -1, start, "start offset after deleting")
 
@@ -177,9 +177,9 @@ async def test_deleting_offsets_needs_read_on_each_topic(realm: Realm, judge: Ju
     await user.allow(READ, TOPIC, one.topic.name)
     await user.allow(DESCRIBE, TOPIC, other.topic.name)
 
-    answer = await _delete(user, one.group, other.topic, one.topic)
-    judge.equal("SEC-19", "NONE", error_name(answer.error_code), "the request as a whole")
-    found = {topic.topic_name: error_name(topic.error_code) for topic in answer.responses}
+    response = await _delete(user, one.group, other.topic, one.topic)
+    judge.equal("SEC-19", "NONE", error_name(response.error_code), "the request as a whole")
+    found = {topic.topic_name: error_name(topic.error_code) for topic in response.responses}
     expected = {one.topic.name: "NONE", other.topic.name: NO_TOPIC}
     judge.equal("SEC-19", expected, found, "results by topic")
     starts = [
@@ -198,15 +198,15 @@ async def test_deleting_a_group_needs_delete(realm: Realm, judge: Judge) -> None
     await reader.allow(Operation.ALL, TOPIC, queue.topic.name)
     await deleter.allow(DELETE, GROUP, queue.group)
 
-    answer = await reader.call("DeleteGroups", groups_names=[queue.group])
-    error = error_name(answer.results[0].error_code)
+    response = await reader.call("DeleteGroups", groups_names=[queue.group])
+    error = error_name(response.results[0].error_code)
     judge.equal("SEC-20", NO_GROUP, error, "deleting a group with READ")
     found = await realm.share.admin.describe_group(queue.group)
     judge.equal("SEC-20", "NONE", error_name(found.error_code), "the group after the refusal")
     start = await _start(realm.share, queue.group, queue.topic, USED)
     judge.equal("SEC-20", USED, start, "start offset after the refusal")
-    answer = await deleter.call("DeleteGroups", groups_names=[queue.group])
-    error = error_name(answer.results[0].error_code)
+    response = await deleter.call("DeleteGroups", groups_names=[queue.group])
+    error = error_name(response.results[0].error_code)
     judge.equal("SEC-20", "NONE", error, "deleting a group with DELETE")
     gone = ErrorCode.GROUP_ID_NOT_FOUND.name
     found = await realm.share.admin.describe_group(queue.group)
@@ -223,8 +223,8 @@ async def _show_config(user: User, group: str) -> tuple[str, Any]:
 async def _set_config(user: User, group: str, value: str) -> str:
     entry = {"name": INTERVAL, "config_operation": 0, "value": value}
     asked = {"resource_type": GROUP_RESOURCE, "resource_name": group, "configs": [entry]}
-    answer = await user.call("IncrementalAlterConfigs", resources=[asked])
-    return error_name(answer.responses[0].error_code)
+    response = await user.call("IncrementalAlterConfigs", resources=[asked])
+    return error_name(response.responses[0].error_code)
 
 
 @pytest.mark.requirement("SEC-21")

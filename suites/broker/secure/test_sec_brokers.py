@@ -43,11 +43,11 @@ CALLS = (
 
 
 async def _send(user: User, call: StateCall, queue: Queue) -> tuple[set[str], Any]:
-    """Return all error names of the answer, and the answer."""
+    """Return all error names of the response, and the response."""
     partition = {"partition": 0, **call.fields}
     topics = [{"topic_id": queue.topic.id, "partitions": [partition]}]
-    answer = (await user.call(call.api, group_id=queue.group, topics=topics)).to_dict()
-    parts = [part for topic in answer["results"] for part in topic["partitions"]]
+    response = (await user.call(call.api, group_id=queue.group, topics=topics)).to_dict()
+    parts = [part for topic in response["results"] for part in topic["partitions"]]
     return {error_name(part["error_code"]) for part in parts}, parts
 
 

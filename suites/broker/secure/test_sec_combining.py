@@ -106,7 +106,7 @@ async def test_wildcards(realm: Realm, judge: Judge) -> None:
     # An asterisk stands for all names only alone: a prefix with one is a prefix like any other.
     await other.grant(other.entry(ALL, GROUP, f"{place.group[:3]}*"))
 
-    answer = await other.call("ShareGroupDescribe", group_ids=[place.group])
-    error = error_name(answer.groups[0].error_code)
+    response = await other.call("ShareGroupDescribe", group_ids=[place.group])
+    error = error_name(response.groups[0].error_code)
     judge.equal("SEC-26", NO_GROUP, error, "with an entry about a name that ends in an asterisk")
     judge.equal("SEC-26", foreseen(ALL, [ALL, ALL]), await walk(place), "with wildcards")

@@ -25,13 +25,15 @@ async def test_fetching_needs_read_on_the_group(realm: Realm, judge: Judge) -> N
     await user.allow(Operation.ALL, TOPIC, queue.topic.name)
     await user.allow(Operation.DESCRIBE, GROUP, queue.group)
     session = await user.session(queue.group)
-    answer = await session.fetch((queue.topic, 0))
-    judge.equal("SEC-07", NO_GROUP, error_name(answer.error), "fetching without READ on the group")
-    judge.equal("SEC-07", (), answer.parts, "partitions in the refusal")
+    response = await session.fetch((queue.topic, 0))
+    judge.equal(
+        "SEC-07", NO_GROUP, error_name(response.error), "fetching without READ on the group"
+    )
+    judge.equal("SEC-07", (), response.parts, "partitions in the refusal")
 
     await user.allow(Operation.READ, GROUP, queue.group)
-    answer = await session.fetch(epoch=1)
-    error = error_name(answer.error)
+    response = await session.fetch(epoch=1)
+    error = error_name(response.error)
     judge.equal("SEC-07", "SHARE_SESSION_NOT_FOUND", error, "going on with a refused session")
     counts = (await other.acquire(5)).counts
     judge.equal("SEC-07", dict.fromkeys(range(5), 1), counts, "what a permitted member gets")
@@ -52,13 +54,13 @@ async def test_fetching_needs_read_on_the_topic(realm: Realm, judge: Judge) -> N
     wanted = ((hidden.topic, 0), (open_.topic, 0))
     served: dict[int, int] = {}
     async for _ in attempts():
-        answer = await session.fetch(*(() if session.epoch else wanted))
-        judge.equal("SEC-08", "NONE", error_name(answer.error), "the fetch as a whole")
-        refused = answer.part(hidden.topic.id, 0)
+        response = await session.fetch(*(() if session.epoch else wanted))
+        judge.equal("SEC-08", "NONE", error_name(response.error), "the fetch as a whole")
+        refused = response.part(hidden.topic.id, 0)
         if refused is not None or session.epoch == 1:
             seen = refused and (error_name(refused.error), refused.offsets)
             judge.equal("SEC-08", (NO_TOPIC, []), seen, "the forbidden topic")
-        served |= getattr(answer.part(open_.topic.id, 0), "counts", {})
+        served |= getattr(response.part(open_.topic.id, 0), "counts", {})
         if len(served) >= 3:
             break
     judge.equal("SEC-08", dict.fromkeys(range(3), 1), served, "the permitted topic")
@@ -79,15 +81,15 @@ async def test_strangers_may_be_served(realm: Realm, judge: Judge) -> None:
     allowed = ("NONE", "UNKNOWN_MEMBER_ID")
     counts: dict[int, int] = {}
     async for _ in attempts():
-        answer = await session.fetch(*(() if session.epoch else (where,)))
-        judge.one_of("SEC-14", allowed, error_name(answer.error), "a fetch by a stranger")
-        counts |= {offset: n for part in answer.parts for offset, n in part.counts.items()}
-        if answer.error or len(counts) >= 3:
+        response = await session.fetch(*(() if session.epoch else (where,)))
+        judge.one_of("SEC-14", allowed, error_name(response.error), "a fetch by a stranger")
+        counts |= {offset: n for part in response.parts for offset, n in part.counts.items()}
+        if response.error or len(counts) >= 3:
             break
-    if answer.error:
+    if response.error:
         return
     judge.equal("SEC-14", dict.fromkeys(range(3), 1), counts, "what a stranger is served")
-    answer = await session.acknowledge({where: (accept(0, 2),)})
-    judge.one_of("SEC-14", allowed, error_name(answer.error), "an acknowledgement by a stranger")
-    if not answer.error:
+    response = await session.acknowledge({where: (accept(0, 2),)})
+    judge.one_of("SEC-14", allowed, error_name(response.error), "an acknowledgement by a stranger")
+    if not response.error:
         judge.equal("SEC-14", 3, await settled_below(queue), "what is stored as finished then")

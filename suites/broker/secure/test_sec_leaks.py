@@ -47,7 +47,7 @@ ASKS: dict[str, Ask] = {
 @pytest.mark.requirement("SEC-05")
 @pytest.mark.parametrize("api", ASKS)
 async def test_refusals_do_not_tell_what_exists(realm: Realm, judge: Judge, api: str) -> None:
-    """SEC-05: A hidden topic and one that does not exist get the same answer, word for word."""
+    """SEC-05: A hidden topic and one that does not exist get the same response, word for word."""
     (queue,), user = await realm.queues(1), await realm.user()
     await user.allow(Operation.ALL, Resource.GROUP, queue.group)
     # The group knows the hidden topic, has a start offset for it, and is empty again.
@@ -58,15 +58,15 @@ async def test_refusals_do_not_tell_what_exists(realm: Realm, judge: Judge, api:
     hidden = queue.topic.name
     missing = hidden[:-1] + ("y" if hidden.endswith("x") else "x")
     member = realm.share.member_id()
-    of_hidden = await _answer(user, api, ASKS[api](queue.group, member, hidden), hidden)
-    of_missing = await _answer(user, api, ASKS[api](queue.group, member, missing), missing)
+    of_hidden = await _response(user, api, ASKS[api](queue.group, member, hidden), hidden)
+    of_missing = await _response(user, api, ASKS[api](queue.group, member, missing), missing)
     judge.equal("SEC-05", of_missing, of_hidden, f"{api} of a hidden topic, as of a missing one")
     told = str(of_hidden)
     judge.holds("SEC-05", str(queue.topic.id) not in told, f"{api} tells the topic's id: {told}")
 
 
-async def _answer(user: User, api: str, fields: dict[str, Any], topic: str) -> str:
-    """Return an answer as text, with the topic's name made the same in all."""
-    answer = (await user.call(api, **fields)).to_dict()
-    answer.pop("throttle_time_ms", None)
-    return str(answer).replace(topic, "TOPIC")
+async def _response(user: User, api: str, fields: dict[str, Any], topic: str) -> str:
+    """Return a response as text, with the topic's name made the same in all."""
+    response = (await user.call(api, **fields)).to_dict()
+    response.pop("throttle_time_ms", None)
+    return str(response).replace(topic, "TOPIC")

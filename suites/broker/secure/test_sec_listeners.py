@@ -58,35 +58,35 @@ async def _consume(user: User, queue: Queue) -> Story:
     session = await user.session(queue.group)
 
     async def heartbeat(epoch: int) -> None:
-        answer = await user.call(
+        response = await user.call(
             "ShareGroupHeartbeat",
             group_id=queue.group,
             member_id=session.member_id,
             member_epoch=epoch,
             subscribed_topic_names=[queue.topic.name],
         )
-        story.append(("heartbeat", error_name(answer.error_code)))
+        story.append(("heartbeat", error_name(response.error_code)))
 
     async def fetch(count: int) -> None:
         records: dict[int, tuple[int, bytes | None]] = {}
         async for _ in attempts(WITHIN):
-            answer = await session.fetch(*(() if session.epoch else (place,)))
-            for part in answer.parts:
+            response = await session.fetch(*(() if session.epoch else (place,)))
+            for part in response.parts:
                 values = {record.offset: record.value for record in part.acquired_records()}
                 records |= {o: (n, values.get(o)) for o, n in part.counts.items()}
-            if answer.error or len(records) >= count:
+            if response.error or len(records) >= count:
                 break
-        story.append(("fetch", (error_name(answer.error), records)))
+        story.append(("fetch", (error_name(response.error), records)))
 
     await heartbeat(0)
     await fetch(4)
-    answer = await session.acknowledge({place: (accept(0), release(1, 2), reject(3))})
-    story.append(("acknowledge", [error_name(part.error) for part in answer.parts]))
+    response = await session.acknowledge({place: (accept(0), release(1, 2), reject(3))})
+    story.append(("acknowledge", [error_name(part.error) for part in response.parts]))
     await fetch(2)
-    answer = await session.acknowledge({place: (accept(0, 3),)})
-    story.append(("acknowledge too much", [error_name(part.error) for part in answer.parts]))
-    answer = await session.fetch(epoch=77)
-    story.append(("wrong epoch", error_name(answer.error)))
+    response = await session.acknowledge({place: (accept(0, 3),)})
+    story.append(("acknowledge too much", [error_name(part.error) for part in response.parts]))
+    response = await session.fetch(epoch=77)
+    story.append(("wrong epoch", error_name(response.error)))
     await heartbeat(77)
     groups = (await user.call("DeleteGroups", groups_names=[queue.group])).results
     story.append(("delete a group in use", error_name(groups[0].error_code)))
@@ -128,9 +128,9 @@ async def test_renewed_logins_keep_their_locks(realm: Realm, judge: Judge) -> No
 
     for until in (0.6, 1.2):
         async for _ in attempts(began + until * LOGIN_LASTS - time.monotonic()):
-            answer = await session.fetch(max_wait_ms=100)
-            judge.equal("SEC-28", "NONE", error_name(answer.error), "a fetch on the connection")
-            judge.equal("SEC-28", [], answer.offsets, "offsets acquired anew")
+            response = await session.fetch(max_wait_ms=100)
+            judge.equal("SEC-28", "NONE", error_name(response.error), "a fetch on the connection")
+            judge.equal("SEC-28", [], response.offsets, "offsets acquired anew")
         if until < 1:
             lasts = await session.connection.authenticate(user.cluster.info.security)
             if not lasts:
@@ -141,7 +141,7 @@ async def test_renewed_logins_keep_their_locks(realm: Realm, judge: Judge) -> No
         pass
     else:
         raise Undecided("a login that nobody renewed still holds")
-    answer = await session.acknowledge({place: (accept(0, 5),)})
-    errors = (error_name(answer.error), *(error_name(part.error) for part in answer.parts))
+    response = await session.acknowledge({place: (accept(0, 5),)})
+    errors = (error_name(response.error), *(error_name(part.error) for part in response.parts))
     judge.equal("SEC-28", ("NONE", "NONE"), errors, "accepting what was taken before the renewal")
     judge.equal("SEC-28", 6, await settled_below(queue), "what is stored as finished then")

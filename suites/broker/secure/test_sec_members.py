@@ -21,14 +21,14 @@ GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
 
 async def _join(user: User, group: str, *topics: str) -> str:
     """Return the error with which a first heartbeat for these topics ends."""
-    answer = await user.call(
+    response = await user.call(
         "ShareGroupHeartbeat",
         group_id=group,
         member_id=user.realm.share.member_id(),
         member_epoch=0,
         subscribed_topic_names=list(topics),
     )
-    return error_name(answer.error_code)
+    return error_name(response.error_code)
 
 
 async def _members(share: Share, group: str) -> set[str]:
@@ -86,8 +86,8 @@ async def test_joining_needs_describe_on_every_topic(realm: Realm, judge: Judge)
 
 async def _described(user: User, *groups: str) -> dict[str, Any]:
     """Return what ShareGroupDescribe answers, by group."""
-    answer = await user.call("ShareGroupDescribe", group_ids=list(groups))
-    return {group["group_id"]: group for group in answer.to_dict()["groups"]}
+    response = await user.call("ShareGroupDescribe", group_ids=list(groups))
+    return {group["group_id"]: group for group in response.to_dict()["groups"]}
 
 
 @pytest.mark.requirement("SEC-03")
@@ -135,8 +135,8 @@ async def test_describing_hides_forbidden_topics(realm: Realm, judge: Judge) -> 
 
 
 async def _listed(user: User, among: set[str]) -> set[str]:
-    answer = await user.call("ListGroups", states_filter=[], types_filter=["share"])
-    return among & {group.group_id for group in answer.groups}
+    response = await user.call("ListGroups", states_filter=[], types_filter=["share"])
+    return among & {group.group_id for group in response.groups}
 
 
 @pytest.mark.requirement("SEC-06")

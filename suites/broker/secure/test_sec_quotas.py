@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fixtures.clients.cluster import attempts
-from fixtures.clients.member import Answer, Session, Where, accept, release
+from fixtures.clients.member import Response, Session, Where, accept, release
 from fixtures.clients.users import BYTE_RATE, REQUEST_SHARE, set_quotas
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
@@ -51,7 +51,7 @@ class Payer:
         """The one partition."""
         return (self.queue.topic, 0)
 
-    async def fetch(self, count: int, **options: Any) -> Answer:
+    async def fetch(self, count: int, **options: Any) -> Response:
         """Fetch that many records."""
         named = () if self.session.epoch else (self.place,)
         return await self.session.fetch(*named, max_records=count, share_acquire_mode=1, **options)
@@ -66,25 +66,25 @@ class Payer:
         """
         held: list[int] = []
         async for _ in attempts():
-            answer = await self.fetch(HEAVY, timeout=PATIENCE)
-            if answer.error:
-                raise Undecided(f"a fetch that should succeed answered {answer.errors}")
-            held += answer.offsets
-            if delay := _delay(answer):
+            response = await self.fetch(HEAVY, timeout=PATIENCE)
+            if response.error:
+                raise Undecided(f"a fetch that should succeed answered {response.errors}")
+            held += response.offsets
+            if delay := _delay(response):
                 return delay, held
         raise Undecided(f"no delay after {len(held)} records")
 
     async def plain(self, records: int) -> int:
         """Fetch about that many records in the ordinary way; return the delay in milliseconds."""
         wanted = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": records * SIZE}
-        answer = await self.user.call(
+        response = await self.user.call(
             "Fetch",
             max_wait_ms=500,
             min_bytes=1,
             session_epoch=-1,
             topics=[{"topic_id": self.queue.topic.id, "partitions": [wanted]}],
         )
-        return int(answer.throttle_time_ms)
+        return int(response.throttle_time_ms)
 
 
 async def _payer(
@@ -100,8 +100,8 @@ async def _payer(
     return Payer(user=user, queue=queue, session=await user.session(queue.group))
 
 
-def _delay(answer: Answer) -> int:
-    return int(answer.raw.throttle_time_ms)
+def _delay(response: Response) -> int:
+    return int(response.raw.throttle_time_ms)
 
 
 @pytest.mark.requirement("SEC-29")
@@ -113,10 +113,10 @@ async def test_bytes_count(realm: Realm, judge: Judge, mixed: bool) -> None:
     judge.equal("SEC-29", 0, first, f"delay after 6 of {FREE // SIZE} records that are free")
     delays = []
     async for _ in attempts():
-        answer = await payer.fetch(6)
-        if answer.error:
-            raise Undecided(f"a fetch that should succeed answered {answer.errors}")
-        delays.append(_delay(answer))
+        response = await payer.fetch(6)
+        if response.error:
+            raise Undecided(f"a fetch that should succeed answered {response.errors}")
+        delays.append(_delay(response))
         if delays[-1] or len(delays) > 4:
             break
     judge.holds("SEC-29", delays[-1] > 0, f"no delay after {6 + 6 * len(delays)} records: {delays}")
@@ -130,12 +130,12 @@ async def test_requests_count(realm: Realm, judge: Judge, kind: str) -> None:
     delays = []
     for number in range(4):
         if kind == "acknowledge" and number:
-            answer = await payer.session.acknowledge({payer.place: (accept(0),)})
+            response = await payer.session.acknowledge({payer.place: (accept(0),)})
         elif number and "with" in kind:
-            answer = await payer.fetch(1, acks={payer.place: (accept(0),)}, max_wait_ms=0)
+            response = await payer.fetch(1, acks={payer.place: (accept(0),)}, max_wait_ms=0)
         else:
-            answer = await payer.fetch(1, max_wait_ms=0)
-        delays.append(_delay(answer))
+            response = await payer.fetch(1, max_wait_ms=0)
+        delays.append(_delay(response))
         if number and delays[-1]:
             break
     judge.holds("SEC-30", delays[-1] > 0, f"delays of {len(delays)} requests: {delays}")
@@ -183,12 +183,12 @@ async def test_acknowledgements_of_who_has_to_wait(realm: Realm, judge: Judge) -
         raise Undecided(f"only {held} came before the delay")
     done, given = held[:-1], held[-1]
     acks = {payer.place: (*(accept(offset) for offset in done), release(given))}
-    answer = await payer.fetch(HEAVY, acks=acks, max_wait_ms=0, timeout=PATIENCE)
-    if not _delay(answer):
+    response = await payer.fetch(HEAVY, acks=acks, max_wait_ms=0, timeout=PATIENCE)
+    if not _delay(response):
         raise Undecided("the request with acknowledgements was not delayed")
-    part = answer.part(payer.queue.topic.id, 0)
+    part = response.part(payer.queue.topic.id, 0)
     told = part and error_name(part.ack_error)
-    judge.equal("SEC-32", "NONE", told, f"result of acknowledgements delayed {_delay(answer)} ms")
+    judge.equal("SEC-32", "NONE", told, f"result of acknowledgements delayed {_delay(response)} ms")
     judge.equal("SEC-32", given, await settled_below(payer.queue), "what is stored as finished")
     batches = (await read_state(payer.queue)).state_batches
     counts = [b.delivery_count for b in batches if b.first_offset <= given <= b.last_offset]

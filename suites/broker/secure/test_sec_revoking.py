@@ -79,11 +79,11 @@ async def test_group_lost_while_records_are_locked(realm: Realm, judge: Judge) -
     user, (place,) = holder.user, holder.places
     await user.revoke(user.entry(Operation.READ, GROUP, holder.group))
 
-    answer = await holder.session.acknowledge({place: (accept(0, 2),)})
-    error = error_name(answer.error)
+    response = await holder.session.acknowledge({place: (accept(0, 2),)})
+    error = error_name(response.error)
     judge.equal("SEC-09", NO_GROUP, error, "accepting after READ on the group was taken away")
     judge.equal("SEC-11", NO_GROUP, error, "accepting after READ on the group was taken away")
-    judge.equal("SEC-09", (), answer.parts, "partitions in the refusal")
+    judge.equal("SEC-09", (), response.parts, "partitions in the refusal")
     counts, after = await _heir(holder)
     judge.equal("SEC-09", dict.fromkeys(range(3), 2), counts, "what a permitted member then gets")
     judge.equal("SEC-11", dict.fromkeys(range(3), 2), counts, "what a permitted member then gets")
@@ -102,14 +102,14 @@ async def test_topic_lost_while_records_are_locked(
 
     acks = {place: (accept(0, 2),) for place in holder.places}
     if by_fetch:
-        answer = await holder.session.fetch(acks=acks, max_wait_ms=0)
+        response = await holder.session.fetch(acks=acks, max_wait_ms=0)
     else:
-        answer = await holder.session.acknowledge(acks)
-    judge.equal("SEC-10", "NONE", error_name(answer.error), "the answer as a whole")
+        response = await holder.session.acknowledge(acks)
+    judge.equal("SEC-10", "NONE", error_name(response.error), "the answer as a whole")
     found = {
         place[0].name: part and error_name(part.ack_error or part.error)
         for place in holder.places
-        for part in [answer.part(place[0].id, 0)]
+        for part in [response.part(place[0].id, 0)]
     }
     expected = {lost[0].name: NO_TOPIC, kept[0].name: "NONE"}
     judge.equal("SEC-10", expected, found, "results, READ on the first topic taken away")
