@@ -28,7 +28,7 @@ from fixtures.targets import UsageFault, open_target
 from fixtures.wire.schema import Schemas
 from spec.verdict import EnvironmentFault, Undecided
 from suites.broker.share import Queue, Share, world
-from suites.client.telling import lines
+from suites.client.describing import lines
 from suites.client.wire import HEARTBEAT, SHARE, busiest
 
 _TOLD = (*SHARE, HEARTBEAT, "Metadata")

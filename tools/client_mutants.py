@@ -27,7 +27,7 @@ from fixtures.targets.info import ClusterInfo
 from fixtures.wire.schema import Schemas
 from shareproof.runner.inventory import CLIENT, by_rule, read_checks
 from spec.verdict import EnvironmentFault, Violation
-from suites.client.scene import scene_on
+from suites.client.harness import harness_on
 from suites.judge import Judge
 from tools.detection.cases import Case, cases
 
@@ -100,7 +100,7 @@ class Hunt:
             offered: dict[str, Any] = {"judge": judge, "rng": rng}
             for broker in self.brokers.keys() & wanted:
                 offered[broker] = await stack.enter_async_context(
-                    scene_on(*self.brokers[broker], adapter, rng, [])
+                    harness_on(*self.brokers[broker], adapter, rng, [])
                 )
             if "adapter" in wanted:
                 offered["adapter"] = await stack.enter_async_context(_another(adapter))

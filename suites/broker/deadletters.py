@@ -17,29 +17,29 @@ from fixtures.clients.deadletters import (
     NAME,
     PERMITTED,
     PREFIX,
-    Letter,
+    DeadLetter,
 )
 from fixtures.clients.features import share_version
 from fixtures.clients.member import Ack, accept, reject
 from spec.verdict import OutOfReach, Undecided
-from suites.broker.holes import read_log
+from suites.broker.gaps import read_log
 from suites.broker.share import Consumer, Queue, Share
 
 LIMIT = "share.delivery.count.limit"
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class DeadLetterSetup:
     """A queue whose group has a dead-letter topic."""
 
     queue: Queue
     topic: Topic
 
-    async def letters(self) -> list[Letter]:
+    async def letters(self) -> list[DeadLetter]:
         """Return all letters of the dead-letter topic, those of other groups too."""
-        return await letters_in(self.queue.share, self.topic)
+        return await dead_letters_in(self.queue.share, self.topic)
 
-    async def own(self, partition: int = 0) -> list[Letter]:
+    async def own(self, partition: int = 0) -> list[DeadLetter]:
         """Return the letters about one share-partition of the queue."""
         wanted = (self.queue.topic.name, str(partition), self.queue.group)
         return [
@@ -50,17 +50,17 @@ class Box:
 
     async def arrived(
         self, offsets: Iterable[int], within: float = WITHIN, partition: int = 0
-    ) -> list[Letter]:
+    ) -> list[DeadLetter]:
         """Return the letters of a share-partition once each offset has one, or time is up."""
         wanted = set(offsets)
-        found: list[Letter] = []
+        found: list[DeadLetter] = []
         async for _ in attempts(within):
             found = await self.own(partition)
             if wanted <= {letter.offset for letter in found}:
                 break
         return found
 
-    async def complete(self, consumer: Consumer, end: int) -> list[Letter]:
+    async def complete(self, consumer: Consumer, end: int) -> list[DeadLetter]:
         """Return the letters of partition 0 once all below ``end`` is behind the group.
 
         Raises:
@@ -88,10 +88,10 @@ async def beyond(queue: Queue, consumer: Consumer, end: int, within: float = WIT
     return start
 
 
-async def letters_in(share: Share, topic: Topic) -> list[Letter]:
+async def dead_letters_in(share: Share, topic: Topic) -> list[DeadLetter]:
     """Return all records of a topic as letters."""
     return [
-        Letter(index, record)
+        DeadLetter(index, record)
         for index in topic.partitions
         for batch in await read_log(share, topic, index)
         if not batch.control
@@ -99,7 +99,7 @@ async def letters_in(share: Share, topic: Topic) -> list[Letter]:
     ]
 
 
-def offsets_of(letters: Iterable[Letter]) -> list[int]:
+def offsets_of(letters: Iterable[DeadLetter]) -> list[int]:
     """Return the source offsets of letters, sorted, each once: KIP-1191 allows repetitions."""
     return sorted({letter.offset for letter in letters})
 
@@ -137,7 +137,7 @@ async def boxed(
     copy: bool = False,
     group_config: Mapping[str, str] | None = None,
     **options: Any,
-) -> Box:
+) -> DeadLetterSetup:
     """Return a queue with a dead-letter topic, its own or the given one.
 
     Args:
@@ -150,10 +150,10 @@ async def boxed(
     """
     dead = dead or await dead_topic(share)
     configs = naming(dead.name, copy=copy) | dict(group_config or {})
-    return Box(await share.queue(records, group_config=configs, **options), dead)
+    return DeadLetterSetup(await share.queue(records, group_config=configs, **options), dead)
 
 
-async def rejecting(box: Box, count: int, *rejected: int) -> Consumer:
+async def rejecting(box: DeadLetterSetup, count: int, *rejected: int) -> Consumer:
     """Acquire the queue's first ``count`` records; reject the named ones, or all, accept others."""
     consumer = await box.queue.consumer()
     await consumer.acquire(count)

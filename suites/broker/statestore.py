@@ -26,7 +26,7 @@ from fixtures.wire.state_records import SNAPSHOT, StateRecord, decode_state
 from spec.model.durable import UNKNOWN_COUNT, Durable, Record, StateBatch, combine, replay
 from spec.model.release import Release, release_of
 from spec.verdict import Undecided
-from suites.broker.holes import read_log
+from suites.broker.gaps import read_log
 from suites.broker.share import Queue, Share
 from suites.broker.stored import ACKNOWLEDGED, ARCHIVED, AVAILABLE
 

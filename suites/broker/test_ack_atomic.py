@@ -9,7 +9,7 @@ import pytest
 from fixtures.clients.cluster import SHARE, gather_all, share_key
 from fixtures.clients.member import Ack, AckType, accept, each, reject, release
 from spec.verdict import Undecided
-from suites.broker.acking import (
+from suites.broker.acknowledging import (
     LEFT_OUT,
     Pinned,
     judge_held,

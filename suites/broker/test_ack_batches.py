@@ -7,7 +7,7 @@ import pytest
 from fixtures.clients.member import Ack, accept, reject, release
 from fixtures.wire.codec import Raw
 from fixtures.wire.connection import CallFailed
-from suites.broker.acking import Pinned, judge_held, pinned, result, result_in
+from suites.broker.acknowledging import Pinned, judge_held, pinned, result, result_in
 from suites.broker.share import Share
 from suites.judge import Judge
 

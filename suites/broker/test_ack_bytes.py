@@ -9,7 +9,7 @@ import pytest
 
 from fixtures.clients.member import Ack, AckType, accept, each, release, renew
 from fixtures.wire.errors import error_name
-from suites.broker.acking import judge_held, next_catch, pinned, result, result_in
+from suites.broker.acknowledging import judge_held, next_catch, pinned, result, result_in
 from suites.broker.locks import in_time
 from suites.broker.share import Share
 from suites.judge import Judge

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.clients.member import CLOSE, Ack, Response, accept, reject, release
-from suites.broker.acking import Pinned, next_catch, pinned, result_in, soon
+from suites.broker.acknowledging import Pinned, next_catch, pinned, result_in, soon
 from suites.broker.share import Share
 from suites.judge import Judge
 

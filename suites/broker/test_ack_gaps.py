@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import pytest
 
 from fixtures.clients.member import AckType, Range, accept, each
-from suites.broker.acking import result
-from suites.broker.holes import Compacted, compacted, keys, offered
+from suites.broker.acknowledging import result
+from suites.broker.gaps import Compacted, compacted, keys, offered
 from suites.broker.share import Catch, Consumer, Share
 from suites.judge import Judge
 

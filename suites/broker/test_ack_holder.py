@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.clients.member import Ack, AckType, accept, each, gap, reject, release
-from suites.broker.acking import judge_final, judge_held, next_catch, pinned, result, singly
+from suites.broker.acknowledging import judge_final, judge_held, next_catch, pinned, result, singly
 from suites.broker.share import Consumer, Share
 from suites.judge import Judge
 

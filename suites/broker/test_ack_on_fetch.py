@@ -9,7 +9,14 @@ import pytest
 
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import Ack, AckType, Response, accept, release
-from suites.broker.acking import judge_final, judge_held, next_catch, pinned, result_in, singly
+from suites.broker.acknowledging import (
+    judge_final,
+    judge_held,
+    next_catch,
+    pinned,
+    result_in,
+    singly,
+)
 from suites.broker.share import Share
 from suites.judge import Judge
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.clients.member import Ack, AckType, accept, each, release
-from suites.broker.acking import judge_held, next_catch, pinned, result, result_in, spread
+from suites.broker.acknowledging import judge_held, next_catch, pinned, result, result_in, spread
 from suites.broker.share import Share
 from suites.judge import Judge
 

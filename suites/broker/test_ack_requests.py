@@ -11,7 +11,7 @@ from fixtures.clients.cluster import Topic, attempts
 from fixtures.clients.member import Response, Session, accept, reject, release
 from fixtures.wire.errors import error_name
 from spec.verdict import OutOfReach, Undecided
-from suites.broker.acking import (
+from suites.broker.acknowledging import (
     LEFT_OUT,
     judge_held,
     next_catch,

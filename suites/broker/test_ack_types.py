@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.clients.member import AckType, accept, gap, reject, release
-from suites.broker.acking import judge_final, judge_held, next_catch, pinned, result, singly
+from suites.broker.acknowledging import judge_final, judge_held, next_catch, pinned, result, singly
 from suites.broker.share import Share
 from suites.judge import Judge
 

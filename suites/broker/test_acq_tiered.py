@@ -13,8 +13,8 @@ from fixtures.clients.member import accept, reject
 from fixtures.wire.frame import Transcript
 from spec.verdict import Undecided
 from suites.broker.deadletters import boxed
-from suites.broker.holes import Compacted, keys, rewritten
-from suites.broker.plugged import plugged
+from suites.broker.gaps import Compacted, keys, rewritten
+from suites.broker.plugins import plugged
 from suites.broker.share import Queue, Share
 from suites.judge import Judge
 from suites.options import RunOptions

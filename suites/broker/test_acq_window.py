@@ -6,7 +6,7 @@ import pytest
 
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import Ack, accept, release
-from suites.broker.acking import soon
+from suites.broker.acknowledging import soon
 from suites.broker.share import NOT_FOR, Consumer, Queue, Share
 from suites.judge import Judge
 

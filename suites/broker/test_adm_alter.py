@@ -14,7 +14,7 @@ from fixtures.clients.cluster import Topic, attempts
 from fixtures.clients.member import Member, accept, release
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
-from suites.broker import kinds
+from suites.broker import group_types
 from suites.broker.administering import (
     NO_TOPIC,
     NON_EMPTY,
@@ -320,11 +320,11 @@ async def test_not_on_other_kinds(share: Share, judge: Judge, kind: str) -> None
     queue = await share.queue(10)
     group, name = queue.group, queue.topic.name
     if kind == "classic":
-        await kinds.classic_group(share, queue, group, offset=7)
+        await group_types.classic_group(share, queue, group, offset=7)
     else:
-        insider = await kinds.consumer_group(share, queue, group)
-        await kinds.consumer_beat(share, group, insider, name, -1)
-        if error := await kinds.committed(share, queue, group, 7):
+        insider = await group_types.consumer_group(share, queue, group)
+        await group_types.consumer_beat(share, group, insider, name, -1)
+        if error := await group_types.committed(share, queue, group, 7):
             raise Undecided(f"OffsetCommit of an empty consumer group got {error_name(error)}")
 
     altered = await alter(share, group, {(name, 0): 3})
@@ -333,6 +333,8 @@ async def test_not_on_other_kinds(share: Share, judge: Judge, kind: str) -> None
     for what, answered in (("altering", altered), ("deleting", deleted)):
         refused = not refusals(answered) & {NONE, UNANSWERED, "UNKNOWN_SERVER_ERROR"}
         judge.holds("ADM-26", refused, f"{what} share offsets of a {kind} group got {answered}")
-    judge.equal("ADM-26", [kind], await kinds.kind(share, group), "kind of the group afterwards")
-    offsets = await kinds.committed_offsets(share, group)
+    judge.equal(
+        "ADM-26", [kind], await group_types.kind(share, group), "kind of the group afterwards"
+    )
+    offsets = await group_types.committed_offsets(share, group)
     judge.equal("ADM-26", {(name, 0): 7}, offsets, "committed offsets afterwards")

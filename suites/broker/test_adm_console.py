@@ -20,7 +20,7 @@ from fixtures.clients.tools import (
 )
 from spec.verdict import Undecided
 from suites.broker.administering import use
-from suites.broker.kinds import delete_group
+from suites.broker.group_types import delete_group
 from suites.broker.locks import in_time
 from suites.broker.share import Queue, Share
 from suites.broker.statestore import Store

@@ -7,7 +7,7 @@ import pytest
 from fixtures.clients.cluster import SHARE, attempts, eventually, share_key
 from fixtures.clients.member import accept
 from fixtures.wire.errors import error_name
-from suites.broker import kinds
+from suites.broker import group_types
 from suites.broker.administering import (
     NO_GROUP,
     NON_EMPTY,
@@ -102,15 +102,15 @@ async def test_each_group_on_its_own(share: Share, judge: Judge) -> None:
     await share.admin.delete_topics(lost.topic.name)
     await _until_forgotten(lost)
     await share.member(live, queue.topic)
-    await kinds.classic_group(share, queue, classic)
-    insider = await kinds.consumer_group(share, queue, consumer)
+    await group_types.classic_group(share, queue, classic)
+    insider = await group_types.consumer_group(share, queue, consumer)
     names = [live, classic, consumer, unknown]
     share.rng.shuffle(names)
 
     answered = await delete_groups(share, empty, *names)
 
     left = await listed(share, [empty, *names])
-    await kinds.consumer_beat(share, consumer, insider, queue.topic.name, -1)
+    await group_types.consumer_beat(share, consumer, insider, queue.topic.name, -1)
     expected = {
         empty: NONE,
         live: NON_EMPTY,
@@ -148,29 +148,31 @@ async def test_an_id_is_free_again(share: Share, judge: Judge, kind: str) -> Non
     group, topic = queue.group, queue.topic.name
     if kind == "streams":
         other = share.cluster.fresh_name("g")
-        insider = await kinds.streams_group(share, queue, other)
-        await kinds.streams_beat(share, other, insider, topic, -1)
+        insider = await group_types.streams_group(share, queue, other)
+        await group_types.streams_beat(share, other, insider, topic, -1)
     member = await share.member(group, queue.topic)
     await good_beat(member, member_epoch=-1)
 
     async def join() -> int:
         if kind == "classic":
-            return await kinds.committed(share, queue, group)
-        beat = kinds.consumer_beat if kind == "consumer" else kinds.streams_beat
+            return await group_types.committed(share, queue, group)
+        beat = group_types.consumer_beat if kind == "consumer" else group_types.streams_beat
         return int((await beat(share, group, newcomer, topic, 0)).error_code)
 
     early = await join()
-    refused = early not in kinds.SILENT
+    refused = early not in group_types.SILENT
     judge.holds("ADM-38", refused, f"a {kind} member of an empty share group: {error_name(early)}")
-    judge.equal("ADM-38", ["share"], await kinds.kind(share, group), "kind before the deletion")
-    await kinds.delete_group(share, group)
+    judge.equal(
+        "ADM-38", ["share"], await group_types.kind(share, group), "kind before the deletion"
+    )
+    await group_types.delete_group(share, group)
     late = await join()
     judge.equal("ADM-38", NONE, error_name(late), f"error of a {kind} member after the deletion")
-    judge.equal("ADM-38", [kind], await kinds.kind(share, group), "kind after the deletion")
+    judge.equal("ADM-38", [kind], await group_types.kind(share, group), "kind after the deletion")
     if kind == "consumer":
-        await kinds.consumer_beat(share, group, newcomer, topic, -1)
+        await group_types.consumer_beat(share, group, newcomer, topic, -1)
     elif kind == "streams":
-        await kinds.streams_beat(share, group, newcomer, topic, -1)
+        await group_types.streams_beat(share, group, newcomer, topic, -1)
 
 
 @pytest.mark.requirement("ADM-40")

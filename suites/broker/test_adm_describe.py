@@ -12,7 +12,7 @@ from fixtures.wire.codec import Struct
 from fixtures.wire.connection import Connection
 from fixtures.wire.errors import ErrorCode, error_name
 from spec.verdict import OutOfReach
-from suites.broker import kinds
+from suites.broker import group_types
 from suites.broker.administering import NO_GROUP, UNSET, asked, described, offsets_of, starts
 from suites.broker.administering import neighbours as neighbouring
 from suites.broker.membership import beating, every, good_beat
@@ -200,15 +200,15 @@ async def test_kinds_are_described_apart(share: Share, judge: Judge) -> None:
     queue = await share.queue()
     names = {by: share.cluster.fresh_name("g") for by in DESCRIBERS}
     await share.member(names["share"], queue.topic)
-    insider = await kinds.consumer_group(share, queue, names["consumer"])
-    await kinds.classic_group(share, queue, names["classic"])
+    insider = await group_types.consumer_group(share, queue, names["consumer"])
+    await group_types.classic_group(share, queue, names["classic"])
 
     seen = {
         (kind, by): await _describe(share, group, by)
         for kind, group in names.items()
         for by in DESCRIBERS
     }
-    await kinds.consumer_beat(share, names["consumer"], insider, queue.topic.name, -1)
+    await group_types.consumer_beat(share, names["consumer"], insider, queue.topic.name, -1)
 
     own = {kind: seen[kind, kind] for kind in names}
     alive = {"share": ("NONE", 1), "consumer": ("NONE", 1), "classic": ("NONE", 0)}
@@ -275,9 +275,7 @@ REQUESTS = (
 
 @pytest.mark.requirement("ADM-08")
 @pytest.mark.parametrize("request_kind", REQUESTS)
-async def test_only_the_coordinator_answers(
-    share: Share, judge: Judge, request_kind: str
-) -> None:
+async def test_only_the_coordinator_answers(share: Share, judge: Judge, request_kind: str) -> None:
     """ADM-08: Brokers that do not coordinate a group say NOT_COORDINATOR."""
     queue = await share.queue(1)
     member = await share.member(queue.group, queue.topic)

@@ -6,7 +6,7 @@ import pytest
 
 from fixtures.clients.transactions import TransactionalProducer
 from fixtures.wire.errors import error_name
-from suites.broker import kinds
+from suites.broker import group_types
 from suites.broker.administering import asked, described, listed
 from suites.broker.membership import good_beat
 from suites.broker.share import Queue, Share
@@ -42,15 +42,15 @@ async def test_no_committed_offsets(share: Share, judge: Judge, *, empty: bool) 
     before = (await described(share, [queue.group]))[queue.group].to_dict()
 
     errors = {
-        "OffsetCommit": await kinds.committed(share, queue, queue.group),
+        "OffsetCommit": await group_types.committed(share, queue, queue.group),
         "TxnOffsetCommit": await _in_transaction(share, queue),
         "OffsetDelete": await _offset_delete(share, queue),
     }
 
     for api, error in errors.items():
         refusal = f"{api} on a share group got {error_name(error)}"
-        judge.holds("ADM-39", error not in kinds.SILENT, refusal)
-    stored = await kinds.committed_offsets(share, queue.group)
+        judge.holds("ADM-39", error not in group_types.SILENT, refusal)
+    stored = await group_types.committed_offsets(share, queue.group)
     judge.equal("ADM-39", {}, stored, "committed offsets afterwards")
     after = (await described(share, [queue.group]))[queue.group].to_dict()
     judge.equal("ADM-39", before, after, "the group's description")

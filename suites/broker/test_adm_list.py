@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from suites.broker import kinds
+from suites.broker import group_types
 from suites.broker.administering import listed
 from suites.broker.membership import good_beat
 from suites.broker.share import Share
@@ -38,12 +38,12 @@ async def zoo(share: Share) -> AsyncIterator[Zoo]:
     await share.member(animals.live, queue.topic)
     gone = await share.member(animals.empty, queue.topic)
     await good_beat(gone, member_epoch=-1)
-    insider = await kinds.consumer_group(share, queue, animals.consumer)
-    await kinds.classic_group(share, queue, animals.classic)
+    insider = await group_types.consumer_group(share, queue, animals.consumer)
+    await group_types.classic_group(share, queue, animals.classic)
     try:
         yield animals
     finally:
-        await kinds.consumer_beat(share, animals.consumer, insider, queue.topic.name, -1)
+        await group_types.consumer_beat(share, animals.consumer, insider, queue.topic.name, -1)
 
 
 @pytest.mark.requirement("ADM-06")

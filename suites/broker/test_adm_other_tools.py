@@ -10,7 +10,7 @@ import pytest
 from fixtures.clients.tools import CONFIGS, GROUPS, ToolRun, Tools
 from fixtures.targets.maven import kafka_release
 from spec.verdict import Undecided
-from suites.broker.kinds import classic_group, consumer_group
+from suites.broker.group_types import classic_group, consumer_group
 from suites.broker.membership import beating
 from suites.broker.settings import LOCK, everywhere
 from suites.broker.share import Share

@@ -21,7 +21,7 @@ from fixtures.wire.frame import Transcript
 from spec.verdict import EnvironmentFault, OutOfReach
 from suites import clusters
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
-from suites.broker.holes import rewritten
+from suites.broker.gaps import rewritten
 from suites.broker.locks import watch
 from suites.broker.share import Consumer, Queue, Share
 from suites.judge import Judge

@@ -11,7 +11,7 @@ from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
-from suites.broker.acking import result_in
+from suites.broker.acknowledging import result_in
 from suites.broker.locks import SLACK
 from suites.broker.share import Consumer, Share
 from suites.judge import Judge

@@ -17,7 +17,7 @@ from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept
 from fixtures.wire.frame import Transcript
 from spec.verdict import Undecided
-from suites.broker.fronted import Fronted, fronted
+from suites.broker.proxied import Proxied, fronted
 from suites.broker.share import Catch, Consumer, Queue
 from suites.broker.stored import AVAILABLE, read_state
 from suites.judge import Judge
@@ -32,7 +32,7 @@ REPEATED_FOR = 20.0
 @pytest.fixture
 async def between(
     run_options: RunOptions, rng: Random, transcripts: list[Transcript]
-) -> AsyncIterator[Fronted]:
+) -> AsyncIterator[Proxied]:
     """A broker of the check's own, with what stands before it."""
     async with fronted(run_options, rng, transcripts) as own:
         yield own
@@ -70,7 +70,7 @@ async def _stored_available(queue: Queue, within: float) -> list[int]:
 @pytest.mark.solo
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("refused", [False, True], ids=["calm", "refused"])
-async def test_late_write_of_an_ended_lock(between: Fronted, judge: Judge, refused: bool) -> None:
+async def test_late_write_of_an_ended_lock(between: Proxied, judge: Judge, refused: bool) -> None:
     """COO-36: What is stored late of an ended lock takes no later acceptance back."""
     queue = await between.share.queue(lock_ms=LOCK_MS)
     await queue.produce(RECORDS)

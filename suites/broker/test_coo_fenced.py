@@ -15,7 +15,7 @@ from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept, release
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
-from suites.broker.acking import next_catch, result, spread
+from suites.broker.acknowledging import next_catch, result, spread
 from suites.broker.locks import SLACK, watch
 from suites.broker.share import Catch, Consumer, Queue, Share
 from suites.broker.statestore import StateKey, Store

@@ -11,9 +11,9 @@ from fixtures.clients.cluster import Topic, attempts, eventually
 from fixtures.clients.member import OPEN, Response, accept
 from fixtures.wire.errors import error_name
 from spec.verdict import OutOfReach, Undecided
-from suites.broker.acking import result
+from suites.broker.acknowledging import result
 from suites.broker.leaders import moved
-from suites.broker.scenes import Scene, judge_new_leader, prepared
+from suites.broker.mixed_states import MixedStates, judge_new_leader, prepared
 from suites.broker.share import Queue, Share
 from suites.judge import Judge
 
@@ -52,7 +52,7 @@ async def _reassigned(queue: Queue) -> Queue:
 MOVES = {"election": moved, "reassignment": _reassigned}
 
 
-async def _scene(share: Share) -> Scene:
+async def _scene(share: Share) -> MixedStates:
     nodes = sorted(share.cluster.brokers)
     if len(nodes) < 3:
         raise OutOfReach("replicas can only be moved where there are three brokers")

@@ -6,14 +6,14 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from fixtures.clients.deadletters import Letter
+from fixtures.clients.deadletters import DeadLetter
 from fixtures.clients.member import reject
 from fixtures.wire.batch import TimestampType
 from fixtures.wire.compression import Compression
 from fixtures.wire.records import Record, encode_batch
 from spec.verdict import Undecided
-from suites.broker.deadletters import Box, boxed, dead_topic, offsets_of, rejecting
-from suites.broker.holes import CLEANED_WITHIN, COMPACTED, Compacted, keys, read_log
+from suites.broker.deadletters import DeadLetterSetup, boxed, dead_topic, offsets_of, rejecting
+from suites.broker.gaps import CLEANED_WITHIN, COMPACTED, Compacted, keys, read_log
 from suites.broker.share import Share
 from suites.judge import Judge
 
@@ -30,11 +30,11 @@ FOREVER = {"retention.ms": "-1", "message.timestamp.before.max.ms": str(2**63 - 
 """For records that say they are old."""
 
 
-def _content(letters: list[Letter]) -> dict[int, tuple[bytes | None, bytes | None]]:
+def _content(letters: list[DeadLetter]) -> dict[int, tuple[bytes | None, bytes | None]]:
     return {letter.offset: (letter.record.key, letter.record.value) for letter in letters}
 
 
-async def _sources(box: Box, *codecs: Compression) -> int:
+async def _sources(box: DeadLetterSetup, *codecs: Compression) -> int:
     """Append one batch of every content for each codec; return how many records that makes."""
     admin, topic = box.queue.share.admin, box.queue.topic
     for codec in codecs:
@@ -151,7 +151,7 @@ async def test_time_of_writing(share: Share, judge: Judge, copy: bool) -> None:
     judge.saw("DLQ-13", letters=len(letters))
 
 
-async def _clock(box: Box) -> Callable[[], Awaitable[int]]:
+async def _clock(box: DeadLetterSetup) -> Callable[[], Awaitable[int]]:
     """Return a function that tells the time of the broker that leads the source partition."""
     share = box.queue.share
     stamped = {"message.timestamp.type": "LogAppendTime"}

@@ -7,10 +7,10 @@ import pytest
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept, reject
 from spec.verdict import Undecided
-from suites.broker.deadletters import Box, boxed, offsets_of
-from suites.broker.holes import CLEANED_WITHIN, COMMITTED, COMPACTED, Compacted, keys
-from suites.broker.outcomes import committed, jumble
+from suites.broker.deadletters import DeadLetterSetup, boxed, offsets_of
+from suites.broker.gaps import CLEANED_WITHIN, COMMITTED, COMPACTED, Compacted, keys
 from suites.broker.share import Consumer, Share
+from suites.broker.transactions import committed, jumble
 from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("dead-letters")
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.feature("dead-letters")
 SIZE = 10
 
 
-async def _strays(box: Box, consumer: Consumer, *owed: int) -> list[int]:
+async def _strays(box: DeadLetterSetup, consumer: Consumer, *owed: int) -> list[int]:
     """Reject one more record and await its letter; return the offsets of letters not owed."""
     sentinel = await box.queue.produce(1)
     await consumer.drain(until=sentinel)
@@ -109,7 +109,7 @@ async def test_markers(share: Share, judge: Judge) -> None:
     await _judge_range(judge, box, {first[-1] + 1, second[-1] + 1})
 
 
-async def _judge_range(judge: Judge, box: Box, holes: set[int]) -> None:
+async def _judge_range(judge: Judge, box: DeadLetterSetup, holes: set[int]) -> None:
     """Reject ranges just as they are acquired; demand letters for other offsets than the holes."""
     end = await box.queue.share.admin.log_offset(box.queue.topic)
     consumer = await box.queue.consumer()

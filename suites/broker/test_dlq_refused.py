@@ -12,7 +12,7 @@ from fixtures.clients.member import accept, reject, release
 from fixtures.wire.errors import ErrorCode, error_name
 from spec.verdict import OutOfReach, Undecided
 from suites.broker.deadletters import LIMIT, beyond, dead_name, naming
-from suites.broker.deliveries import hold_at
+from suites.broker.delivery_counts import hold_at
 from suites.broker.share import NOT_FOR, Share
 from suites.broker.statestore import ARCHIVING, StateKey, Trail, batches_of
 from suites.judge import Judge

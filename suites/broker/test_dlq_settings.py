@@ -12,12 +12,12 @@ from fixtures.clients.deadletters import AUTO_CREATE, PERMIT, PERMITTED, PREFIX
 from fixtures.clients.member import reject
 from spec.verdict import Undecided
 from suites.broker.deadletters import (
-    Box,
+    DeadLetterSetup,
     beyond,
     boxed,
+    dead_letters_in,
     dead_name,
     dead_topic,
-    letters_in,
     naming,
     offsets_of,
 )
@@ -60,7 +60,7 @@ async def test_name_taken_away(share: Share, judge: Judge) -> None:
 async def test_group_settings_change(share: Share, judge: Judge) -> None:
     """DLQ-28: A new dead-letter topic and copying are in force as soon as the group has them."""
     box = await boxed(share)
-    other = Box(box.queue, await dead_topic(share))
+    other = DeadLetterSetup(box.queue, await dead_topic(share))
     consumer = await box.queue.consumer()
     first = await _reject_next(box.queue, consumer)
     await box.arrived([first])
@@ -105,7 +105,7 @@ async def _gets_letters(share: Share, name: str) -> list[int]:
     async for _ in attempts(pause=0.2):
         await _reject_next(queue, consumer)
         if await _exists(share, name):
-            letters = await letters_in(share, await share.cluster.topic(name))
+            letters = await dead_letters_in(share, await share.cluster.topic(name))
             if found := [one for one in letters if one.headers.get("group") == queue.group]:
                 return offsets_of(found)
     return []

@@ -7,10 +7,10 @@ from collections import Counter
 import pytest
 
 from fixtures.clients.cluster import attempts
-from fixtures.clients.deadletters import Letter
+from fixtures.clients.deadletters import DeadLetter
 from fixtures.clients.member import accept, reject
 from spec.verdict import Undecided
-from suites.broker.deadletters import Box, beyond, boxed, dead_topic, naming, offsets_of
+from suites.broker.deadletters import DeadLetterSetup, beyond, boxed, dead_topic, naming, offsets_of
 from suites.broker.leaders import moved, replicated
 from suites.broker.share import Share
 from suites.broker.statestore import ARCHIVED, ARCHIVING, StateKey, Trail, batches_of
@@ -83,11 +83,11 @@ async def test_next_leader_finishes(share: Share, judge: Judge) -> None:
     judge.holds("DLQ-32", start >= sentinel, f"the start offset stays at {start}")
 
 
-async def _movable(share: Share, records: int, *, batches: int = 1) -> Box:
+async def _movable(share: Share, records: int, *, batches: int = 1) -> DeadLetterSetup:
     dead = await dead_topic(share)
     queue = await replicated(share, 0, group_config=naming(dead.name))
     await queue.produce(records, batches=batches)
-    return Box(queue, dead)
+    return DeadLetterSetup(queue, dead)
 
 
 @pytest.mark.requirement("DLQ-32", "DLQ-33")
@@ -100,7 +100,7 @@ async def test_leader_moves_meanwhile(share: Share, judge: Judge) -> None:
     rejected = range(0, size, 2)
     await consumer.acked(*((accept if o % 2 else reject)(o) for o in range(size)))
 
-    box = Box(await moved(box.queue), box.topic)
+    box = DeadLetterSetup(await moved(box.queue), box.topic)
     heir = await box.queue.consumer(join=False)
     sentinel = await box.queue.produce(1)
     async for _ in attempts():
@@ -128,7 +128,7 @@ async def test_written_twice(share: Share, judge: Judge) -> None:
     # Offset 0 is held, so that the start offset stays and the state of the others is still told.
     # The higher count makes this the later word on them.
     await write_state(box.queue, 0, [(1, 3, ARCHIVING, 2)])
-    box = Box(await moved(box.queue), box.topic)
+    box = DeadLetterSetup(await moved(box.queue), box.topic)
     heir = await box.queue.consumer(join=False)
     async for _ in attempts():
         await heir.fetch()
@@ -137,7 +137,9 @@ async def test_written_twice(share: Share, judge: Judge) -> None:
     _judge_repeats(judge, box, await box.letters(), {1, 2, 3})
 
 
-def _judge_repeats(judge: Judge, box: Box, letters: list[Letter], offsets: set[int]) -> None:
+def _judge_repeats(
+    judge: Judge, box: DeadLetterSetup, letters: list[DeadLetter], offsets: set[int]
+) -> None:
     """Demand that letters name the offsets' sources and no other, however often."""
     topic, group = box.queue.topic.name, box.queue.group
     expected = {(topic, "0", str(offset), group) for offset in offsets}

@@ -15,8 +15,16 @@ import pytest
 from fixtures.clients.cluster import Topic
 from fixtures.clients.member import accept, reject
 from spec.verdict import OutOfReach, Undecided
-from suites.broker.deadletters import Box, beyond, boxed, dead_name, dead_topic, naming, offsets_of
-from suites.broker.holes import read_log
+from suites.broker.deadletters import (
+    DeadLetterSetup,
+    beyond,
+    boxed,
+    dead_name,
+    dead_topic,
+    naming,
+    offsets_of,
+)
+from suites.broker.gaps import read_log
 from suites.broker.share import Consumer, Queue, Share
 from suites.judge import Judge
 
@@ -99,9 +107,9 @@ async def test_one_letter_too_large(share: Share, judge: Judge) -> None:
     judge.equal("DLQ-42", [], missing, f"small letters lost beside a large one about {large}")
 
 
-async def _second_box(share: Share, queue: Queue, dead: Topic) -> Box:
+async def _second_box(share: Share, queue: Queue, dead: Topic) -> DeadLetterSetup:
     sibling = await share.sibling(queue, **naming(dead.name))
-    return Box(sibling, dead)
+    return DeadLetterSetup(sibling, dead)
 
 
 @pytest.mark.requirement("DLQ-37")

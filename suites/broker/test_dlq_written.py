@@ -8,8 +8,15 @@ import pytest
 
 from fixtures.clients.deadletters import HEADERS
 from fixtures.clients.member import reject, release
-from suites.broker.deadletters import LIMIT, boxed, dead_topic, letters_in, offsets_of, verdicts
-from suites.broker.deliveries import hold_at
+from suites.broker.deadletters import (
+    LIMIT,
+    boxed,
+    dead_letters_in,
+    dead_topic,
+    offsets_of,
+    verdicts,
+)
+from suites.broker.delivery_counts import hold_at
 from suites.broker.locks import SLACK, watch
 from suites.broker.share import Share
 from suites.judge import Judge
@@ -113,7 +120,7 @@ async def test_one_topic_for_all(share: Share, judge: Judge) -> None:
                 expected.add((topic.name, str(partition), str(offset), group))
             await box.arrived(range(partition + 1), partition=partition)
 
-    letters = await letters_in(share, dead)
+    letters = await dead_letters_in(share, dead)
     partitions = {(one.headers.get("partition") or "", one.partition) for one in letters}
     misplaced = [pair for pair in partitions if pair[0].isdecimal() and int(pair[0]) % 2 != pair[1]]
     judge.equal("DLQ-14", [], misplaced, "partitions of sources whose letters are elsewhere")

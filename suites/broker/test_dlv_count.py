@@ -7,7 +7,7 @@ import pytest
 from fixtures.clients.member import accept, release
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
-from suites.broker.deliveries import delivery_limit, hold_at, releases
+from suites.broker.delivery_counts import delivery_limit, hold_at, releases
 from suites.broker.locks import SLACK, watch
 from suites.broker.share import Consumer, Share
 from suites.judge import Judge

@@ -6,7 +6,7 @@ import pytest
 
 from fixtures.clients.member import accept, release
 from fixtures.wire.errors import ErrorCode
-from suites.broker.deliveries import delivery_limit, hold_at, sentinel_only
+from suites.broker.delivery_counts import delivery_limit, hold_at, sentinel_only
 from suites.broker.locks import reconfigure
 from suites.broker.share import Consumer, Queue, Share
 from suites.judge import Judge

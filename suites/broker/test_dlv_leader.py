@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.clients.member import release
-from suites.broker.deliveries import delivery_limit, hold_at, sentinel_only
+from suites.broker.delivery_counts import delivery_limit, hold_at, sentinel_only
 from suites.broker.leaders import moved, replicated
 from suites.broker.locks import SLACK, watch
 from suites.broker.share import Share

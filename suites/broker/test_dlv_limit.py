@@ -6,7 +6,7 @@ import pytest
 
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept, reject, release, renew
-from suites.broker.deliveries import delivery_limit, hold_at, sentinel_only
+from suites.broker.delivery_counts import delivery_limit, hold_at, sentinel_only
 from suites.broker.locks import SLACK, outlast, reconfigure, two_partitions, watch
 from suites.broker.share import Consumer, Queue, Share
 from suites.judge import Judge

@@ -10,7 +10,7 @@ import pytest
 
 from fixtures.clients.member import accept, release
 from spec.verdict import Undecided
-from suites.broker.deliveries import (
+from suites.broker.delivery_counts import (
     delivery_limit,
     descend,
     hold_at,

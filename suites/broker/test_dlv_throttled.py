@@ -10,7 +10,7 @@ import pytest
 from fixtures.clients.cluster import attempts
 from fixtures.clients.users import BYTE_RATE, REQUEST_SHARE
 from spec.verdict import Undecided
-from suites.broker.deliveries import delivery_limit
+from suites.broker.delivery_counts import delivery_limit
 from suites.broker.locks import SLACK, watch
 from suites.broker.quotas import LITTLE, delay, held_to
 from suites.broker.share import Consumer, Share

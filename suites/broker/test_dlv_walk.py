@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from fixtures.clients.member import Ack, accept, reject, release
-from suites.broker.deliveries import delivery_limit, sentinel_only
+from suites.broker.delivery_counts import delivery_limit, sentinel_only
 from suites.broker.share import Consumer, Share
 from suites.judge import Judge
 

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 import pytest
 
 from fixtures.clients.member import Ack, accept, each, release
-from suites.broker.acking import result
-from suites.broker.holes import (
+from suites.broker.acknowledging import result
+from suites.broker.gaps import (
     CLEANED_WITHIN,
     Compacted,
+    acknowledge,
     compacted,
     keys,
     offered,
     rewritten,
-    settle,
 )
 from suites.broker.share import NOT_FOR, Catch, Consumer, Share
 from suites.judge import Judge
@@ -75,7 +75,7 @@ async def test_batch_with_holes(share: Share, judge: Judge) -> None:
 
     # Offset 0 stays open: below the start offset a response would prove nothing.
     del catch.counts[0]
-    for ack in settle(catch, seen):
+    for ack in acknowledge(catch, seen):
         part = await consumer.ack(ack)
         judge.equal("GAP-21", "NONE", result(part), f"result of {ack}")
     judge.saw("GAP-21", acquired_holes=len(set(catch.offsets) & set(log.holes)))
@@ -136,7 +136,7 @@ async def test_hole_passed_is_no_lag(share: Share, judge: Judge) -> None:
     log = await _passed(share)
     queue = log.world.queue
     for catch in log.caught:
-        await log.consumer.acked(*settle(catch, log.records))
+        await log.consumer.acked(*acknowledge(catch, log.records))
     # The next state write is the one that tells of the start offset behind the hole.
     await rewritten(log.consumer, await log.world.fresh())
     judge.equal("GAP-27", log.last + 1, await queue.spso(log.last + 1), "start offset")
@@ -166,7 +166,7 @@ async def test_released_records_gone(share: Share, judge: Judge, batches: int) -
     rest = await consumer.drain(until=last)
     seen = offered(rest.responses)
     judge.equal("GAP-24", set(), seen & set(gone), "removed records that came")
-    await consumer.acked(*settle(rest, seen))
+    await consumer.acked(*acknowledge(rest, seen))
     await rewritten(consumer, await world.write(keys("another")))
     judge.equal("GAP-24", last + 1, await world.queue.spso(last + 1), "start offset")
     judge.saw("GAP-24", removed=len(gone))

@@ -12,8 +12,8 @@ from fixtures.clients.cluster import Topic, attempts
 from fixtures.clients.member import Ack, accept, reject, release
 from fixtures.wire.records import Record, encode_batch
 from spec.verdict import OutOfReach, Undecided
-from suites.broker.acking import next_catch, result, spread
-from suites.broker.holes import offered, rewritten
+from suites.broker.acknowledging import next_catch, result, spread
+from suites.broker.gaps import offered, rewritten
 from suites.broker.share import Queue, Share
 from suites.judge import Judge
 
@@ -110,7 +110,7 @@ async def test_late_acknowledgement(
 @pytest.mark.requirement("GAP-30")
 @pytest.mark.fast
 async def test_cut_through_a_held_batch(share: Share, judge: Judge) -> None:
-    """GAP-30: What is left of a held batch stays with its holder, who can settle it."""
+    """GAP-30: What is left of a held batch stays with its holder, who can acknowledge it."""
     queue = await share.queue(records=10, lock_ms=60_000)
     holder = await queue.consumer()
     await holder.acquire(10)

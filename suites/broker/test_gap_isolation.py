@@ -9,10 +9,10 @@ import pytest
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept
 from fixtures.clients.transactions import TransactionalProducer
-from suites.broker.acking import up_to
-from suites.broker.holes import COMMITTED, UNCOMMITTED, offered, rewritten, settle
-from suites.broker.outcomes import Ledger, aborted, jumble, producers
+from suites.broker.acknowledging import up_to
+from suites.broker.gaps import COMMITTED, UNCOMMITTED, acknowledge, offered, rewritten
 from suites.broker.share import NOT_FOR, Consumer, Share
+from suites.broker.transactions import Ledger, aborted, jumble, producers
 from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("isolation-level")
@@ -145,7 +145,7 @@ async def test_aborted_settle_themselves(share: Share, judge: Judge, place: str)
     consumer = await queue.consumer()
     catch = await consumer.drain(until=extra)
     judge.equal("GAP-13", set(), set(dead) & set(catch.offsets), "aborted offsets acquired")
-    await consumer.acked(*settle(catch, offered(catch.responses)))
+    await consumer.acked(*acknowledge(catch, offered(catch.responses)))
 
     await rewritten(consumer, await queue.produce(1))
     judge.equal("GAP-13", extra + 1, await queue.spso(extra + 1), "start offset")
@@ -162,7 +162,7 @@ async def test_aborted_are_no_lag(share: Share, judge: Judge) -> None:
     consumer = await queue.consumer()
     catch = await consumer.drain(until=last)
     del catch.counts[0]
-    await consumer.acked(*settle(catch, offered(catch.responses)))
+    await consumer.acked(*acknowledge(catch, offered(catch.responses)))
 
     judge.equal("GAP-14", 1, await queue.lag(1), "lag with the first record unfinished")
     judge.saw("GAP-14", aborted=len(dead))

@@ -10,11 +10,11 @@ from collections.abc import Callable
 import pytest
 
 from fixtures.clients.member import Ack, accept, reject, release
-from suites.broker.acking import next_catch, result
-from suites.broker.holes import COMMITTED, UNCOMMITTED
+from suites.broker.acknowledging import next_catch, result
+from suites.broker.gaps import COMMITTED, UNCOMMITTED
 from suites.broker.locks import reconfigure
-from suites.broker.outcomes import aborted, committed
 from suites.broker.share import Consumer, Queue, Share
+from suites.broker.transactions import aborted, committed
 from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("isolation-level")

@@ -8,10 +8,10 @@ from fixtures.clients.cluster import attempts
 from fixtures.clients.member import each, gap
 from fixtures.clients.transactions import TransactionalProducer
 from spec.verdict import Undecided
-from suites.broker.acking import judge_final, result
-from suites.broker.holes import COMMITTED, UNCOMMITTED, offered, rewritten, settle
-from suites.broker.outcomes import committed, jumble
+from suites.broker.acknowledging import judge_final, result
+from suites.broker.gaps import COMMITTED, UNCOMMITTED, acknowledge, offered, rewritten
 from suites.broker.share import NOT_FOR, Queue, Share
+from suites.broker.transactions import committed, jumble
 from suites.judge import Judge
 
 LEVELS = pytest.mark.parametrize(
@@ -95,7 +95,7 @@ async def test_nothing_but_markers(share: Share, judge: Judge, level: dict[str, 
     extra = await queue.produce(1)
     judge.equal("GAP-03", count, extra, "offset of the first record")
     rest = await consumer.drain(until=extra)
-    await consumer.acked(*settle(rest, {extra}))
+    await consumer.acked(*acknowledge(rest, {extra}))
     await rewritten(consumer, await queue.produce(1))
     judge.equal("GAP-03", extra + 1, await queue.spso(extra + 1), "start offset")
 
@@ -111,7 +111,7 @@ async def test_start_reaches_the_end(share: Share, judge: Judge, level: dict[str
     last = await queue.produce(1)
     consumer = await queue.consumer()
     catch = await consumer.drain(until=last)
-    await consumer.acked(*settle(catch, offered(catch.responses)))
+    await consumer.acked(*acknowledge(catch, offered(catch.responses)))
 
     await rewritten(consumer, await queue.produce(1))
     judge.equal("GAP-04", last + 1, await queue.spso(last + 1), "start offset")

@@ -6,14 +6,14 @@ import pytest
 
 from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import accept
-from suites.broker.holes import (
+from suites.broker.gaps import (
     CLEANED_WITHIN,
     COMPACTED,
     Compacted,
+    acknowledge,
     keys,
     offered,
     rewritten,
-    settle,
 )
 from suites.broker.leaders import moved, replicated
 from suites.broker.share import Share
@@ -68,7 +68,7 @@ async def test_hole_in_the_state(share: Share, judge: Judge) -> None:
     last = await world.fresh()
     catch = await heir.drain(until=last)
     seen = offered(catch.responses)
-    await heir.acked(*settle(catch, seen))
+    await heir.acked(*acknowledge(catch, seen))
     await rewritten(heir, await world.fresh())
 
     start = await world.queue.spso(last + 1, within=5)

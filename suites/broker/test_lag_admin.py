@@ -8,10 +8,10 @@ from fixtures.clients.cluster import SHARE, attempts, share_key
 from fixtures.clients.member import Ack, accept
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
-from suites.broker.acking import pinned, result
-from suites.broker.holes import rewritten
-from suites.broker.outcomes import aborted
+from suites.broker.acknowledging import pinned, result
+from suites.broker.gaps import rewritten
 from suites.broker.share import Consumer, Queue, Share
+from suites.broker.transactions import aborted
 from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("lag")

@@ -13,12 +13,12 @@ import pytest
 
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import Ack, accept, reject, release
-from suites.broker.acking import pinned
-from suites.broker.deliveries import delivery_limit, hold_at
-from suites.broker.holes import compacted, keys, offered, rewritten, settle
+from suites.broker.acknowledging import pinned
+from suites.broker.delivery_counts import delivery_limit, hold_at
+from suites.broker.gaps import acknowledge, compacted, keys, offered, rewritten
 from suites.broker.locks import SLACK, watch
-from suites.broker.outcomes import jumble
 from suites.broker.share import Queue, Share
+from suites.broker.transactions import jumble
 from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("lag")
@@ -152,7 +152,7 @@ async def test_markers_passed(share: Share, judge: Judge) -> None:
     outcomes = await jumble(queue)
     consumer = await queue.consumer()
     catch = await consumer.drain(until=max(outcomes.plain))
-    await consumer.acked(*settle(catch, offered(catch.responses)))
+    await consumer.acked(*acknowledge(catch, offered(catch.responses)))
 
     judge.equal("LAG-11", 0, await queue.lag(0), "lag with records and markers acknowledged")
     judge.saw("LAG-11", markers=len(outcomes.markers))
@@ -194,7 +194,7 @@ async def test_holes_are_no_lag(share: Share, judge: Judge) -> None:
     await world.until_gone(holes)
     rest = await consumer.drain(until=last)
     seen = offered([*first.responses, *rest.responses])
-    await consumer.acked(*settle(first, seen), *settle(rest, seen))
+    await consumer.acked(*acknowledge(first, seen), *acknowledge(rest, seen))
 
     judge.equal("LAG-23", 0, await world.queue.lag(0, within=3), "lag with all accepted")
     judge.saw("LAG-23", removed=len(holes))

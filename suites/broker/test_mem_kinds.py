@@ -6,7 +6,7 @@ import pytest
 
 from fixtures.clients.member import Member
 from fixtures.wire.errors import ErrorCode, error_name
-from suites.broker.kinds import (
+from suites.broker.group_types import (
     SILENT,
     classic_group,
     classic_join,

@@ -10,7 +10,7 @@ import pytest
 from fixtures.clients.member import Member
 from fixtures.wire.frame import Transcript
 from suites.broker.membership import beating, crowd
-from suites.broker.plugged import plugged
+from suites.broker.plugins import plugged
 from suites.broker.share import Share
 from suites.judge import Judge
 from suites.options import RunOptions

@@ -11,10 +11,10 @@ from fixtures.clients.member import accept
 from fixtures.wire.errors import ErrorCode
 from fixtures.wire.records import Record, encode_batch
 from spec.verdict import Undecided
-from suites.broker.acking import soon
+from suites.broker.acknowledging import soon
 from suites.broker.administering import NONE, alter, refusals
 from suites.broker.leaders import moved, replicated
-from suites.broker.roaming import Roamer
+from suites.broker.reconnecting import ReconnectingConsumer
 from suites.broker.share import Consumer, Queue, Share
 from suites.judge import Judge
 
@@ -154,7 +154,7 @@ async def test_decided_once(share: Share, judge: Judge) -> None:
     _, held = await _first_delivery(queue, await queue.consumer())
 
     after = await moved(queue)
-    roamer = Roamer(after)
+    roamer = ReconnectingConsumer(after)
     seen: dict[int, int] = {}
     async for _ in attempts():
         if part := await roamer.fetch():

@@ -7,7 +7,7 @@ import pytest
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import Ack, accept, reject, release
 from fixtures.wire.errors import error_name
-from suites.broker.acking import pinned
+from suites.broker.acknowledging import pinned
 from suites.broker.locks import SLACK
 from suites.broker.share import Share
 from suites.broker.statestore import (

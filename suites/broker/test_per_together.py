@@ -17,7 +17,7 @@ from fixtures.clients.configs import alter
 from fixtures.clients.member import AckType, Part, accept, each
 from fixtures.wire.errors import error_name
 from spec.verdict import OutOfReach, Undecided
-from suites.broker.acking import result
+from suites.broker.acknowledging import result
 from suites.broker.share import Consumer, Queue, Share
 from suites.broker.statestore import STATE_TOPIC
 from suites.broker.stored import ACKNOWLEDGED, ARCHIVED, read_state

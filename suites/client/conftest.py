@@ -14,7 +14,7 @@ from fixtures.targets.info import ClusterInfo
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from suites.client.capabilities import missing, seen_refusing
-from suites.client.scene import Scene, scene_on
+from suites.client.harness import Harness, harness_on
 from suites.judge import REFUSED
 from suites.options import RunOptions
 
@@ -73,15 +73,15 @@ def schemas(cluster_info: ClusterInfo) -> Schemas:
 
 
 @pytest.fixture
-async def scene(
+async def harness(
     cluster_info: ClusterInfo,
     schemas: Schemas,
     adapter: Adapter,
     rng: Random,
     transcripts: list[Transcript],
-) -> AsyncIterator[Scene]:
+) -> AsyncIterator[Harness]:
     """The run's target behind a tap."""
-    async with scene_on(cluster_info, schemas, adapter, rng, transcripts) as found:
+    async with harness_on(cluster_info, schemas, adapter, rng, transcripts) as found:
         yield found
 
 
@@ -107,9 +107,9 @@ async def hostile(
     adapter: Adapter,
     rng: Random,
     transcripts: list[Transcript],
-) -> AsyncIterator[Scene]:
+) -> AsyncIterator[Harness]:
     """The hostile broker: three nodes of the reference broker behind a tap that plays scripts."""
-    async with scene_on(hostile_info, hostile_schemas, adapter, rng, transcripts) as found:
+    async with harness_on(hostile_info, hostile_schemas, adapter, rng, transcripts) as found:
         yield found
 
 
@@ -133,7 +133,7 @@ async def doomed(
     own_adapter: Adapter,
     rng: Random,
     transcripts: list[Transcript],
-) -> AsyncIterator[Scene]:
+) -> AsyncIterator[Harness]:
     """The run's target behind a tap, with an adapter process that the check may kill."""
-    async with scene_on(cluster_info, schemas, own_adapter, rng, transcripts) as found:
+    async with harness_on(cluster_info, schemas, own_adapter, rng, transcripts) as found:
         yield found

@@ -9,7 +9,7 @@ import pytest
 
 from fixtures.clients.adapter import Refused
 from fixtures.clients.member import AckType
-from suites.client.scene import Scene
+from suites.client.harness import Harness
 from suites.client.wire import SHARE, acked, busiest, carries_acks
 from suites.judge import Judge
 
@@ -17,21 +17,21 @@ KINDS = {"accept": AckType.ACCEPT, "release": AckType.RELEASE, "reject": AckType
 
 
 @pytest.mark.requirement("CLI-21")
-async def test_accepts_only_what_was_given(scene: Scene, judge: Judge) -> None:
+async def test_accepts_only_what_was_given(harness: Harness, judge: Judge) -> None:
     """CLI-21: A client accepts only records that its application was given."""
-    queue = await scene.queue(20, batches=10)
-    consumer = await scene.consumer(queue, mode="implicit" if scene.has_implicit else None)
+    queue = await harness.queue(20, batches=10)
+    consumer = await harness.consumer(queue, mode="implicit" if harness.has_implicit else None)
     given: set[int] = set()
     for _ in range(6):
         given |= {r.offset for r in await consumer.poll(0.4)}
-        if not scene.has_implicit:
+        if not harness.has_implicit:
             break
     # What is on its way when the client is closed was never given to anybody.
-    if scene.has_implicit:
+    if harness.has_implicit:
         given |= {r.offset for r in await consumer.poll(0.0)}
     await queue.produce(5)
     await consumer.close()
-    accepted = [a for a in acked(scene.seen(consumer)) if a.kind == AckType.ACCEPT]
+    accepted = [a for a in acked(harness.seen(consumer)) if a.kind == AckType.ACCEPT]
     strays = [str(a) for a in accepted if a.offset not in given]
     judge.equal("CLI-21", [], strays, "accepted and never given to the application")
     judge.saw("CLI-21", given=len(given), accepted=len(accepted))
@@ -40,48 +40,48 @@ async def test_accepts_only_what_was_given(scene: Scene, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-22")
 @pytest.mark.needs("implicit")
 @pytest.mark.fast
-async def test_implicit_accepts_with_the_next_poll(scene: Scene, judge: Judge) -> None:
+async def test_implicit_accepts_with_the_next_poll(harness: Harness, judge: Judge) -> None:
     """CLI-22: In implicit mode the next poll accepts the whole last batch."""
-    queue = await scene.queue(5)
-    consumer = await scene.consumer(queue, mode="implicit")
-    got = await scene.take(consumer, 5)
-    early = [str(a) for a in acked(scene.seen(consumer)) if a.kind == AckType.ACCEPT]
+    queue = await harness.queue(5)
+    consumer = await harness.consumer(queue, mode="implicit")
+    got = await harness.take(consumer, 5)
+    early = [str(a) for a in acked(harness.seen(consumer)) if a.kind == AckType.ACCEPT]
     judge.equal("CLI-22", [], early, "accepted before the next poll")
 
     def accepted() -> list[int]:
-        acks = acked(scene.seen(consumer))
+        acks = acked(harness.seen(consumer))
         return sorted({a.offset for a in acks if a.kind == AckType.ACCEPT and a.error == 0})
 
     async def poll() -> bool:
         await consumer.poll(0.5)
         return len(accepted()) >= 5
 
-    await scene.eventually(poll, 8)
+    await harness.eventually(poll, 8)
     judge.equal("CLI-22", sorted(r.offset for r in got), accepted(), "accepted by the next polls")
 
 
 @pytest.mark.requirement("CLI-68")
 @pytest.mark.needs("implicit")
-async def test_implicit_close_releases(scene: Scene, judge: Judge) -> None:
+async def test_implicit_close_releases(harness: Harness, judge: Judge) -> None:
     """CLI-68: Closing accepts nothing of the last batch: it can be delivered to another."""
-    queue = await scene.queue(5)
-    consumer = await scene.consumer(queue, mode="implicit")
-    await scene.take(consumer, 5)
+    queue = await harness.queue(5)
+    consumer = await harness.consumer(queue, mode="implicit")
+    await harness.take(consumer, 5)
     await consumer.close()
-    accepted = [str(a) for a in acked(scene.seen(consumer)) if a.kind == AckType.ACCEPT]
+    accepted = [str(a) for a in acked(harness.seen(consumer)) if a.kind == AckType.ACCEPT]
     judge.equal("CLI-68", [], accepted, "accepted by close")
-    other = await scene.consumer(queue)
-    again = await scene.arrival(other, lambda r: r.offset == 4)
+    other = await harness.consumer(queue)
+    again = await harness.arrival(other, lambda r: r.offset == 4)
     judge.equal("CLI-68", list(range(5)), sorted(r.offset for r in again), "delivered to another")
 
 
 @pytest.mark.requirement("CLI-23")
 @pytest.mark.needs("explicit")
-async def test_explicit_poll_with_unsettled_records(scene: Scene, judge: Judge) -> None:
+async def test_explicit_poll_with_unsettled_records(harness: Harness, judge: Judge) -> None:
     """CLI-23: In explicit mode nothing is accepted that the application did not acknowledge."""
-    queue = await scene.queue(4)
-    consumer = await scene.consumer(queue, mode="explicit")
-    got = await scene.take(consumer, 4)
+    queue = await harness.queue(4)
+    consumer = await harness.consumer(queue, mode="explicit")
+    got = await harness.take(consumer, 4)
     await consumer.acknowledge(got[:2])
     refused = ""
     try:
@@ -89,19 +89,19 @@ async def test_explicit_poll_with_unsettled_records(scene: Scene, judge: Judge) 
     except Refused as error:
         refused = error.name
     judge.equal("CLI-23", "illegal-state", refused, "poll with two records not acknowledged")
-    await scene.settle(consumer)
-    sent = [a.offset for a in acked(scene.seen(consumer)) if a.kind == AckType.ACCEPT]
+    await harness.settle(consumer)
+    sent = [a.offset for a in acked(harness.seen(consumer)) if a.kind == AckType.ACCEPT]
     late = sorted(o for o in sent if o in {r.offset for r in got[2:]})
     judge.equal("CLI-23", [], late, "accepted without the application's word")
 
 
 @pytest.mark.requirement("CLI-63")
 @pytest.mark.needs("implicit", "explicit")
-async def test_implicit_acknowledge_is_refused(scene: Scene, judge: Judge) -> None:
+async def test_implicit_acknowledge_is_refused(harness: Harness, judge: Judge) -> None:
     """CLI-63: Where the mode is implicit, acknowledging a record is refused."""
-    queue = await scene.queue(1)
-    consumer = await scene.consumer(queue, mode="implicit")
-    got = await scene.take(consumer, 1)
+    queue = await harness.queue(1)
+    consumer = await harness.consumer(queue, mode="implicit")
+    got = await harness.take(consumer, 1)
     refused = ""
     try:
         await consumer.acknowledge(got, "release")
@@ -112,19 +112,19 @@ async def test_implicit_acknowledge_is_refused(scene: Scene, judge: Judge) -> No
 
 @pytest.mark.requirement("CLI-24")
 @pytest.mark.needs("explicit")
-async def test_last_word_counts(scene: Scene, judge: Judge) -> None:
+async def test_last_word_counts(harness: Harness, judge: Judge) -> None:
     """CLI-24: Of several acknowledgements of a record before they are sent the last one counts."""
-    queue = await scene.queue(2)
-    consumer = await scene.consumer(queue)
-    got = await scene.take(consumer, 2)
+    queue = await harness.queue(2)
+    consumer = await harness.consumer(queue)
+    got = await harness.take(consumer, 2)
     await consumer.acknowledge(got, "release")
     last = AckType.ACCEPT
     try:
         await consumer.acknowledge(got, "accept")
     except Refused:  # it takes the first word at once, so that there is no time before sending
         last = AckType.RELEASE
-    await scene.settle(consumer)
-    sent = [(a.offset, a.kind) for a in acked(scene.seen(consumer))]
+    await harness.settle(consumer)
+    sent = [(a.offset, a.kind) for a in acked(harness.seen(consumer))]
     wanted = [(r.offset, int(last)) for r in got]
     judge.equal("CLI-24", wanted, sent, "acknowledgements sent of release, then accept")
 
@@ -132,13 +132,13 @@ async def test_last_word_counts(scene: Scene, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-69")
 @pytest.mark.needs("explicit")
 @pytest.mark.parametrize("case", ["settled", "foreign"])
-async def test_not_held(scene: Scene, judge: Judge, case: str) -> None:
+async def test_not_held(harness: Harness, judge: Judge, case: str) -> None:
     """CLI-69: A record that is settled already, or was never delivered, cannot be acknowledged."""
-    queue = await scene.queue(2)
-    consumer = await scene.consumer(queue)
-    got = await scene.take(consumer, 2, kind="accept")
-    await scene.settle(consumer)
-    before = len(acked(scene.seen(consumer)))
+    queue = await harness.queue(2)
+    consumer = await harness.consumer(queue)
+    got = await harness.take(consumer, 2, kind="accept")
+    await harness.settle(consumer)
+    before = len(acked(harness.seen(consumer)))
     place = got[0].place if case == "settled" else {**got[0].place, "offset": 999}
     refused = ""
     try:
@@ -148,16 +148,18 @@ async def test_not_held(scene: Scene, judge: Judge, case: str) -> None:
     judge.one_of(
         "CLI-69", ("illegal-state", "illegal-argument"), refused, f"acknowledging, record {case}"
     )
-    await scene.polled_for(consumer, 0.6)
-    judge.equal("CLI-69", before, len(acked(scene.seen(consumer))), "acknowledgements on the wire")
+    await harness.polled_for(consumer, 0.6)
+    judge.equal(
+        "CLI-69", before, len(acked(harness.seen(consumer))), "acknowledgements on the wire"
+    )
 
 
 @pytest.mark.requirement("CLI-73", "CLI-74", "CLI-75")
 @pytest.mark.needs("explicit|mixed")
-async def test_every_word_is_sent_once(scene: Scene, judge: Judge) -> None:
+async def test_every_word_is_sent_once(harness: Harness, judge: Judge) -> None:
     """CLI-75: What the application says of each record is what is sent, once."""
-    queue = await scene.queue(12, batches=3)
-    consumer = await scene.consumer(queue)
+    queue = await harness.queue(12, batches=3)
+    consumer = await harness.consumer(queue)
     got: list[int] = []
     said: dict[int, int] = {}
     names = list(KINDS)
@@ -173,12 +175,12 @@ async def test_every_word_is_sent_once(scene: Scene, judge: Judge) -> None:
             await consumer.acknowledge([record], kind)
         return len(got) >= 12
 
-    await scene.eventually(poll)
-    await scene.settle(consumer)
-    await scene.polled_for(consumer, 0.8)
-    await scene.settle(consumer)
+    await harness.eventually(poll)
+    await harness.settle(consumer)
+    await harness.polled_for(consumer, 0.8)
+    await harness.settle(consumer)
     first: dict[int, int] = {}
-    requests = [one for one in scene.seen(consumer) if carries_acks(one)]
+    requests = [one for one in harness.seen(consumer) if carries_acks(one)]
     for ack in acked(requests):
         first.setdefault(ack.offset, ack.kind)
     judge.equal("CLI-75", said, first, "what was said of each record, and what was sent")
@@ -201,36 +203,36 @@ async def test_every_word_is_sent_once(scene: Scene, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-77")
 @pytest.mark.needs("explicit|mixed")
-async def test_poison_is_rejected_once(scene: Scene, judge: Judge) -> None:
+async def test_poison_is_rejected_once(harness: Harness, judge: Judge) -> None:
     """CLI-77: A rejected record is rejected on the wire, once, and does not come again."""
-    queue = await scene.queue(3)
-    consumer = await scene.consumer(queue)
-    got = await scene.take(consumer, 3)
+    queue = await harness.queue(3)
+    consumer = await harness.consumer(queue)
+    got = await harness.take(consumer, 3)
     poison = got[1]
     await consumer.acknowledge([got[0], got[2]])
     await consumer.acknowledge([poison], "reject")
-    await scene.settle(consumer)
-    again, _ = await scene.polled_for(consumer, 1.5)
+    await harness.settle(consumer)
+    again, _ = await harness.polled_for(consumer, 1.5)
     judge.equal("CLI-77", [], [r.offset for r in again], "delivered again")
-    kinds = [a.kind for a in acked(scene.seen(consumer)) if a.offset == poison.offset]
+    kinds = [a.kind for a in acked(harness.seen(consumer)) if a.offset == poison.offset]
     judge.equal("CLI-77", [int(AckType.REJECT)], kinds, "what was sent of the poison")
 
 
 @pytest.mark.requirement("CLI-27", "CLI-35")
 @pytest.mark.needs("callback", "callback-offsets", "explicit|mixed")
-async def test_callback_for_each(scene: Scene, judge: Judge) -> None:
+async def test_callback_for_each(harness: Harness, judge: Judge) -> None:
     """CLI-27: Every acknowledgement is reported exactly once, as done."""
-    queue = await scene.queue(9, batches=3)
-    consumer = await scene.consumer(queue)
-    await scene.take(consumer, 9, kind="accept")
-    await scene.settle(consumer)
-    await scene.polled_for(consumer, 0.8)
+    queue = await harness.queue(9, batches=3)
+    consumer = await harness.consumer(queue)
+    await harness.take(consumer, 9, kind="accept")
+    await harness.settle(consumer)
+    await harness.polled_for(consumer, 0.8)
     await consumer.close()
     told = [(o, one.error) for one in consumer.settled for o in one.offsets or ()]
     judge.equal(
         "CLI-27", [(o, None) for o in range(9)], sorted(told), "what the callback was told of each"
     )
-    if scene.adapter.hello.name in {"kafka-clients", "model"}:
+    if harness.adapter.hello.name in {"kafka-clients", "model"}:
         elsewhere = [event.partitions for event in consumer.callbacks if event.during is None]
         judge.equal("CLI-35", [], elsewhere, "callbacks outside any call of the application")
     else:
@@ -239,7 +241,7 @@ async def test_callback_for_each(scene: Scene, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-71")
 @pytest.mark.needs("callback|commit-sync", "explicit|mixed")
-async def test_told_after_a_cut(hostile: Scene, judge: Judge) -> None:
+async def test_told_after_a_cut(hostile: Harness, judge: Judge) -> None:
     """CLI-71: Acknowledgements whose connection was cut before they went are reported."""
     queue = await hostile.queue(3)
     consumer = await hostile.consumer(queue)
@@ -260,7 +262,7 @@ async def test_told_after_a_cut(hostile: Scene, judge: Judge) -> None:
 @pytest.mark.parametrize(
     "code", ["INVALID_RECORD_STATE", "UNKNOWN_SERVER_ERROR", "FENCED_LEADER_EPOCH", 9999]
 )
-async def test_errors_are_passed_on(hostile: Scene, judge: Judge, code: str | int) -> None:
+async def test_errors_are_passed_on(hostile: Harness, judge: Judge, code: str | int) -> None:
     """CLI-28: An error in a partition's acknowledgement is passed on to the application."""
     queue = await hostile.queue(3)
     consumer = await hostile.consumer(queue)
@@ -292,7 +294,7 @@ async def test_errors_are_passed_on(hostile: Scene, judge: Judge, code: str | in
 
 @pytest.mark.requirement("CLI-72")
 @pytest.mark.needs("explicit|mixed", "commit-sync|callback")
-async def test_omitted_partition(hostile: Scene, judge: Judge) -> None:
+async def test_omitted_partition(hostile: Harness, judge: Judge) -> None:
     """CLI-72: A partition missing from the response to an acknowledgement is a failure."""
     queue = await hostile.queue(3)
     consumer = await hostile.consumer(queue)
@@ -308,7 +310,7 @@ async def test_omitted_partition(hostile: Scene, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-29")
 @pytest.mark.needs("explicit|mixed", "commit-sync")
-async def test_retries_end(hostile: Scene, judge: Judge) -> None:
+async def test_retries_end(hostile: Harness, judge: Judge) -> None:
     """CLI-29: Acknowledgements that always meet a retriable error are given up at the deadline."""
     queue = await hostile.queue(2)
     consumer = await hostile.consumer(queue)
@@ -336,25 +338,25 @@ async def test_retries_end(hostile: Scene, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("CLI-30", "CLI-89")
-async def test_change_of_subscription(scene: Scene, judge: Judge) -> None:
+async def test_change_of_subscription(harness: Harness, judge: Judge) -> None:
     """CLI-30: A change of subscription settles what is owed, and the new topic comes."""
-    queue = await scene.queue(3)
-    other = await scene.admin.create_topic(1)
-    await scene.admin.produce(other, 2)
-    consumer = await scene.consumer(queue)
-    await scene.take(consumer, 3, kind="accept")
+    queue = await harness.queue(3)
+    other = await harness.admin.create_topic(1)
+    await harness.admin.produce(other, 2)
+    consumer = await harness.consumer(queue)
+    await harness.take(consumer, 3, kind="accept")
     await consumer.subscribe(other.name)
-    got = await scene.arrival(consumer, lambda r: r.topic == other.name and r.offset == 1)
+    got = await harness.arrival(consumer, lambda r: r.topic == other.name and r.offset == 1)
     judge.equal(
         "CLI-89",
         [(other.name, 0), (other.name, 1)],
         [(r.topic, r.offset) for r in got],
         "records after subscribing to another topic instead",
     )
-    await scene.settle(consumer)
-    sent = [a for a in acked(scene.seen(consumer)) if a.topic_id == queue.topic.id]
+    await harness.settle(consumer)
+    sent = [a for a in acked(harness.seen(consumer)) if a.topic_id == queue.topic.id]
     offsets = sorted({a.offset for a in sent})
-    if offsets != [0, 1, 2] and scene.adapter.has("callback"):
+    if offsets != [0, 1, 2] and harness.adapter.has("callback"):
         told = [one for one in consumer.settled if one.topic == queue.topic.name]
         judge.holds("CLI-30", told, f"owed 0, 1 and 2; sent {offsets}, and nothing was reported")
     else:
@@ -364,26 +366,26 @@ async def test_change_of_subscription(scene: Scene, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-34", "CLI-86")
 @pytest.mark.needs("explicit|mixed", "commit-sync")
 @pytest.mark.fast
-async def test_commit_results(scene: Scene, judge: Judge) -> None:
+async def test_commit_results(harness: Harness, judge: Judge) -> None:
     """CLI-34: A synchronous commit has a result for each partition, a second one has none."""
-    queue = await scene.queue(2)
-    consumer = await scene.consumer(queue)
-    await scene.take(consumer, 2, kind="accept")
+    queue = await harness.queue(2)
+    consumer = await harness.consumer(queue)
+    await harness.take(consumer, 2, kind="accept")
     began = time.monotonic()
     told = await consumer.commit_sync()
     results = [(one.topic, one.partition, one.error) for one in told]
     # A client may send by itself what was acknowledged, and may leave nothing for the commit to do.
-    early = any(acked([one]) and one.sent < began for one in scene.seen(consumer))
+    early = any(acked([one]) and one.sent < began for one in harness.seen(consumer))
     if results or not early:
         judge.equal("CLI-34", [(queue.topic.name, 0, None)], results, "results of the commit")
     judge.equal("CLI-34", [], await consumer.commit_sync(), "results of a second commit")
-    sent = {a.offset for a in acked(scene.seen(consumer)) if a.error == 0}
+    sent = {a.offset for a in acked(harness.seen(consumer)) if a.error == 0}
     judge.equal("CLI-86", {0, 1}, sent, "acknowledged on the wire when the commit had returned")
 
 
 @pytest.mark.requirement("CLI-80")
 @pytest.mark.needs("explicit|mixed", "commit-sync")
-async def test_commit_without_answer(hostile: Scene, judge: Judge) -> None:
+async def test_commit_without_answer(hostile: Harness, judge: Judge) -> None:
     """CLI-80: A synchronous commit without a response returns when its time is over, as failed."""
     queue = await hostile.queue(2)
     consumer = await hostile.consumer(queue)
@@ -408,35 +410,35 @@ async def test_commit_without_answer(hostile: Scene, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-78")
 @pytest.mark.needs("explicit|mixed", "commit-async")
-async def test_commit_async(scene: Scene, judge: Judge) -> None:
+async def test_commit_async(harness: Harness, judge: Judge) -> None:
     """CLI-78: An asynchronous commit sends what is acknowledged without another poll."""
-    queue = await scene.queue(3)
-    consumer = await scene.consumer(queue)
-    await scene.take(consumer, 3, kind="accept")
+    queue = await harness.queue(3)
+    consumer = await harness.consumer(queue)
+    await harness.take(consumer, 3, kind="accept")
     await consumer.commit_async()
 
     def done() -> bool:
-        return {a.offset for a in acked(scene.seen(consumer)) if a.error == 0} == {0, 1, 2}
+        return {a.offset for a in acked(harness.seen(consumer)) if a.error == 0} == {0, 1, 2}
 
-    judge.holds("CLI-78", await scene.until(done, 5), "not acknowledged 5 s after commit_async")
+    judge.holds("CLI-78", await harness.until(done, 5), "not acknowledged 5 s after commit_async")
 
 
 @pytest.mark.requirement("CLI-79")
 @pytest.mark.needs("explicit|mixed", "commit-sync|callback")
-async def test_too_late(scene: Scene, judge: Judge) -> None:
+async def test_too_late(harness: Harness, judge: Judge) -> None:
     """CLI-79: An acknowledgement after the lock has run out is reported as the broker answered."""
-    queue = await scene.queue(2, lock_ms=1000)
-    consumer = await scene.consumer(queue)
-    got = await scene.take(consumer, 2)
+    queue = await harness.queue(2, lock_ms=1000)
+    consumer = await harness.consumer(queue)
+    got = await harness.take(consumer, 2)
     # Another member has to take the records, which proves that the locks are over. It may not
     # settle them: below the start offset a broker takes any acknowledgement.
-    other = await scene.consumer(queue)
-    again = await scene.take(other, 2)
+    other = await harness.consumer(queue)
+    again = await harness.take(other, 2)
     judge.equal("CLI-79", [0, 1], sorted(r.offset for r in again), "delivered to another")
     since = len(consumer.settled)
     await consumer.acknowledge(got)
-    told = await scene.outcome(consumer, since)
-    late = [a for a in acked(scene.seen(consumer)) if a.kind == AckType.ACCEPT]
+    told = await harness.outcome(consumer, since)
+    late = [a for a in acked(harness.seen(consumer)) if a.kind == AckType.ACCEPT]
     answered = {a.error for a in late}
     judge.holds("CLI-79", late, "the late acknowledgements were sent")
     wanted = [answered == {0}] * len(told)
@@ -450,18 +452,18 @@ async def test_too_late(scene: Scene, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-31", "CLI-88")
 @pytest.mark.needs("explicit", "renew")
-async def test_renewing(scene: Scene, judge: Judge) -> None:
+async def test_renewing(harness: Harness, judge: Judge) -> None:
     """CLI-31: Renewing is acknowledge type 4 in a request that says so and asks for nothing."""
-    queue = await scene.queue([b"payload"])
-    consumer = await scene.consumer(queue)
-    got = await scene.take(consumer, 1)
+    queue = await harness.queue([b"payload"])
+    consumer = await harness.consumer(queue)
+    got = await harness.take(consumer, 1)
     await consumer.acknowledge(got, "renew")
-    await scene.settle(consumer)
+    await harness.settle(consumer)
     held = got
     with contextlib.suppress(Refused):  # a client may keep it with the application until it is done
-        held = await scene.comes(consumer, 1) or got
+        held = await harness.comes(consumer, 1) or got
     renewing = [
-        one for one in scene.seen(consumer) if any(a.kind == AckType.RENEW for a in acked([one]))
+        one for one in harness.seen(consumer) if any(a.kind == AckType.RENEW for a in acked([one]))
     ]
     judge.holds("CLI-31", renewing, "no renewal was sent")
     for one in renewing:
@@ -473,26 +475,26 @@ async def test_renewing(scene: Scene, judge: Judge) -> None:
         }
         judge.equal("CLI-31", {}, asks, f"what #{one.number} asks for while it renews")
     await consumer.acknowledge(held)
-    await scene.settle(consumer)
-    kinds = [a.kind for a in acked(scene.seen(consumer))]
+    await harness.settle(consumer)
+    kinds = [a.kind for a in acked(harness.seen(consumer))]
     judge.equal(
         "CLI-88", [int(AckType.RENEW), int(AckType.ACCEPT)], kinds, "what was sent of the record"
     )
-    judge.equal("CLI-88", [], [str(a) for a in acked(scene.seen(consumer)) if a.error], "refused")
+    judge.equal("CLI-88", [], [str(a) for a in acked(harness.seen(consumer)) if a.error], "refused")
 
 
 @pytest.mark.requirement("CLI-32")
 @pytest.mark.needs("explicit", "renew")
-async def test_renewed_record(scene: Scene, judge: Judge) -> None:
+async def test_renewed_record(harness: Harness, judge: Judge) -> None:
     """CLI-32: A renewed record is given to the application again, unchanged."""
-    queue = await scene.queue([b"payload"])
-    consumer = await scene.consumer(queue)
-    got = await scene.take(consumer, 1, payload="full")
+    queue = await harness.queue([b"payload"])
+    consumer = await harness.consumer(queue)
+    got = await harness.take(consumer, 1, payload="full")
     await consumer.acknowledge(got, "renew")
-    await scene.settle(consumer)
+    await harness.settle(consumer)
     again, refusal = got, ""
     try:
-        again = await scene.comes(consumer, 1, payload="full")
+        again = await harness.comes(consumer, 1, payload="full")
     except Refused as error:
         refusal = error.name
     judge.equal("CLI-32", got, again, "the record, before and after renewing")

@@ -11,7 +11,7 @@ import pytest
 
 from fixtures.clients.adapter import AdapterDied, Refused
 from fixtures.hostile.changes import INSTANCE
-from suites.client.scene import ARRIVES, Scene
+from suites.client.harness import ARRIVES, Harness
 from suites.client.wire import acked, acquired
 from suites.judge import Judge
 
@@ -30,42 +30,42 @@ async def _refused(call: Coroutine[object, object, object]) -> str:
 
 @pytest.mark.requirement("CLI-33")
 @pytest.mark.fast
-async def test_poll_without_subscription(scene: Scene, judge: Judge) -> None:
+async def test_poll_without_subscription(harness: Harness, judge: Judge) -> None:
     """CLI-33: A poll without a subscription fails clearly."""
-    queue = await scene.queue()
-    consumer = await scene.consumer(queue.group)
+    queue = await harness.queue()
+    consumer = await harness.consumer(queue.group)
     judge.equal("CLI-33", "illegal-state", await _refused(consumer.poll(0.3)), "poll")
 
 
 @pytest.mark.requirement("CLI-85")
 @pytest.mark.parametrize("topic", [None, "", "  "])
-async def test_blank_topics(scene: Scene, judge: Judge, topic: str | None) -> None:
+async def test_blank_topics(harness: Harness, judge: Judge, topic: str | None) -> None:
     """CLI-85: A null or blank topic is refused at once."""
-    queue = await scene.queue()
-    consumer = await scene.consumer(queue.group)
+    queue = await harness.queue()
+    consumer = await harness.consumer(queue.group)
     error = await _refused(consumer.subscribe(topic))
     judge.holds("CLI-85", error, f"subscribing to {topic!r} was not refused")
 
 
 @pytest.mark.requirement("CLI-91")
-async def test_topic_created_later(scene: Scene, judge: Judge) -> None:
+async def test_topic_created_later(harness: Harness, judge: Judge) -> None:
     """CLI-91: A topic that is created after the subscription is consumed."""
-    queue = await scene.queue()
-    name = scene.share.cluster.fresh_name("t")
-    consumer = await scene.consumer(queue.group, name)
-    await scene.polled_for(consumer, 1.0)
-    topic = await scene.admin.create_topic(1, name=name)
-    await scene.admin.produce(topic, 2)
-    got = await scene.arrival(consumer, lambda r: r.offset == 1, within=30)
+    queue = await harness.queue()
+    name = harness.share.cluster.fresh_name("t")
+    consumer = await harness.consumer(queue.group, name)
+    await harness.polled_for(consumer, 1.0)
+    topic = await harness.admin.create_topic(1, name=name)
+    await harness.admin.produce(topic, 2)
+    got = await harness.arrival(consumer, lambda r: r.offset == 1, within=30)
     judge.equal("CLI-91", [0, 1], [r.offset for r in got], "records of a topic created later")
 
 
 @pytest.mark.requirement("CLI-92")
 @pytest.mark.needs("subscription")
-async def test_subscription(scene: Scene, judge: Judge) -> None:
+async def test_subscription(harness: Harness, judge: Judge) -> None:
     """CLI-92: A client tells its subscription as it was last made."""
-    queue = await scene.queue()
-    consumer = await scene.consumer(queue.group)
+    queue = await harness.queue()
+    consumer = await harness.consumer(queue.group)
     judge.equal("CLI-92", [], await consumer.subscription(), "at first")
     await consumer.subscribe("a", "b")
     judge.equal("CLI-92", ["a", "b"], sorted(await consumer.subscription()), "after two topics")
@@ -75,32 +75,32 @@ async def test_subscription(scene: Scene, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-37", "CLI-93")
 @pytest.mark.needs("wakeup")
-async def test_wakeup(scene: Scene, judge: Judge) -> None:
+async def test_wakeup(harness: Harness, judge: Judge) -> None:
     """CLI-37: A wakeup ends the poll that runs, and no record is lost by it."""
-    queue = await scene.queue(1)
-    consumer = await scene.consumer(queue)
-    await scene.take(consumer, 1, kind="accept")
-    await scene.settle(consumer)
-    async with scene.meanwhile(_refused(consumer.poll(20.0))) as polling:
-        await scene.until(polling.done, 0.5)
+    queue = await harness.queue(1)
+    consumer = await harness.consumer(queue)
+    await harness.take(consumer, 1, kind="accept")
+    await harness.settle(consumer)
+    async with harness.meanwhile(_refused(consumer.poll(20.0))) as polling:
+        await harness.until(polling.done, 0.5)
         await consumer.wakeup()
-        ended = await scene.until(polling.done, 10)
+        ended = await harness.until(polling.done, 10)
         error = polling.result() if ended else "nothing within 10 s"
         judge.equal("CLI-37", "wakeup", error, "how the poll that ran ended")
     await consumer.wakeup()
     judge.equal("CLI-93", "wakeup", await _refused(consumer.poll(5.0)), "how the next poll ended")
     await queue.produce(2)
-    got = await scene.arrival(consumer, lambda r: r.offset == 2)
+    got = await harness.arrival(consumer, lambda r: r.offset == 2)
     judge.equal("CLI-37", [1, 2], [r.offset for r in got], "records after the wakeups")
 
 
 @pytest.mark.requirement("CLI-40")
 @pytest.mark.parametrize("group", [None, "", "  "])
-async def test_no_group(scene: Scene, judge: Judge, group: str | None) -> None:
+async def test_no_group(harness: Harness, judge: Judge, group: str | None) -> None:
     """CLI-40: A client without a group id is refused, at the latest by its first poll."""
-    queue = await scene.queue()
-    consumer = scene.handle()
-    error = await _refused(consumer.open(scene.config(consumer, group)))
+    queue = await harness.queue()
+    consumer = harness.handle()
+    error = await _refused(consumer.open(harness.config(consumer, group)))
     if not error:
         error = await _refused(consumer.subscribe(queue.topic.name))
     for _ in range(3):
@@ -118,18 +118,20 @@ async def test_no_group(scene: Scene, judge: Judge, group: str | None) -> None:
         ("isolation.level", "read_committed"),
     ],
 )
-async def test_foreign_settings(scene: Scene, judge: Judge, name: str, value: str) -> None:
+async def test_foreign_settings(harness: Harness, judge: Judge, name: str, value: str) -> None:
     """CLI-94: A setting of consumer groups that share groups do not have is refused."""
-    queue = await scene.queue()
-    consumer = scene.handle()
-    error = await _refused(consumer.open(scene.config(consumer, queue.group, extra={name: value})))
+    queue = await harness.queue()
+    consumer = harness.handle()
+    error = await _refused(
+        consumer.open(harness.config(consumer, queue.group, extra={name: value}))
+    )
     judge.equal("CLI-94", "config", error, f"opening with {name}={value}")
 
 
 @pytest.mark.requirement("CLI-36")
 @pytest.mark.needs("callback", "explicit|mixed")
 @pytest.mark.parametrize("callback", ["throw", "reenter"])
-async def test_bad_callback(doomed: Scene, judge: Judge, callback: str) -> None:
+async def test_bad_callback(doomed: Harness, judge: Judge, callback: str) -> None:
     """CLI-36: A callback that throws or calls its consumer breaks nothing, and none is lost."""
     queue = await doomed.queue(2, batches=2)
     consumer = await doomed.consumer(queue, callback=callback, max_poll_records=1)
@@ -149,35 +151,35 @@ async def test_bad_callback(doomed: Scene, judge: Judge, callback: str) -> None:
 
 @pytest.mark.requirement("CLI-43")
 @pytest.mark.needs("lock-duration")
-async def test_lock_duration(scene: Scene, judge: Judge) -> None:
+async def test_lock_duration(harness: Harness, judge: Judge) -> None:
     """CLI-43: A client tells the lock duration of its latest fetch, nothing before the first."""
-    queue = await scene.queue(1, lock_ms=7000)
-    consumer = await scene.consumer(queue)
+    queue = await harness.queue(1, lock_ms=7000)
+    consumer = await harness.consumer(queue)
     judge.equal("CLI-43", None, await consumer.lock_ms(), "before the first fetch")
-    await scene.take(consumer, 1, kind="accept")
+    await harness.take(consumer, 1, kind="accept")
     judge.equal("CLI-43", 7000, await consumer.lock_ms(), "after it")
 
 
 @pytest.mark.requirement("CLI-95")
 @pytest.mark.needs("concurrent")
-async def test_two_threads(scene: Scene, judge: Judge) -> None:
+async def test_two_threads(harness: Harness, judge: Judge) -> None:
     """CLI-95: A second thread's call is refused or served, never mixed up with the first's."""
-    queue = await scene.queue()
-    consumer = await scene.consumer(queue)
-    await scene.polled_for(consumer, 1.0)
-    async with scene.meanwhile(_refused(consumer.poll(3.0))) as first:
-        await scene.until(first.done, 0.5)
+    queue = await harness.queue()
+    consumer = await harness.consumer(queue)
+    await harness.polled_for(consumer, 1.0)
+    async with harness.meanwhile(_refused(consumer.poll(3.0))) as first:
+        await harness.until(first.done, 0.5)
         second = await _refused(consumer.poll(0.1, concurrent=True))
         judge.one_of("CLI-95", ("", "concurrent"), second, "a poll of another thread")
         judge.equal("CLI-95", "", await first, "the poll that ran")
 
 
 @pytest.mark.requirement("CLI-96")
-async def test_two_consumers(scene: Scene, judge: Judge) -> None:
+async def test_two_consumers(harness: Harness, judge: Judge) -> None:
     """CLI-96: Two consumers of a process share the records, each its own, none twice."""
-    queue = await scene.queue(40, batches=20)
+    queue = await harness.queue(40, batches=20)
     consumers = [
-        await scene.consumer(queue, acquire=scene.strict, max_poll_records=2) for _ in "ab"
+        await harness.consumer(queue, acquire=harness.strict, max_poll_records=2) for _ in "ab"
     ]
     got: list[list[int]] = [[], []]
 
@@ -189,20 +191,20 @@ async def test_two_consumers(scene: Scene, judge: Judge) -> None:
             got[index].extend(r.offset for r in found)
             return sum(map(len, got)) >= 40
 
-        await scene.eventually(poll, ARRIVES)
+        await harness.eventually(poll, ARRIVES)
 
     await asyncio.gather(consume(0), consume(1))
     judge.equal("CLI-96", list(range(40)), sorted(got[0] + got[1]), "what both were given")
     for consumer, mine in zip(consumers, got, strict=True):
-        brought = sorted(one.offset for one in acquired(scene.seen(consumer)))
+        brought = sorted(one.offset for one in acquired(harness.seen(consumer)))
         judge.equal("CLI-96", brought, sorted(mine), "acquired by one of them, and given to it")
-        strays = {a.offset for a in acked(scene.seen(consumer))} - set(mine)
+        strays = {a.offset for a in acked(harness.seen(consumer))} - set(mine)
         judge.equal("CLI-96", set(), strays, "acknowledged by one of them, given to the other")
 
 
 @pytest.mark.requirement("CLI-44")
 @pytest.mark.needs("instance-id")
-async def test_instance_id(hostile: Scene, judge: Judge) -> None:
+async def test_instance_id(hostile: Harness, judge: Judge) -> None:
     """CLI-44: With telemetry the instance id is the cluster's, without it the call fails."""
     queue = await hostile.queue(2)
     consumer = await hostile.consumer(queue)

@@ -10,7 +10,7 @@ import pytest
 from fixtures.clients.adapter import Adapter, AdapterHang, Refused
 from fixtures.clients.handle import Handle
 from fixtures.clients.member import AckType
-from suites.client.scene import Scene
+from suites.client.harness import Harness
 from suites.client.wire import HEARTBEAT, SHARE, acked
 from suites.judge import Judge
 
@@ -21,24 +21,26 @@ SLACK = 6.0
 @pytest.mark.requirement("CLI-38", "CLI-90")
 @pytest.mark.needs("explicit|mixed")
 @pytest.mark.fast
-async def test_close_settles(scene: Scene, judge: Judge) -> None:
+async def test_close_settles(harness: Harness, judge: Judge) -> None:
     """CLI-38: Closing sends what is acknowledged, and lets go of the rest at once."""
-    queue = await scene.queue(6, lock_ms=30000)
-    consumer = await scene.consumer(queue, mode="explicit" if scene.has_explicit else "implicit")
-    got = await scene.take(consumer, 6)
+    queue = await harness.queue(6, lock_ms=30000)
+    consumer = await harness.consumer(
+        queue, mode="explicit" if harness.has_explicit else "implicit"
+    )
+    got = await harness.take(consumer, 6)
     await consumer.acknowledge(got[:3])
     await consumer.close()
-    accepted = sorted(a.offset for a in acked(scene.seen(consumer)) if a.kind == AckType.ACCEPT)
+    accepted = sorted(a.offset for a in acked(harness.seen(consumer)) if a.kind == AckType.ACCEPT)
     judge.equal("CLI-38", [0, 1, 2], accepted, "accepted by closing")
-    other = await scene.consumer(queue)
-    again = await scene.arrival(other, lambda r: r.offset == 5, within=12)
+    other = await harness.consumer(queue)
+    again = await harness.arrival(other, lambda r: r.offset == 5, within=12)
     judge.equal("CLI-90", [3, 4, 5], sorted(r.offset for r in again), "delivered to another")
 
 
 @pytest.mark.requirement("CLI-81")
 @pytest.mark.needs("close-timeout")
 @pytest.mark.parametrize("silent", ["everything", "acknowledgements"])
-async def test_close_before_a_silent_broker(hostile: Scene, judge: Judge, silent: str) -> None:
+async def test_close_before_a_silent_broker(hostile: Harness, judge: Judge, silent: str) -> None:
     """CLI-81: Closing returns within its limit although no broker answers."""
     queue = await hostile.queue(2)
     consumer = await hostile.consumer(queue)
@@ -64,7 +66,7 @@ async def _closed(consumer: Handle, limit: float | None, judge: Judge, rule: str
 
 @pytest.mark.requirement("CLI-82")
 @pytest.mark.timeout(90)
-async def test_close_without_brokers(hostile: Scene, judge: Judge) -> None:
+async def test_close_without_brokers(hostile: Harness, judge: Judge) -> None:
     """CLI-82: Closing returns within its limit although all brokers are gone."""
     queue = await hostile.queue(2)
     consumer = await hostile.consumer(queue)
@@ -77,24 +79,24 @@ async def test_close_without_brokers(hostile: Scene, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("CLI-83")
-async def test_closing_twice(scene: Scene, judge: Judge) -> None:
+async def test_closing_twice(harness: Harness, judge: Judge) -> None:
     """CLI-83: Closing a consumer again returns at once."""
-    queue = await scene.queue(1)
-    consumer = await scene.consumer(queue)
-    await scene.take(consumer, 1, kind="accept")
+    queue = await harness.queue(1)
+    consumer = await harness.consumer(queue)
+    await harness.take(consumer, 1, kind="accept")
     await consumer.close()
     took = await _closed(consumer, None, judge, "CLI-83")
     judge.holds("CLI-83", took <= 2, f"closing again took {took:.1f} s")
 
 
 @pytest.mark.requirement("CLI-39")
-async def test_after_close(scene: Scene, judge: Judge) -> None:
+async def test_after_close(harness: Harness, judge: Judge) -> None:
     """CLI-39: After close every call fails at once, and nothing is sent any more."""
-    queue = await scene.queue(1)
-    consumer = await scene.consumer(queue)
-    await scene.take(consumer, 1, kind="accept")
+    queue = await harness.queue(1)
+    consumer = await harness.consumer(queue)
+    await harness.take(consumer, 1, kind="accept")
     await consumer.close()
-    before = len(scene.seen(consumer))
+    before = len(harness.seen(consumer))
     calls: dict[str, Callable[[], Awaitable[object]]] = {
         "poll": lambda: consumer.poll(1.0),
         "subscribe": lambda: consumer.subscribe("t"),
@@ -108,11 +110,11 @@ async def test_after_close(scene: Scene, judge: Judge) -> None:
         judge.holds("CLI-39", refused, f"{name} on a closed consumer was not refused")
         took = time.monotonic() - began
         judge.holds("CLI-39", took <= 2, f"{name} on a closed consumer took {took:.1f} s")
-    judge.equal("CLI-39", before, len(scene.seen(consumer)), "requests after close")
+    judge.equal("CLI-39", before, len(harness.seen(consumer)), "requests after close")
 
 
 @pytest.mark.requirement("CLI-84")
-async def test_crash(doomed: Scene, adapter: Adapter, judge: Judge) -> None:
+async def test_crash(doomed: Harness, adapter: Adapter, judge: Judge) -> None:
     """CLI-84: What a crashed client held goes to another as soon as its connection is gone."""
     queue = await doomed.queue(3, lock_ms=30000)
     consumer = await doomed.consumer(queue)

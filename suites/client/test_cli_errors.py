@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from fixtures.clients.handle import Handle
-from suites.client.scene import FLOOD, HASTE, Scene
+from suites.client.harness import FLOOD, HASTE, Harness
 from suites.client.wire import busiest, hasty
 from suites.judge import Judge
 
@@ -33,7 +33,7 @@ PARTITION = [
 Codes = Sequence[str | int]
 
 
-async def _come_back(hostile: Scene, judge: Judge, rule: str, do: str, codes: Codes) -> None:
+async def _come_back(hostile: Harness, judge: Judge, rule: str, do: str, codes: Codes) -> None:
     queue = await hostile.queue(1)
     consumer = await hostile.consumer(queue)
     await hostile.take(consumer, 1, kind="accept")
@@ -49,14 +49,14 @@ async def _come_back(hostile: Scene, judge: Judge, rule: str, do: str, codes: Co
         judge.saw(rule, codes=1)
 
 
-async def _met(hostile: Scene, consumer: Handle, before: int) -> None:
+async def _met(hostile: Harness, consumer: Handle, before: int) -> None:
     """Poll until the script has had its say."""
     await hostile.polls_until(
         consumer, lambda: any(one.scripted for one in hostile.seen(consumer)[before:])
     )
 
 
-async def _until_offset(hostile: Scene, consumer: Handle, offset: int) -> list[int]:
+async def _until_offset(hostile: Harness, consumer: Handle, offset: int) -> list[int]:
     """Poll until an offset came. What was acknowledged in a refused request may come again."""
     got = await hostile.arrival(consumer, lambda record: record.offset == offset, BACK)
     return [record.offset for record in got]
@@ -65,7 +65,7 @@ async def _until_offset(hostile: Scene, consumer: Handle, offset: int) -> list[i
 @pytest.mark.requirement("CLI-20")
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("codes", WHOLE, ids=lambda codes: str(codes[0]))
-async def test_whole(hostile: Scene, judge: Judge, codes: Codes) -> None:
+async def test_whole(hostile: Harness, judge: Judge, codes: Codes) -> None:
     """CLI-20: After any error of a whole fetch records come again, without a flood."""
     await _come_back(hostile, judge, "CLI-20", "error", codes)
 
@@ -73,7 +73,7 @@ async def test_whole(hostile: Scene, judge: Judge, codes: Codes) -> None:
 @pytest.mark.requirement("CLI-97")
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("codes", PARTITION, ids=lambda codes: str(codes[0]))
-async def test_partition(hostile: Scene, judge: Judge, codes: Codes) -> None:
+async def test_partition(hostile: Harness, judge: Judge, codes: Codes) -> None:
     """CLI-97: After any error of a partition its records come again, without a flood."""
     await _come_back(hostile, judge, "CLI-97", "partition-error", codes)
 
@@ -89,7 +89,7 @@ async def test_partition(hostile: Scene, judge: Judge, codes: Codes) -> None:
         ("partition-error", "NOT_LEADER_OR_FOLLOWER"),
     ],
 )
-async def test_lasting(hostile: Scene, judge: Judge, do: str, code: str | int) -> None:
+async def test_lasting(hostile: Harness, judge: Judge, do: str, code: str | int) -> None:
     """CLI-98: While an error lasts a client asks at a bounded rate, and it recovers afterwards."""
     queue = await hostile.queue(1)
     consumer = await hostile.consumer(queue)
@@ -112,7 +112,7 @@ async def test_lasting(hostile: Scene, judge: Judge, do: str, code: str | int) -
 
 @pytest.mark.requirement("CLI-99")
 @pytest.mark.parametrize("do", ["close", "drop"])
-async def test_no_answer(hostile: Scene, judge: Judge, do: str) -> None:
+async def test_no_answer(hostile: Harness, judge: Judge, do: str) -> None:
     """CLI-99: A fetch that is never answered is given up, and another one is sent."""
     queue = await hostile.queue(1)
     consumer = await hostile.consumer(queue, request_timeout_ms=3000)
@@ -128,7 +128,7 @@ async def test_no_answer(hostile: Scene, judge: Judge, do: str) -> None:
 
 
 @pytest.mark.requirement("CLI-100")
-async def test_slow_broker(hostile: Scene, judge: Judge) -> None:
+async def test_slow_broker(hostile: Harness, judge: Judge) -> None:
     """CLI-100: Behind a slow broker everything comes once, and is settled."""
     queue = await hostile.queue(6, batches=3)
     hostile.play({"on": ["ShareFetch", "ShareAcknowledge"], "do": "pass", "delay": 0.4, "times": 0})

@@ -13,13 +13,13 @@ from fixtures.clients.transactions import TransactionalProducer
 from fixtures.wire.records import Compression, Record, encode_batch
 from spec.verdict import Undecided
 from suites.broker.share import Queue
-from suites.client.scene import ARRIVES, Scene
+from suites.client.harness import ARRIVES, Harness
 from suites.client.wire import acked, acquired, named
 from suites.judge import Judge
 
 
 @pytest.mark.requirement("CLI-13")
-async def test_newer_hint(hostile: Scene, judge: Judge) -> None:
+async def test_newer_hint(hostile: Harness, judge: Judge) -> None:
     """CLI-13: A client fetches from the leader, and from a new one that a newer hint names."""
     topic = await hostile.admin.create_topic(assignments=[[1, 2, 3]])
     queue = await hostile.queue_of(topic)
@@ -36,14 +36,14 @@ async def test_newer_hint(hostile: Scene, judge: Judge) -> None:
     judge.equal("CLI-13", {1, 2}, _asked(hostile, consumer, last) | {1}, "brokers asked since then")
 
 
-def _asked(scene: Scene, consumer: Handle, since: int = 0) -> set[int]:
+def _asked(harness: Harness, consumer: Handle, since: int = 0) -> set[int]:
     """Return the brokers that were asked for anything, after some exchange."""
-    fetches = scene.seen(consumer, "ShareFetch")
+    fetches = harness.seen(consumer, "ShareFetch")
     return {one.node for one in fetches if one.places and one.number > since}
 
 
 @pytest.mark.requirement("CLI-60")
-async def test_stale_hint(hostile: Scene, judge: Judge) -> None:
+async def test_stale_hint(hostile: Harness, judge: Judge) -> None:
     """CLI-60: A client does not follow a leader hint that is older than what it knows."""
     topic = await hostile.admin.create_topic(assignments=[[1, 2, 3]])
     topic = await hostile.admin.move_leader(topic, 2)
@@ -69,7 +69,7 @@ async def test_stale_hint(hostile: Scene, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("CLI-14")
-async def test_only_what_was_acquired(hostile: Scene, judge: Judge) -> None:
+async def test_only_what_was_acquired(hostile: Harness, judge: Judge) -> None:
     """CLI-14: Records outside the acquired ranges do not reach the application."""
     queue = await hostile.queue(6)
     hostile.play({"on": "ShareFetch", "do": "narrow", "keep": 2, "times": 0})
@@ -83,19 +83,19 @@ async def test_only_what_was_acquired(hostile: Scene, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-15", "CLI-76")
 @pytest.mark.needs("explicit|mixed")
-async def test_lower_offsets_come_again(scene: Scene, judge: Judge) -> None:
+async def test_lower_offsets_come_again(harness: Harness, judge: Judge) -> None:
     """CLI-15: Released records reach the application again although higher ones were delivered."""
-    queue = await scene.queue(10)
-    consumer = await scene.consumer(queue)
-    got = await scene.take(consumer, 10)
+    queue = await harness.queue(10)
+    consumer = await harness.consumer(queue)
+    got = await harness.take(consumer, 10)
     first = {r.offset: r for r in got}
     judge.equal("CLI-15", list(range(10)), sorted(first), "delivered at first")
     await consumer.acknowledge([first[o] for o in range(5, 10)])
     await consumer.acknowledge([first[o] for o in range(5)], "release")
-    await scene.settle(consumer)
-    again = await scene.arrival(consumer, lambda r: r.offset == 4)
+    await harness.settle(consumer)
+    again = await harness.arrival(consumer, lambda r: r.offset == 4)
     judge.equal("CLI-15", list(range(5)), sorted(r.offset for r in again), "delivered again")
-    gaps = [str(a) for a in acked(scene.seen(consumer)) if a.kind == AckType.GAP]
+    gaps = [str(a) for a in acked(harness.seen(consumer)) if a.kind == AckType.GAP]
     judge.equal("CLI-15", [], gaps, "gap acknowledgements of records that exist")
     told = {r.offset: r.count for r in again if r.count is not None}
     judge.equal(
@@ -105,10 +105,10 @@ async def test_lower_offsets_come_again(scene: Scene, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-16")
 @pytest.mark.fast
-async def test_order_and_counts(scene: Scene, judge: Judge) -> None:
+async def test_order_and_counts(harness: Harness, judge: Judge) -> None:
     """CLI-16: Records of a partition come in rising order, with the delivery count of the wire."""
-    queue = await scene.queue(20, batches=4)
-    consumer = await scene.consumer(queue)
+    queue = await harness.queue(20, batches=4)
+    consumer = await harness.consumer(queue)
     got: list[int] = []
     counts: dict[int, int | None] = {}
     for _ in range(30):
@@ -122,13 +122,13 @@ async def test_order_and_counts(scene: Scene, judge: Judge) -> None:
         if len(got) >= 20:
             break
     judge.equal("CLI-16", list(range(20)), sorted(got), "delivered")
-    wire = {one.offset: one.count for one in acquired(scene.seen(consumer))}
+    wire = {one.offset: one.count for one in acquired(harness.seen(consumer))}
     told = {offset: count for offset, count in counts.items() if count is not None}
     judge.equal("CLI-16", {o: wire[o] for o in told}, told, "delivery counts told")
 
 
 @pytest.mark.requirement("CLI-17")
-async def test_overlapping_ranges(hostile: Scene, judge: Judge) -> None:
+async def test_overlapping_ranges(hostile: Harness, judge: Judge) -> None:
     """CLI-17: Where acquired ranges overlap the first claim holds, and nothing comes twice."""
     queue = await hostile.queue(4)
     hostile.play({"on": "ShareFetch", "do": "overlap", "times": 0})
@@ -142,24 +142,24 @@ async def test_overlapping_ranges(hostile: Scene, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-18")
 @pytest.mark.needs("explicit|mixed")
-async def test_no_prefetch(scene: Scene, judge: Judge) -> None:
+async def test_no_prefetch(harness: Harness, judge: Judge) -> None:
     """CLI-18: While the application handles records no others are acquired for it."""
-    queue = await scene.queue(5, batches=5)
-    consumer = await scene.consumer(queue, max_poll_records=1, acquire=scene.strict)
-    got = await scene.take(consumer, 1)
+    queue = await harness.queue(5, batches=5)
+    consumer = await harness.consumer(queue, max_poll_records=1, acquire=harness.strict)
+    got = await harness.take(consumer, 1)
     # A fetch that was under way may end; after that there is nothing to wait for.
-    await scene.until(lambda: False, 1.5)
-    brought = {one.offset for one in acquired(scene.seen(consumer))}
+    await harness.until(lambda: False, 1.5)
+    brought = {one.offset for one in acquired(harness.seen(consumer))}
     unseen = sorted(brought - {r.offset for r in got})
     judge.equal("CLI-18", [], unseen, "acquired, and waiting with their locks running")
 
 
 @pytest.mark.requirement("CLI-19")
 @pytest.mark.needs("record-limit", "max-poll-records")
-async def test_record_limit(scene: Scene, judge: Judge) -> None:
+async def test_record_limit(harness: Harness, judge: Judge) -> None:
     """CLI-19: In record_limit mode no poll returns more records than the limit."""
-    queue = await scene.queue(25)
-    consumer = await scene.consumer(queue, acquire="record_limit", max_poll_records=10)
+    queue = await harness.queue(25)
+    consumer = await harness.consumer(queue, acquire="record_limit", max_poll_records=10)
     sizes = []
     got: list[int] = []
     for _ in range(40):
@@ -173,7 +173,9 @@ async def test_record_limit(scene: Scene, judge: Judge) -> None:
     judge.holds("CLI-19", max(sizes, default=0) <= 10, f"polls returned {sizes}, the limit is 10")
     judge.equal("CLI-19", list(range(25)), sorted(got), "delivered in all")
     fetches = [
-        one for one in scene.seen(consumer, "ShareFetch") if one.request["share_session_epoch"] >= 0
+        one
+        for one in harness.seen(consumer, "ShareFetch")
+        if one.request["share_session_epoch"] >= 0
     ]
     modes = {one.request.get("share_acquire_mode") for one in fetches if one.request["max_records"]}
     judge.equal("CLI-19", {1}, modes, "ShareAcquireMode of the fetches")
@@ -181,18 +183,18 @@ async def test_record_limit(scene: Scene, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-61")
 @pytest.mark.needs("max-poll-records")
-async def test_asks_for_no_more(scene: Scene, judge: Judge) -> None:
+async def test_asks_for_no_more(harness: Harness, judge: Judge) -> None:
     """CLI-61: A client asks for no more records than its application takes at once."""
-    queue = await scene.queue(3)
-    consumer = await scene.consumer(queue, max_poll_records=7)
-    await scene.take(consumer, 3, kind="accept")
-    asked = [one.request["max_records"] for one in scene.seen(consumer, "ShareFetch")]
+    queue = await harness.queue(3)
+    consumer = await harness.consumer(queue, max_poll_records=7)
+    await harness.take(consumer, 3, kind="accept")
+    asked = [one.request["max_records"] for one in harness.seen(consumer, "ShareFetch")]
     judge.holds("CLI-61", asked, "no fetch was sent")
     judge.holds("CLI-61", max(asked) <= 7, f"max.poll.records is 7, MaxRecords were {set(asked)}")
 
 
 @pytest.mark.requirement("CLI-25", "CLI-70")
-async def test_gaps(hostile: Scene, judge: Judge) -> None:
+async def test_gaps(hostile: Harness, judge: Judge) -> None:
     """CLI-25: Acquired offsets without a record are acknowledged as gaps, and no others are."""
     queue = await hostile.queue(8)
     hostile.play({"on": "ShareFetch", "do": "hole", "every": 2, "times": 0})
@@ -213,12 +215,12 @@ async def test_gaps(hostile: Scene, judge: Judge) -> None:
     judge.saw("CLI-70", gaps=4)
 
 
-def _gaps(hostile: Scene, consumer: Handle) -> list[int]:
+def _gaps(hostile: Harness, consumer: Handle) -> list[int]:
     return [a.offset for a in acked(hostile.seen(consumer)) if a.kind == AckType.GAP]
 
 
 @pytest.mark.requirement("CLI-64")
-async def test_bad_crc(hostile: Scene, judge: Judge) -> None:
+async def test_bad_crc(hostile: Harness, judge: Judge) -> None:
     """CLI-64: A batch with a wrong checksum is not delivered or accepted, and others still come."""
     queue = await hostile.queue([b"spoiled"])
     hostile.play({"on": "ShareFetch", "do": "bad-crc", "times": 0})
@@ -236,7 +238,7 @@ async def test_bad_crc(hostile: Scene, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("CLI-42")
-async def test_unreadable_batch(hostile: Scene, judge: Judge) -> None:
+async def test_unreadable_batch(hostile: Harness, judge: Judge) -> None:
     """CLI-42: A batch that cannot be read does not stop the client from delivering others."""
     # What came along and was dropped with it may come again when its lock is over.
     queue = await hostile.queue(3, batches=3, lock_ms=3000)
@@ -254,23 +256,23 @@ async def test_unreadable_batch(hostile: Scene, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-65")
 @pytest.mark.parametrize("codec", [codec.name for codec in Compression])
-async def test_codecs(scene: Scene, judge: Judge, codec: str) -> None:
+async def test_codecs(harness: Harness, judge: Judge, codec: str) -> None:
     """CLI-65: Records of every compression codec reach the application as produced."""
-    queue = await scene.queue()
+    queue = await harness.queue()
     values = [b"value %d" % n + b"x" * 200 for n in range(20)]
     now = round(time.time() * 1000)  # what is older than the topic's retention would be deleted
     records = [Record(offset=n, timestamp=now + n, value=v) for n, v in enumerate(values)]
-    await scene.admin.append(queue.topic, encode_batch(records, compression=Compression[codec]))
-    consumer = await scene.consumer(queue)
-    got = await scene.comes(consumer, 20, kind="accept", payload="full")
+    await harness.admin.append(queue.topic, encode_batch(records, compression=Compression[codec]))
+    consumer = await harness.consumer(queue)
+    got = await harness.comes(consumer, 20, kind="accept", payload="full")
     judge.equal("CLI-65", values, [r.value for r in got], f"values compressed with {codec}")
 
 
 @pytest.mark.requirement("CLI-41")
 @pytest.mark.fast
-async def test_record_fields(scene: Scene, judge: Judge) -> None:
+async def test_record_fields(harness: Harness, judge: Judge) -> None:
     """CLI-41: Records reach the application with all their fields as produced."""
-    queue = await scene.queue()
+    queue = await harness.queue()
     now = round(time.time() * 1000)
     records = [
         Record(offset=0, timestamp=now, key=b"k", value=b"v", headers=(("h", b"1"),)),
@@ -284,48 +286,48 @@ async def test_record_fields(scene: Scene, judge: Judge) -> None:
         ),
         Record(offset=3, timestamp=now + 3, key=bytes(range(256)), value=b"\x00\xff"),
     ]
-    await scene.admin.append(queue.topic, encode_batch(records))
-    consumer = await scene.consumer(queue)
-    got = await scene.take(consumer, 4, kind="accept", payload="full")
+    await harness.admin.append(queue.topic, encode_batch(records))
+    consumer = await harness.consumer(queue)
+    got = await harness.take(consumer, 4, kind="accept", payload="full")
     plain = [(r.topic, r.partition, r.offset, r.key, r.value) for r in got]
     wanted = [(queue.topic.name, 0, r.offset, r.key, r.value) for r in records]
     judge.equal("CLI-41", wanted, plain, "records")
-    if scene.adapter.has("headers"):
+    if harness.adapter.has("headers"):
         judge.equal("CLI-41", [r.headers for r in records], [r.headers for r in got], "headers")
-    if scene.adapter.has("timestamps"):
+    if harness.adapter.has("timestamps"):
         times = [r.timestamp for r in got]
         judge.equal("CLI-41", [r.timestamp for r in records], times, "timestamps")
 
 
 @pytest.mark.requirement("CLI-66")
-async def test_large_record(scene: Scene, judge: Judge) -> None:
+async def test_large_record(harness: Harness, judge: Judge) -> None:
     """CLI-66: A record of nearly a megabyte reaches the application whole."""
     value = bytes(range(256)) * 3600
-    queue = await scene.queue([value])
-    consumer = await scene.consumer(queue)
-    got = await scene.take(consumer, 1, kind="accept", payload="full")
+    queue = await harness.queue([value])
+    consumer = await harness.consumer(queue)
+    got = await harness.take(consumer, 1, kind="accept", payload="full")
     judge.equal("CLI-66", len(value), len(got[0].value or b""), "bytes of the value")
     judge.holds("CLI-66", got[0].value == value, "the value is another one")
 
 
 @pytest.mark.requirement("CLI-67")
-async def test_empty_polls_end(scene: Scene, judge: Judge) -> None:
+async def test_empty_polls_end(harness: Harness, judge: Judge) -> None:
     """CLI-67: A poll with nothing to give returns when its time is over."""
-    queue = await scene.queue(1)
-    consumer = await scene.consumer(queue)
-    await scene.take(consumer, 1, kind="accept")
+    queue = await harness.queue(1)
+    consumer = await harness.consumer(queue)
+    await harness.take(consumer, 1, kind="accept")
     for seconds in (0.0, 0.3, 1.0):
-        took = await scene.timed(consumer.poll(seconds))
+        took = await harness.timed(consumer.poll(seconds))
         judge.holds(
             "CLI-67", took <= seconds + 2.5, f"poll({seconds} s) returned after {took:.2f} s"
         )
 
 
 @pytest.mark.requirement("CLI-87")
-async def test_polls_of_no_length(scene: Scene, judge: Judge) -> None:
+async def test_polls_of_no_length(harness: Harness, judge: Judge) -> None:
     """CLI-87: Polls that do not wait come to the records, too: they do not cancel the fetch."""
-    queue = await scene.queue(3)
-    consumer = await scene.consumer(queue)
+    queue = await harness.queue(3)
+    consumer = await harness.consumer(queue)
     got: list[int] = []
 
     async def poll() -> bool:
@@ -335,25 +337,25 @@ async def test_polls_of_no_length(scene: Scene, judge: Judge) -> None:
         got.extend(r.offset for r in found)
         return len(got) >= 3
 
-    await scene.eventually(poll, ARRIVES)
+    await harness.eventually(poll, ARRIVES)
     judge.equal("CLI-87", [0, 1, 2], sorted(got), f"records within {ARRIVES:g} s of poll(0)")
 
 
 @pytest.mark.requirement("CLI-62")
 @pytest.mark.needs("max-poll-records")
-async def test_successive_polls_bring_everything_once(scene: Scene, judge: Judge) -> None:
+async def test_successive_polls_bring_everything_once(harness: Harness, judge: Judge) -> None:
     """CLI-62: Whatever is acquired reaches the application once, over many small polls."""
-    queue = await scene.queue(30, batches=10)
-    consumer = await scene.consumer(queue, max_poll_records=3)
-    got = await scene.comes(consumer, 30, ARRIVES, "accept")
+    queue = await harness.queue(30, batches=10)
+    consumer = await harness.consumer(queue, max_poll_records=3)
+    got = await harness.comes(consumer, 30, ARRIVES, "accept")
     judge.equal("CLI-62", list(range(30)), sorted(r.offset for r in got), "delivered")
-    wire = sorted(one.offset for one in acquired(scene.seen(consumer)))
+    wire = sorted(one.offset for one in acquired(harness.seen(consumer)))
     judge.equal("CLI-62", wire, sorted(r.offset for r in got), "acquired, and delivered")
 
 
 @pytest.mark.requirement("CLI-101")
 @pytest.mark.timeout(90)
-async def test_topic_made_anew(hostile: Scene, judge: Judge) -> None:
+async def test_topic_made_anew(hostile: Harness, judge: Judge) -> None:
     """CLI-101: A topic that is deleted and created anew is consumed from its new beginning."""
     queue = await hostile.queue(2)
     # A client may look at its topics anew as seldom as it is told to, which is not judged here.
@@ -368,16 +370,16 @@ async def test_topic_made_anew(hostile: Scene, judge: Judge) -> None:
     judge.equal("CLI-101", [0, 1, 2], sorted(r.offset for r in got), "records of the new topic")
 
 
-async def _made_anew(scene: Scene, queue: Queue, consumer: Handle, records: int) -> Topic:
-    await scene.admin.delete_topics(queue.topic.name)
-    await scene.polled_for(consumer, 1.0)
-    again = await scene.admin.create_topic(1, name=queue.topic.name)
-    await scene.admin.produce(again, records)
+async def _made_anew(harness: Harness, queue: Queue, consumer: Handle, records: int) -> Topic:
+    await harness.admin.delete_topics(queue.topic.name)
+    await harness.polled_for(consumer, 1.0)
+    again = await harness.admin.create_topic(1, name=queue.topic.name)
+    await harness.admin.produce(again, records)
     return again
 
 
 @pytest.mark.requirement("CLI-08")
-async def test_unknown_id(hostile: Scene, judge: Judge) -> None:
+async def test_unknown_id(hostile: Harness, judge: Judge) -> None:
     """CLI-08: A client asks for metadata when it is assigned a topic id that it does not know."""
     queue = await hostile.queue(1)
     consumer = await hostile.consumer(queue)
@@ -411,23 +413,23 @@ async def test_unknown_id(hostile: Scene, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("CLI-103")
-async def test_committed(scene: Scene, judge: Judge) -> None:
+async def test_committed(harness: Harness, judge: Judge) -> None:
     """CLI-103: Where a group reads committed records, aborted ones reach no application."""
-    queue = await scene.queue(1, group_config={"share.isolation.level": "read_committed"})
-    async with TransactionalProducer.open(scene.share.cluster) as producer:
+    queue = await harness.queue(1, group_config={"share.isolation.level": "read_committed"})
+    async with TransactionalProducer.open(harness.share.cluster) as producer:
         await producer.append(queue.topic, 2)
         await producer.commit()
         await producer.append(queue.topic, 2)
         await producer.abort()
     await queue.produce([b"last"])
-    consumer = await scene.consumer(queue)
-    got = await scene.arrival(consumer, lambda r: r.offset == 7)
+    consumer = await harness.consumer(queue)
+    got = await harness.arrival(consumer, lambda r: r.offset == 7)
     # A marker stands behind each transaction: 0, 1 2 (3), aborted 4 5 (6), 7.
     judge.equal("CLI-103", [0, 1, 2, 7], sorted(r.offset for r in got), "delivered")
 
 
 @pytest.mark.requirement("CLI-103")
-async def test_aborted_batches(hostile: Scene, judge: Judge) -> None:
+async def test_aborted_batches(hostile: Harness, judge: Judge) -> None:
     """CLI-103: Aborted batches that come along unacquired reach no application."""
     queue = await hostile.queue(6)
     hostile.play({"on": "ShareFetch", "do": "aborted", "every": 2, "times": 0})
@@ -440,22 +442,22 @@ async def test_aborted_batches(hostile: Scene, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("CLI-102")
-async def test_markers(scene: Scene, judge: Judge) -> None:
+async def test_markers(harness: Harness, judge: Judge) -> None:
     """CLI-102: Markers of transactions reach no application, and are never accepted."""
-    queue = await scene.queue(1)
-    async with TransactionalProducer.open(scene.share.cluster) as producer:
+    queue = await harness.queue(1)
+    async with TransactionalProducer.open(harness.share.cluster) as producer:
         for _ in range(2):
             await producer.append(queue.topic, 2)
             await producer.commit()
     await queue.produce([b"last"])
-    consumer = await scene.consumer(queue)
-    got = await scene.take(consumer, 6, kind="accept")
-    await scene.settle(consumer)
+    consumer = await harness.consumer(queue)
+    got = await harness.take(consumer, 6, kind="accept")
+    await harness.settle(consumer)
     # A marker stands behind each transaction: 0, 1 2 (3), 4 5 (6), 7.
     judge.equal("CLI-102", [0, 1, 2, 4, 5, 7], sorted(r.offset for r in got), "delivered")
     wrong = [
         str(ack)
-        for ack in acked(scene.seen(consumer))
+        for ack in acked(harness.seen(consumer))
         if ack.offset in {3, 6} and ack.kind != AckType.GAP
     ]
     judge.equal("CLI-102", [], wrong, "markers acknowledged as if they were records")

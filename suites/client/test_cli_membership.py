@@ -8,7 +8,7 @@ import itertools
 import pytest
 
 from fixtures.clients.adapter import Refused
-from suites.client.scene import FLOOD, HASTE, Scene
+from suites.client.harness import FLOOD, HASTE, Harness
 from suites.client.wire import HEARTBEAT, busiest, hasty, named
 from suites.judge import Judge
 
@@ -17,13 +17,13 @@ RECOVERY = 12.0
 
 
 @pytest.mark.requirement("CLI-01")
-async def test_heartbeat_interval(scene: Scene, judge: Judge) -> None:
+async def test_heartbeat_interval(harness: Harness, judge: Judge) -> None:
     """CLI-01: A client heartbeats at the interval it was given, one at a time."""
-    queue = await scene.queue(1)
-    consumer = await scene.consumer(queue)
-    await scene.take(consumer, 1, kind="accept")
-    await scene.polled_for(consumer, 3.0)
-    beats = [one for one in scene.heartbeats(consumer) if one.response]
+    queue = await harness.queue(1)
+    consumer = await harness.consumer(queue)
+    await harness.take(consumer, 1, kind="accept")
+    await harness.polled_for(consumer, 3.0)
+    beats = [one for one in harness.heartbeats(consumer) if one.response]
     steady = [one for one in beats if (one.request["member_epoch"] or 0) > 0]
     interval = steady[0].response["heartbeat_interval_ms"] / 1000 if steady[0].response else 0.5
     gaps = [b.sent - a.sent for a, b in itertools.pairwise(steady)]
@@ -52,12 +52,12 @@ async def test_heartbeat_interval(scene: Scene, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-02", "CLI-48")
 @pytest.mark.fast
-async def test_identity(scene: Scene, judge: Judge) -> None:
+async def test_identity(harness: Harness, judge: Judge) -> None:
     """CLI-02: One member id for life, and in each heartbeat the epoch of the latest answer."""
-    queue = await scene.queue(1)
-    consumer = await scene.consumer(queue)
-    await scene.polls_until(consumer, lambda: len(scene.heartbeats(consumer)) >= 4)
-    beats = scene.heartbeats(consumer)
+    queue = await harness.queue(1)
+    consumer = await harness.consumer(queue)
+    await harness.polls_until(consumer, lambda: len(harness.heartbeats(consumer)) >= 4)
+    beats = harness.heartbeats(consumer)
     first = beats[0].request
     judge.equal("CLI-48", 0, first["member_epoch"], "epoch of the first heartbeat")
     judge.equal(
@@ -85,7 +85,7 @@ async def test_identity(scene: Scene, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-03")
 @pytest.mark.parametrize("code", ["FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID"])
-async def test_fenced(hostile: Scene, judge: Judge, code: str) -> None:
+async def test_fenced(hostile: Harness, judge: Judge, code: str) -> None:
     """CLI-03: A fenced client joins again with epoch 0 as the same member, and goes on."""
     queue = await hostile.queue(1)
     consumer = await hostile.consumer(queue)
@@ -114,7 +114,7 @@ async def test_fenced(hostile: Scene, judge: Judge, code: str) -> None:
 
 
 @pytest.mark.requirement("CLI-04")
-async def test_group_gone(hostile: Scene, judge: Judge) -> None:
+async def test_group_gone(hostile: Harness, judge: Judge) -> None:
     """CLI-04: A client told GROUP_ID_NOT_FOUND reports it or joins again."""
     queue = await hostile.queue(1)
     consumer = await hostile.consumer(queue)
@@ -138,21 +138,21 @@ async def test_group_gone(hostile: Scene, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-05")
 @pytest.mark.fast
-async def test_leaves_when_closed(scene: Scene, judge: Judge) -> None:
+async def test_leaves_when_closed(harness: Harness, judge: Judge) -> None:
     """CLI-05: A client that closes sends a heartbeat with epoch -1 and leaves nobody behind."""
-    queue = await scene.queue(1)
-    consumer = await scene.consumer(queue)
-    await scene.take(consumer, 1, kind="accept")
+    queue = await harness.queue(1)
+    consumer = await harness.consumer(queue)
+    await harness.take(consumer, 1, kind="accept")
     await consumer.close()
-    left = [one for one in scene.heartbeats(consumer) if one.request["member_epoch"] == -1]
+    left = [one for one in harness.heartbeats(consumer) if one.request["member_epoch"] == -1]
     judge.holds("CLI-05", left, "no heartbeat with epoch -1 was sent")
-    described = await scene.admin.describe_group(queue.group)
+    described = await harness.admin.describe_group(queue.group)
     members = [member.member_id for member in described.members]
     judge.equal("CLI-05", [], members, "members of the group after close")
 
 
 @pytest.mark.requirement("CLI-49")
-async def test_leaving_again(hostile: Scene, judge: Judge) -> None:
+async def test_leaving_again(hostile: Harness, judge: Judge) -> None:
     """CLI-49: A leave that was not answered, or answered with NOT_COORDINATOR, is tried again."""
     queue = await hostile.queue(1)
     consumer = await hostile.consumer(queue, request_timeout_ms=3000)
@@ -181,24 +181,24 @@ async def test_leaving_again(hostile: Scene, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-06")
 @pytest.mark.needs("max-poll-interval")
-async def test_silent_application(scene: Scene, judge: Judge) -> None:
+async def test_silent_application(harness: Harness, judge: Judge) -> None:
     """CLI-06: A client whose application does not poll leaves, and joins at the next poll."""
-    queue = await scene.queue(1)
-    consumer = await scene.consumer(queue, max_poll_interval_ms=1500)
-    await scene.take(consumer, 1, kind="accept")
+    queue = await harness.queue(1)
+    consumer = await harness.consumer(queue, max_poll_interval_ms=1500)
+    await harness.take(consumer, 1, kind="accept")
 
     def left() -> list[int]:
-        beats = scene.heartbeats(consumer)
+        beats = harness.heartbeats(consumer)
         return [one.number for one in beats if one.request["member_epoch"] == -1]
 
-    gone = await scene.until(left, 10)
+    gone = await harness.until(left, 10)
     judge.holds("CLI-06", gone, "10 s without a poll, the limit is 1.5 s, and no leave was sent")
 
     def again() -> bool:
-        beats = scene.heartbeats(consumer)
+        beats = harness.heartbeats(consumer)
         return any(one.number > left()[0] and one.request["member_epoch"] == 0 for one in beats)
 
-    await scene.polls_until(consumer, again, RECOVERY)
+    await harness.polls_until(consumer, again, RECOVERY)
     judge.holds("CLI-06", again(), "no heartbeat with epoch 0 after the next poll")
 
 
@@ -206,7 +206,7 @@ async def test_silent_application(scene: Scene, judge: Judge) -> None:
 @pytest.mark.parametrize(
     "code", ["GROUP_AUTHORIZATION_FAILED", "GROUP_MAX_SIZE_REACHED", "UNSUPPORTED_VERSION"]
 )
-async def test_no_entry(hostile: Scene, judge: Judge, code: str) -> None:
+async def test_no_entry(hostile: Harness, judge: Judge, code: str) -> None:
     """CLI-07: A client that the group refuses says so from poll, and does not hammer."""
     queue = await hostile.queue(1)
     hostile.play({"on": HEARTBEAT, "do": "error", "code": code, "applied": False, "times": 0})
@@ -223,7 +223,7 @@ async def test_no_entry(hostile: Scene, judge: Judge, code: str) -> None:
 
 
 @pytest.mark.requirement("CLI-07")
-async def test_no_share_groups(hostile: Scene, judge: Judge) -> None:
+async def test_no_share_groups(hostile: Harness, judge: Judge) -> None:
     """CLI-07: A client says so from poll where the broker does not offer share groups."""
     queue = await hostile.queue(1)
     hostile.play({"on": "ApiVersions", "do": "without-api", "key": 76, "times": 0})
@@ -239,7 +239,7 @@ async def test_no_share_groups(hostile: Scene, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-47")
 @pytest.mark.parametrize("code", ["COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR"])
-async def test_pauses_between_failures(hostile: Scene, judge: Judge, code: str) -> None:
+async def test_pauses_between_failures(hostile: Harness, judge: Judge, code: str) -> None:
     """CLI-47: While heartbeats fail a client pauses between attempts."""
     queue = await hostile.queue(1)
     steps = hostile.play(
@@ -264,7 +264,7 @@ async def test_pauses_between_failures(hostile: Scene, judge: Judge, code: str) 
 
 @pytest.mark.requirement("CLI-50")
 @pytest.mark.parametrize("code", ["NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"])
-async def test_coordinator_moved(hostile: Scene, judge: Judge, code: str) -> None:
+async def test_coordinator_moved(hostile: Harness, judge: Judge, code: str) -> None:
     """CLI-50: Told that the coordinator is elsewhere, a client looks for it and stays a member."""
     queue = await hostile.queue(1)
     consumer = await hostile.consumer(queue)
@@ -291,7 +291,7 @@ async def test_coordinator_moved(hostile: Scene, judge: Judge, code: str) -> Non
 
 @pytest.mark.requirement("CLI-51")
 @pytest.mark.parametrize("code", ["UNKNOWN_SERVER_ERROR", 9999])
-async def test_unknown_heartbeat_error(hostile: Scene, judge: Judge, code: str | int) -> None:
+async def test_unknown_heartbeat_error(hostile: Harness, judge: Judge, code: str | int) -> None:
     """CLI-51: After an error that it does not know a client goes on or says so, without a flood."""
     queue = await hostile.queue(1)
     consumer = await hostile.consumer(queue)
@@ -316,7 +316,7 @@ async def test_unknown_heartbeat_error(hostile: Scene, judge: Judge, code: str |
 
 
 @pytest.mark.requirement("CLI-53")
-async def test_lost_heartbeat(hostile: Scene, judge: Judge) -> None:
+async def test_lost_heartbeat(hostile: Harness, judge: Judge) -> None:
     """CLI-53: A heartbeat whose answer is lost is followed by another of the same member."""
     queue = await hostile.queue(1)
     consumer = await hostile.consumer(queue, request_timeout_ms=2000)
@@ -335,7 +335,7 @@ async def test_lost_heartbeat(hostile: Scene, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("CLI-54")
-async def test_fetches_what_is_assigned(hostile: Scene, judge: Judge) -> None:
+async def test_fetches_what_is_assigned(hostile: Harness, judge: Judge) -> None:
     """CLI-54: A client fetches partitions that it is assigned, and no others."""
     queue = await hostile.queue(1, partitions=3)
     first = await hostile.consumer(queue)
@@ -354,7 +354,7 @@ async def test_fetches_what_is_assigned(hostile: Scene, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("CLI-08")
-async def test_late_metadata(hostile: Scene, judge: Judge) -> None:
+async def test_late_metadata(hostile: Harness, judge: Judge) -> None:
     """CLI-08: A client keeps asking for metadata of what it is assigned until it is known."""
     queue = await hostile.queue(1)
     hostile.play({"on": "Metadata", "do": "no-leader", "times": 4})
@@ -371,23 +371,23 @@ async def test_late_metadata(hostile: Scene, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-52")
 @pytest.mark.needs("unsubscribe")
-async def test_unsubscribe_leaves(scene: Scene, judge: Judge) -> None:
+async def test_unsubscribe_leaves(harness: Harness, judge: Judge) -> None:
     """CLI-52: A client that unsubscribes leaves the group and fetches no more."""
-    queue = await scene.queue(1)
-    consumer = await scene.consumer(queue)
-    await scene.take(consumer, 1, kind="accept")
-    await scene.settle(consumer)
+    queue = await harness.queue(1)
+    consumer = await harness.consumer(queue)
+    await harness.take(consumer, 1, kind="accept")
+    await harness.settle(consumer)
     await consumer.unsubscribe()
 
     def left() -> bool:
-        return any(one.request["member_epoch"] == -1 for one in scene.heartbeats(consumer))
+        return any(one.request["member_epoch"] == -1 for one in harness.heartbeats(consumer))
 
-    judge.holds("CLI-52", await scene.until(left, 5), "no heartbeat with epoch -1 was sent")
+    judge.holds("CLI-52", await harness.until(left, 5), "no heartbeat with epoch -1 was sent")
     try:
         await consumer.poll(0.2)
     except Refused as error:
         judge.saw("CLI-52", refused=int(error.name == "illegal-state"))
-    last = max(one.number for one in scene.heartbeats(consumer))
-    after = [one for one in scene.seen(consumer, "ShareFetch") if one.number > last]
+    last = max(one.number for one in harness.heartbeats(consumer))
+    after = [one for one in harness.seen(consumer, "ShareFetch") if one.number > last]
     fresh = [one.number for one in after if one.request["share_session_epoch"] != -1]
     judge.equal("CLI-52", [], fresh, "fetches after leaving")

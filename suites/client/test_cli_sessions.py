@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from fixtures.hostile.tap import Exchange
-from suites.client.scene import ARRIVES, FLOOD, HASTE, Scene
+from suites.client.harness import ARRIVES, FLOOD, HASTE, Harness
 from suites.client.wire import SHARE, acked, busiest, carries_acks, forgotten, hasty, named
 from suites.judge import Judge
 
@@ -32,15 +32,15 @@ def by_session(exchanges: list[Exchange]) -> list[list[Exchange]]:
 
 
 @pytest.mark.requirement("CLI-09", "CLI-55", "CLI-58")
-async def test_epochs(scene: Scene, judge: Judge) -> None:
+async def test_epochs(harness: Harness, judge: Judge) -> None:
     """CLI-09: A session opens with epoch 0 and no acknowledgements, and counts up by one."""
-    queue = await scene.queue(4, batches=4)
-    consumer = await scene.consumer(queue)
-    await scene.take(consumer, 4, kind="accept")
-    await scene.settle(consumer)
-    await scene.polled_for(consumer, 1.0)
+    queue = await harness.queue(4, batches=4)
+    consumer = await harness.consumer(queue)
+    await harness.take(consumer, 4, kind="accept")
+    await harness.settle(consumer)
+    await harness.polled_for(consumer, 1.0)
     await consumer.close()
-    sessions = by_session(scene.seen(consumer))
+    sessions = by_session(harness.seen(consumer))
     judge.holds("CLI-09", sessions, "no session was opened")
     for session in sessions:
         first = session[0]
@@ -66,7 +66,7 @@ async def test_epochs(scene: Scene, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-10")
 @pytest.mark.parametrize("code", ["SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH"])
-async def test_session_lost_on_fetch(hostile: Scene, judge: Judge, code: str) -> None:
+async def test_session_lost_on_fetch(hostile: Harness, judge: Judge, code: str) -> None:
     """CLI-10: After its session is lost a client opens a new one and goes on."""
     queue = await hostile.queue(1)
     consumer = await hostile.consumer(queue)
@@ -85,7 +85,7 @@ async def test_session_lost_on_fetch(hostile: Scene, judge: Judge, code: str) ->
 @pytest.mark.requirement("CLI-56")
 @pytest.mark.needs("explicit|mixed", "commit-sync|callback")
 @pytest.mark.parametrize("code", ["SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH"])
-async def test_session_lost_with_acks(hostile: Scene, judge: Judge, code: str) -> None:
+async def test_session_lost_with_acks(hostile: Harness, judge: Judge, code: str) -> None:
     """CLI-56: Acknowledgements that a lost session owed are reported as failed, not as done."""
     queue = await hostile.queue(2)
     consumer = await hostile.consumer(queue)
@@ -105,7 +105,7 @@ async def test_session_lost_with_acks(hostile: Scene, judge: Judge, code: str) -
 
 
 @pytest.mark.requirement("CLI-57")
-async def test_cut_connection(hostile: Scene, judge: Judge) -> None:
+async def test_cut_connection(hostile: Harness, judge: Judge) -> None:
     """CLI-57: After its connection is cut a client opens a new session and goes on."""
     queue = await hostile.queue(1)
     consumer = await hostile.consumer(queue)
@@ -128,14 +128,14 @@ async def test_cut_connection(hostile: Scene, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("CLI-11")
-async def test_forgets_left_topics(scene: Scene, judge: Judge) -> None:
+async def test_forgets_left_topics(harness: Harness, judge: Judge) -> None:
     """CLI-11: A partition that is no longer fetched is forgotten in the next fetch there."""
-    queue = await scene.queue(1)
-    other = await scene.admin.create_topic(1)
-    await scene.admin.produce(other, 1)
-    consumer = await scene.consumer(queue, queue.topic.name, other.name)
-    await scene.take(consumer, 2, kind="accept")
-    await scene.settle(consumer)
+    queue = await harness.queue(1)
+    other = await harness.admin.create_topic(1)
+    await harness.admin.produce(other, 1)
+    consumer = await harness.consumer(queue, queue.topic.name, other.name)
+    await harness.take(consumer, 2, kind="accept")
+    await harness.settle(consumer)
     await consumer.subscribe(other.name)
     left = queue.topic.id, 0
     node = queue.topic.leaders[0]
@@ -143,19 +143,19 @@ async def test_forgets_left_topics(scene: Scene, judge: Judge) -> None:
     def let_go() -> bool:
         return any(
             left in forgotten(one) or one.request["share_session_epoch"] == -1
-            for one in scene.seen(consumer)
+            for one in harness.seen(consumer)
             if one.node == node
         )
 
-    await scene.polls_until(consumer, let_go, 8)
+    await harness.polls_until(consumer, let_go, 8)
     judge.holds("CLI-11", let_go(), f"{queue.topic.name}-0 was never forgotten on broker {node}")
-    for one in scene.seen(consumer, "ShareFetch"):
+    for one in harness.seen(consumer, "ShareFetch"):
         both = forgotten(one) & {p for p in named(one) if not carries_acks(one)}
         judge.equal("CLI-11", set(), both, f"named and forgotten in #{one.number}")
 
 
 @pytest.mark.requirement("CLI-12")
-async def test_no_room_for_a_session(hostile: Scene, judge: Judge) -> None:
+async def test_no_room_for_a_session(hostile: Harness, judge: Judge) -> None:
     """CLI-12: A client without room for its session goes on trying gently, and then consumes."""
     queue = await hostile.queue(1)
     steps = hostile.play(
@@ -186,7 +186,7 @@ async def test_no_room_for_a_session(hostile: Scene, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-26", "CLI-59")
 @pytest.mark.needs("explicit|mixed")
 @pytest.mark.parametrize("hint", [True, False])
-async def test_leader_moved(hostile: Scene, judge: Judge, hint: bool) -> None:
+async def test_leader_moved(hostile: Harness, judge: Judge, hint: bool) -> None:
     """CLI-26: After a leader change acknowledgements are not sent to another leader."""
     topic = await hostile.admin.create_topic(assignments=[[1, 2, 3]])
     queue = await hostile.queue_of(topic)

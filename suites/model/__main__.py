@@ -16,7 +16,7 @@ from fixtures.targets import DEFAULT_TARGET, UsageFault
 from reports.verdicts import FAULT, USAGE
 from spec.verdict import EnvironmentFault, Undecided, Violation
 from suites.model.actions import Action, read_script, to_text
-from suites.model.field import Field, open_field
+from suites.model.environment import Environment, open_environment
 from suites.model.lockstep import confirm, run
 from suites.model.tally import Plan, Tally
 
@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         script = read_script(options.replay) if options.replay else None
-        with open_field(
+        with open_environment(
             options.target,
             brokers=options.brokers,
             seed=options.seed,
@@ -90,7 +90,7 @@ def _positive(text: str) -> float:
     return value
 
 
-def _run(field: Field, options: argparse.Namespace) -> int:
+def _run(field: Environment, options: argparse.Namespace) -> int:
     profile = PROFILES[options.profile]
     plan = Plan(
         seed=options.seed,
@@ -159,7 +159,7 @@ def _document(options: argparse.Namespace, tally: Tally, out: Path | None) -> di
         "examples": tally.examples,
         "actions": tally.actions,
         "reached": dict(sorted(tally.reached.items())),
-        "foreseen": dict(tally.foreseen),
+        "expected": dict(tally.expected),
         "undecided": dict(tally.undecided),
         "violation": tally.violation or None,
     }
@@ -173,13 +173,13 @@ def _summary(tally: Tally) -> None:
     print(f"{tally.examples} examples, {tally.actions} actions in lock-step")
     for title, counter in (
         ("reached", tally.reached),
-        ("foreseen by the ledger", tally.foreseen),
+        ("expected by the ledger", tally.expected),
         ("undecided", tally.undecided),
     ):
         print(f"{title}: " + (", ".join(f"{k} {v}" for k, v in sorted(counter.items())) or "none"))
 
 
-def _replay(field: Field, script: list[Action]) -> int:
+def _replay(field: Environment, script: list[Action]) -> int:
     try:
         player = field.replay(script)
     except Violation as violation:

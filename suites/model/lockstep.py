@@ -11,7 +11,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from spec.verdict import Undecided, Violation
 from suites.model.actions import Action
-from suites.model.field import Field
+from suites.model.environment import Environment
 from suites.model.machine import Lockstep
 from suites.model.tally import Plan, Tally
 
@@ -19,7 +19,7 @@ ROUND = 10
 """Examples for one seed of Hypothesis, which would otherwise never begin to repeat itself."""
 
 
-def run(field: Field, plan: Plan, told: Callable[[Tally], None]) -> Tally:
+def run(field: Environment, plan: Plan, told: Callable[[Tally], None]) -> Tally:
     """Play examples until the plan is fulfilled or a violation is found and shrunk."""
     tally = Tally(plan, told)
     number = 0
@@ -31,7 +31,7 @@ def run(field: Field, plan: Plan, told: Callable[[Tally], None]) -> Tally:
     return tally
 
 
-def shrink(field: Field, tally: Tally) -> None:
+def shrink(field: Environment, tally: Tally) -> None:
     """Leave out of the failing script what it does not take: halves first, single actions last.
 
     Hypothesis would do that too, but by many more examples than a real broker has time for.
@@ -50,11 +50,11 @@ def shrink(field: Field, tally: Tally) -> None:
         size = size if again else size // 2
 
 
-def _fails(field: Field, tally: Tally, script: list[Action]) -> bool:
+def _fails(field: Environment, tally: Tally, script: list[Action]) -> bool:
     try:
         field.replay(script, early=True)
     except Violation as violation:
-        if not field.foreseen(violation.rule):
+        if not field.expected(violation.rule):
             tally.keep(violation, script)
             return True
     except Undecided:
@@ -62,7 +62,7 @@ def _fails(field: Field, tally: Tally, script: list[Action]) -> bool:
     return False
 
 
-def confirm(field: Field, tally: Tally) -> str:
+def confirm(field: Environment, tally: Tally) -> str:
     """Play the scripts that failed once more, the shortest one first, until one fails again.
 
     Returns:
@@ -82,7 +82,7 @@ def confirm(field: Field, tally: Tally) -> str:
     return "Played again, no script failed: it depends on what happens at the same time."
 
 
-def _round(field: Field, tally: Tally, seed: int) -> None:
+def _round(field: Environment, tally: Tally, seed: int) -> None:
     machine = type("LockstepHere", (Lockstep,), {"field": field, "tally": tally})
     settings = hypothesis.settings(
         max_examples=ROUND,

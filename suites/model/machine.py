@@ -19,9 +19,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from spec.verdict import Undecided, Violation
 from suites.model.actions import Action, Do
-from suites.model.field import Field
+from suites.model.environment import Environment
+from suites.model.members import MEMBER_COUNT
 from suites.model.player import Player
-from suites.model.seats import SEATS
 from suites.model.tally import Tally
 
 T = TypeVar("T")
@@ -52,7 +52,7 @@ _NEEDS_HOLDER = frozenset({Do.ACK, Do.ACK_ON_FETCH, Do.WAIT})
 _OFTEN = 4
 """How many actions of members there are for each disturbance."""
 
-seats = st.integers(0, SEATS - 1)
+seats = st.integers(0, MEMBER_COUNT - 1)
 records = st.integers(1, 10)
 modes = st.sampled_from([0, 0, 1])
 waits = st.sampled_from([0, 0, 50])
@@ -88,7 +88,7 @@ _ACTIONS = {kind: _built(kind) for kind in Do}
 class Lockstep(RuleBasedStateMachine):
     """One example: a fresh topic and group, and actions until Hypothesis has enough."""
 
-    field: Field
+    field: Environment
     tally: Tally
 
     def __init__(self) -> None:
@@ -99,16 +99,16 @@ class Lockstep(RuleBasedStateMachine):
             self.player = self._guard(self.field.begin())
 
     def _guard(self, work: Awaitable[T]) -> T | None:
-        """Run a step; a foreseen violation and an undecided step end the example in peace."""
+        """Run a step; an expected violation or an undecided step ends the example."""
         try:
             return self.field.runner.run(_coroutine(work))
         except Undecided as reason:
             self.tally.undecided[str(reason)] += 1
         except Violation as violation:
-            if not self.field.foreseen(violation.rule):
+            if not self.field.expected(violation.rule):
                 self.tally.keep(violation, self.player.script if self.player else [])
                 raise
-            self.tally.foreseen[violation.rule] += 1
+            self.tally.expected[violation.rule] += 1
         self.over = True
         return None
 

@@ -2,7 +2,7 @@
 
 One step is taken after the other, except in a race of two fetches. The model judges every response
 when it comes; what it does not allow is raised as a :class:`spec.verdict.Violation`. What a broker
-does in its own time stays open in the model until it is certain; see :mod:`suites.model.seats`.
+does in its own time stays open in the model until it is certain; see :mod:`suites.model.members`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from spec.verdict import Undecided
 from suites.broker.leaders import moved
 from suites.broker.share import Queue, Share
 from suites.model.actions import Action, Do
-from suites.model.seats import SEATS, Endings, Seat, batches_of
+from suites.model.members import MEMBER_COUNT, Endings, LockstepMember, batches_of
 from suites.model.times import Time
 
 LOCK_MS = 1000
@@ -46,7 +46,9 @@ _RENEWING = {"is_renew_ack": True, "max_wait_ms": 0, "min_bytes": 0, "max_bytes"
 class Player:
     """A queue of one partition, three members, and the judge of what they see."""
 
-    def __init__(self, queue: Queue, release: Release, seats: list[Seat], time: Time) -> None:
+    def __init__(
+        self, queue: Queue, release: Release, seats: list[LockstepMember], time: Time
+    ) -> None:
         self.queue = queue
         self.release = release
         self.seats = seats
@@ -87,7 +89,7 @@ class Player:
         nodes = sorted(share.cluster.brokers)
         placed = share.rng.sample(nodes, 2) if len(nodes) > 1 else nodes
         queue = await share.queue(assignments=[placed], lock_ms=LOCK_MS)
-        seats = [Seat(await queue.consumer()) for _ in range(SEATS)]
+        seats = [LockstepMember(await queue.consumer()) for _ in range(MEMBER_COUNT)]
         return cls(queue, release, seats, time)
 
     @property
@@ -207,7 +209,7 @@ class Player:
         return {"max_records": action.n, "max_wait_ms": action.wait} | mode
 
     def _fetched(
-        self, seat: Seat, operation: Operation, received: float, response: Response
+        self, seat: LockstepMember, operation: Operation, received: float, response: Response
     ) -> None:
         part = response.only
         if response.error:
@@ -226,7 +228,7 @@ class Player:
         self.reached["redeliveries"] += sum(count > 1 for count in part.counts.values())
 
     async def _race(self, action: Action) -> None:
-        pair = sorted({action.seat % SEATS, action.other % SEATS})
+        pair = sorted({action.seat % MEMBER_COUNT, action.other % MEMBER_COUNT})
         one = replace(action, do=Do.FETCH)
         runs = [self._fetch(replace(one, seat=seat)) for seat in pair]
         # Both must have ended, or the loser would go on in the next example.
@@ -237,16 +239,19 @@ class Player:
     # ------------------------------------------------------------------ acknowledging
 
     async def _ack(self, action: Action) -> None:
-        seat = self.seats[action.seat % SEATS]
+        seat = self.seats[action.seat % MEMBER_COUNT]
         await self._acknowledge(seat, seat.chosen(self._usable(action.types), keep=[RENEW]))
 
     async def _intrude(self, action: Action) -> None:
         """Acknowledge what another member holds."""
-        seat, holder = self.seats[action.seat % SEATS], self.seats[action.other % SEATS]
+        seat, holder = (
+            self.seats[action.seat % MEMBER_COUNT],
+            self.seats[action.other % MEMBER_COUNT],
+        )
         types = self._usable(action.types)
         await self._acknowledge(seat, holder.chosen(types, keep=types))
 
-    async def _acknowledge(self, seat: Seat, acks: list[Ack]) -> None:
+    async def _acknowledge(self, seat: LockstepMember, acks: list[Ack]) -> None:
         if not (acks and seat.opened and seat.connected):
             return
         flag = {"is_renew_ack": True} if _renews(acks) else {}
@@ -265,7 +270,7 @@ class Player:
         """Return acknowledge types as this release has them."""
         return [kind if self.release.renewal or kind != RENEW else 2 for kind in types]
 
-    def _begin_ack(self, seat: Seat, acks: Sequence[Ack]) -> Operation | None:
+    def _begin_ack(self, seat: LockstepMember, acks: Sequence[Ack]) -> Operation | None:
         if not acks:
             return None
         told = Acknowledge(member=seat.member, batches=batches_of(acks), renew=_renews(acks))
@@ -287,7 +292,7 @@ class Player:
     # ------------------------------------------------------------------ sessions
 
     async def _close(self, action: Action) -> None:
-        seat = self.seats[action.seat % SEATS]
+        seat = self.seats[action.seat % MEMBER_COUNT]
         if not (seat.opened and seat.connected):
             return
         types = [kind if kind != RENEW else 2 for kind in action.types]
@@ -303,15 +308,15 @@ class Player:
             self._disconnect(seat)
 
     async def _drop(self, action: Action) -> None:
-        self._disconnect(self.seats[action.seat % SEATS])
+        self._disconnect(self.seats[action.seat % MEMBER_COUNT])
 
     async def _leave(self, action: Action) -> None:
-        seat = self.seats[action.seat % SEATS]
+        seat = self.seats[action.seat % MEMBER_COUNT]
         if seat.joined:
             seat.joined = False
             await seat.consumer.member.leave()
 
-    def _disconnect(self, seat: Seat) -> None:
+    def _disconnect(self, seat: LockstepMember) -> None:
         if seat.connected:
             self.endings.add(seat, self.judge.begin_close(self.time.now(), seat.member))
             seat.consumer.session.connection.abort()
@@ -320,8 +325,8 @@ class Player:
         if not any(one.connected for one in self.seats):
             self.endings.deserted()
 
-    async def _seated(self, number: int) -> Seat:
-        seat = self.seats[number % SEATS]
+    async def _seated(self, number: int) -> LockstepMember:
+        seat = self.seats[number % MEMBER_COUNT]
         if not seat.joined:
             await seat.consumer.member.join(self.queue.topic)
             seat.joined = True

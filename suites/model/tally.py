@@ -40,7 +40,7 @@ class Tally:
     examples: int = 0
     actions: int = 0
     reached: Counter[str] = field(default_factory=Counter)
-    foreseen: Counter[str] = field(default_factory=Counter)
+    expected: Counter[str] = field(default_factory=Counter)
     undecided: Counter[str] = field(default_factory=Counter)
     violation: str = ""
     scripts: list[list[Action]] = field(default_factory=list)

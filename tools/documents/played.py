@@ -119,24 +119,24 @@ def played(run: Path) -> Played:
 
 
 def verdict_of(
-    record: Mapping[str, Any], found: Verdicts, foreseen: Collection[str]
+    record: Mapping[str, Any], found: Verdicts, expected_results: Collection[str]
 ) -> tuple[str, tuple[str, ...]]:
     """Return the verdict of a whole run, and the rules behind it if it is no pass.
 
     Args:
         record: what ``chaos.json`` says.
         found: the oracle's verdicts.
-        foreseen: the rules that the ledger says are broken.
+        expected_results: the rules that the ledger says are broken.
     """
     broken = sorted(rule for rule, at in found.items() if any(bad for _, bad in at.values()))
-    if unforeseen := [rule for rule in broken if rule not in foreseen]:
+    if unforeseen := [rule for rule in broken if rule not in expected_results]:
         return "fail", tuple(unforeseen)
     if record["trouble"]:
         return "error", ()
     idle = [rule for rule in dict.fromkeys(record["owed"]) if rule not in found]
     if idle or record["verdict"] != "pass":
         return "vacuous", tuple(idle)
-    return ("as foreseen", tuple(broken)) if broken else ("pass", ())
+    return ("as expected_results", tuple(broken)) if broken else ("pass", ())
 
 
 def strikes_of(record: Mapping[str, Any]) -> dict[str, Strikes]:

@@ -14,7 +14,7 @@ from fixtures.proxies.conditions import INTERNAL
 from fixtures.proxies.fronts import Fronts, Weather
 from fixtures.proxies.rules import Act, Rule, Way
 from fixtures.wire.errors import error_name
-from suites.broker.failover.stage import Stage
+from suites.broker.failover.failover_cluster import FailoverCluster
 from suites.broker.share import Consumer, world
 from tools.findings.program import Run, say
 
@@ -58,7 +58,7 @@ async def fetched(consumer: Consumer) -> set[str]:
 async def play(run: Run) -> bool:
     """Play the scenario; tell whether the member was told of a server error."""
     async with world(run.info, random.Random(), []) as share:
-        stage = Stage(run.target, share)
+        stage = FailoverCluster(run.target, share)
         victim = await stage.victim()
         near, far = (node for node in stage.nodes if node != victim)
         queue = await stage.queue(near, far, state=victim, group=far)

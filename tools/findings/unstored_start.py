@@ -14,7 +14,7 @@ import random
 from dataclasses import replace
 
 from fixtures.clients.cluster import attempts
-from suites.broker.roaming import Roamer
+from suites.broker.reconnecting import ReconnectingConsumer
 from suites.broker.share import Consumer, Queue, world
 from suites.broker.statestore import Store, shown
 from tools.findings.program import Run, say
@@ -66,7 +66,7 @@ async def play(run: Run) -> bool:
             new = next(node for node in sorted(share.cluster.brokers) if node != topic.leaders[0])
             topic = await share.admin.move_leader(topic, new)
             say(f"broker {new} leads, and nothing was acknowledged")
-        heir = Roamer(replace(queue, topic=topic))
+        heir = ReconnectingConsumer(replace(queue, topic=topic))
         async for _ in attempts():
             if part := await heir.fetch():
                 break

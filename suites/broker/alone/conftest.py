@@ -14,7 +14,7 @@ from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from spec.verdict import EnvironmentFault
 from suites import clusters
-from suites.broker.alone.lone import Lone
+from suites.broker.alone.single_broker import SingleBroker
 from suites.broker.share import world
 from suites.options import RunOptions
 
@@ -60,10 +60,10 @@ async def lone(
     lone_metrics: Metrics | None,
     rng: Random,
     transcripts: list[Transcript],
-) -> AsyncIterator[Lone]:
+) -> AsyncIterator[SingleBroker]:
     """The broker and the check's own share of it; what was set is set back after the check."""
     async with world(lone_target.info, rng, transcripts, lone_schemas) as share:
-        lone = Lone(lone_target, share, lone_metrics)
+        lone = SingleBroker(lone_target, share, lone_metrics)
         yield lone
         await lone.mend()
         await share.disband()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fixtures.clients.member import release
-from suites.broker.alone.lone import Lone
-from suites.broker.deliveries import hold_at, sentinel_only
+from suites.broker.alone.single_broker import SingleBroker
+from suites.broker.delivery_counts import hold_at, sentinel_only
 from suites.broker.share import Share
 from suites.judge import Judge
 
@@ -37,7 +37,7 @@ async def _in_force(share: Share, group: str) -> tuple[int, int]:
 
 @pytest.mark.requirement("CFG-16")
 @pytest.mark.timeout(90)
-async def test_stored_values_are_clamped(lone: Lone, judge: Judge) -> None:
+async def test_stored_values_are_clamped(lone: SingleBroker, judge: Judge) -> None:
     """CFG-16: Stored values outside a broker's new bounds count as the nearest bound."""
     share = lone.share
     queue = await share.queue(130, batches=130, group_config=STORED)

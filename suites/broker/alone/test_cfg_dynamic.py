@@ -10,7 +10,7 @@ from fixtures.clients.configs import Setting, alter, describe
 from fixtures.clients.member import accept
 from fixtures.wire.errors import ErrorCode, error_name
 from spec.configs import Config, Scope, load_configs
-from suites.broker.alone.lone import Lone
+from suites.broker.alone.single_broker import SingleBroker
 from suites.broker.share import Share
 from suites.judge import Judge
 
@@ -48,14 +48,14 @@ async def _until_shown(share: Share, name: str, value: str) -> str | None:
     return seen.value if seen else None
 
 
-def _keys(lone: Lone, *, dynamic: bool) -> list[Config]:
+def _keys(lone: SingleBroker, *, dynamic: bool) -> list[Config]:
     known = load_configs(lone.target.version, Scope.BROKER).values()
     return [config for config in known if config.dynamic == dynamic]
 
 
 @pytest.mark.requirement("CFG-09")
 @pytest.mark.timeout(120)
-async def test_static_keys_stay(lone: Lone, judge: Judge) -> None:
+async def test_static_keys_stay(lone: SingleBroker, judge: Judge) -> None:
     """CFG-09: A key that is not dynamic cannot be altered at run time and stays as it was."""
     share = lone.share
     for config in _keys(lone, dynamic=False):
@@ -71,7 +71,7 @@ async def test_static_keys_stay(lone: Lone, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("CFG-09")
-async def test_dynamic_keys_change(lone: Lone, judge: Judge) -> None:
+async def test_dynamic_keys_change(lone: SingleBroker, judge: Judge) -> None:
     """CFG-09: A dynamic key changes without restart, for one broker or all, and back again."""
     share = lone.share
     for config in _keys(lone, dynamic=True):
@@ -91,7 +91,7 @@ async def test_dynamic_keys_change(lone: Lone, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("CFG-03")
-async def test_defaults_serve_share_groups(lone: Lone, judge: Judge) -> None:
+async def test_defaults_serve_share_groups(lone: SingleBroker, judge: Judge) -> None:
     """CFG-03: Nothing had to be set for share groups: a member joins, fetches and acknowledges.
 
     What our brokers are given are listeners, replication factors and shorter times; a cluster of

@@ -8,12 +8,12 @@ from fixtures.clients.cluster import WITHIN
 from fixtures.clients.member import accept, reject
 from fixtures.wire.errors import error_name
 from spec.verdict import OutOfReach, Undecided
-from suites.broker.alone.lone import Lone
+from suites.broker.alone.single_broker import SingleBroker
 from suites.broker.deadletters import (
     beyond,
     boxed,
+    dead_letters_in,
     dead_topic,
-    letters_in,
     naming,
     offsets_of,
 )
@@ -41,7 +41,7 @@ async def _settle(judge: Judge, *steps: tuple[Consumer, int], at: int) -> None:
 @pytest.mark.requirement("CFG-22", "CFG-23")
 @pytest.mark.feature("dead-letters")
 @pytest.mark.timeout(120)
-async def test_dead_letters_come_with_level_two(lone: Lone, judge: Judge) -> None:
+async def test_dead_letters_come_with_level_two(lone: SingleBroker, judge: Judge) -> None:
     """CFG-22 CFG-23: Down to 1 everything stays loadable; up to 2 letters begin, where wanted."""
     box = await boxed(lone.share, 6, lock_ms=60_000)
     plain = await lone.share.sibling(box.queue)
@@ -74,7 +74,7 @@ async def test_dead_letters_come_with_level_two(lone: Lone, judge: Judge) -> Non
 @pytest.mark.requirement("DLQ-17")
 @pytest.mark.feature("dead-letters")
 @pytest.mark.timeout(120)
-async def test_no_letters_below_level_two(lone: Lone, judge: Judge) -> None:
+async def test_no_letters_below_level_two(lone: SingleBroker, judge: Judge) -> None:
     """DLQ-17: At level 1 a group's dead-letter topic gets nothing, and the group goes on."""
     dead = await dead_topic(lone.share)
     if code := await lone.set_level(1):
@@ -86,4 +86,4 @@ async def test_no_letters_below_level_two(lone: Lone, judge: Judge) -> None:
 
     start = await beyond(queue, consumer, 4)
     judge.holds("DLQ-17", start >= 4, f"the start offset stays at {start} of 4 rejected")
-    judge.equal("DLQ-17", [], await letters_in(lone.share, dead), "dead letters")
+    judge.equal("DLQ-17", [], await dead_letters_in(lone.share, dead), "dead letters")

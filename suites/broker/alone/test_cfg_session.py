@@ -6,13 +6,13 @@ import pytest
 
 from fixtures.wire.errors import ErrorCode, error_name
 from spec.verdict import Undecided
-from suites.broker.alone.lone import Lone
+from suites.broker.alone.single_broker import SingleBroker
 from suites.broker.settings import SESSION, broker_values
 from suites.judge import Judge
 
 
 @pytest.mark.requirement("CFG-12")
-async def test_session_within_the_brokers_heartbeat(lone: Lone, judge: Judge) -> None:
+async def test_session_within_the_brokers_heartbeat(lone: SingleBroker, judge: Judge) -> None:
     """CFG-12: The broker's heartbeat interval fills in for the one that a group does not have."""
     share = lone.share
     broker = await broker_values(share)

@@ -7,7 +7,7 @@ import pytest
 from fixtures.clients.cluster import SHARE, WITHIN, attempts, share_key
 from fixtures.clients.member import accept
 from fixtures.wire.errors import ErrorCode, error_name
-from suites.broker.alone.lone import Lone
+from suites.broker.alone.single_broker import SingleBroker
 from suites.broker.share import Queue
 from suites.judge import Judge
 
@@ -35,7 +35,7 @@ async def _sought(queue: Queue) -> str:
 
 @pytest.mark.requirement("CFG-25")
 @pytest.mark.timeout(150)
-async def test_replicas_that_are_not_there(lone: Lone, judge: Judge) -> None:
+async def test_replicas_that_are_not_there(lone: SingleBroker, judge: Judge) -> None:
     """CFG-25: One replica serves where one is wanted; where three are, errors are retriable."""
     queue = await lone.share.queue(2, lock_ms=60_000)
     consumer = await queue.consumer()

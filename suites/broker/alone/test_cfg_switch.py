@@ -8,7 +8,7 @@ from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import accept, release
 from fixtures.wire.errors import ErrorCode, error_name
 from spec.verdict import Undecided
-from suites.broker.alone.lone import Lone
+from suites.broker.alone.single_broker import SingleBroker
 from suites.broker.locks import watch
 from suites.broker.share import Consumer, Queue
 from suites.judge import Judge
@@ -48,7 +48,7 @@ async def _after(consumer: Consumer) -> str:
 
 @pytest.mark.requirement("CFG-01", "CFG-04", "CFG-05")
 @pytest.mark.timeout(90)
-async def test_switched_off_and_on(lone: Lone, judge: Judge) -> None:
+async def test_switched_off_and_on(lone: SingleBroker, judge: Judge) -> None:
     """CFG-01 CFG-04 CFG-05: Off, everything is refused; on again, the stored state goes on."""
     share = lone.share
     queue = await share.queue(10, lock_ms=60_000)

@@ -7,8 +7,8 @@ import pytest
 from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import reject
 from spec.verdict import Undecided
-from suites.broker.alone.lone import Lone
-from suites.broker.deadletters import Box, boxed, dead_topic
+from suites.broker.alone.single_broker import SingleBroker
+from suites.broker.deadletters import DeadLetterSetup, boxed, dead_topic
 from suites.judge import Judge
 
 BEAN = "ShareGroupMetrics"
@@ -19,12 +19,12 @@ LETTERS, REQUESTS, FAILED = (
 )
 
 
-async def _counted(lone: Lone, box: Box, name: str) -> float:
+async def _counted(lone: SingleBroker, box: DeadLetterSetup, name: str) -> float:
     """Return what is counted under a name for the group of a box."""
     return await lone.number(BEAN, "Count", group=box.queue.group, name=name)
 
 
-async def _until_failed(lone: Lone, box: Box) -> float:
+async def _until_failed(lone: SingleBroker, box: DeadLetterSetup) -> float:
     seen = 0.0
     async for _ in attempts(WITHIN, pause=0.1):
         seen = await _counted(lone, box, FAILED)
@@ -36,7 +36,7 @@ async def _until_failed(lone: Lone, box: Box) -> float:
 @pytest.mark.requirement("DLQ-41")
 @pytest.mark.feature("dead-letters")
 @pytest.mark.timeout(90)
-async def test_letters_are_counted(lone: Lone, judge: Judge) -> None:
+async def test_letters_are_counted(lone: SingleBroker, judge: Judge) -> None:
     """DLQ-41: Letters, requests to write them and failed ones are counted for each group."""
     share = lone.share
     tight = await dead_topic(share, configs={"max.message.bytes": "1"})

@@ -13,7 +13,7 @@ from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import accept, reject, release, renew
 from fixtures.wire.errors import ErrorCode
 from spec.verdict import Undecided
-from suites.broker.alone.lone import Lone
+from suites.broker.alone.single_broker import SingleBroker
 from suites.broker.locks import SLACK, watch
 from suites.broker.membership import good_beat
 from suites.broker.share import Consumer, Queue
@@ -33,7 +33,7 @@ def _of(queue: Queue, name: str) -> dict[str, str]:
 
 
 @pytest.mark.requirement("LAG-16")
-async def test_in_flight(lone: Lone, judge: Judge) -> None:
+async def test_in_flight(lone: SingleBroker, judge: Judge) -> None:
     """LAG-16: What is held is counted as in flight, and is gone when everything is finished."""
     queue = await lone.share.queue(7, batches=7, lock_ms=60_000)
     consumer = await queue.consumer()
@@ -52,7 +52,7 @@ async def test_in_flight(lone: Lone, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("LAG-16")
-async def test_lock_expiries(lone: Lone, judge: Judge) -> None:
+async def test_lock_expiries(lone: SingleBroker, judge: Judge) -> None:
     """LAG-16: Locks that run out are counted."""
     queue = await lone.share.queue(2, lock_ms=1000)
     consumer = await queue.consumer()
@@ -70,7 +70,7 @@ async def test_lock_expiries(lone: Lone, judge: Judge) -> None:
     judge.holds("LAG-16", seen >= 1, f"{seen} lock expiries are counted after two records' locks")
 
 
-async def _acknowledgements(lone: Lone, queue: Queue) -> dict[str, float]:
+async def _acknowledgements(lone: SingleBroker, queue: Queue) -> dict[str, float]:
     """Return the acknowledgements counted so far, by type."""
     samples = await lone.samples(GROUPS)
     return {
@@ -82,7 +82,9 @@ async def _acknowledgements(lone: Lone, queue: Queue) -> dict[str, float]:
     }
 
 
-async def _counted(lone: Lone, queue: Queue, expected: dict[str, float]) -> dict[str, float]:
+async def _counted(
+    lone: SingleBroker, queue: Queue, expected: dict[str, float]
+) -> dict[str, float]:
     seen: dict[str, float] = {}
     async for _ in attempts(WITHIN, pause=0.1):
         now = await _acknowledgements(lone, queue)
@@ -93,7 +95,7 @@ async def _counted(lone: Lone, queue: Queue, expected: dict[str, float]) -> dict
 
 
 @pytest.mark.requirement("LAG-17")
-async def test_acknowledgements_by_type(lone: Lone, judge: Judge) -> None:
+async def test_acknowledgements_by_type(lone: SingleBroker, judge: Judge) -> None:
     """LAG-17: Acknowledged records are counted by type, each once, and refused ones not at all."""
     queue = await lone.share.queue(12, batches=3, lock_ms=60_000)
     consumer = await queue.consumer()
@@ -110,7 +112,7 @@ async def test_acknowledgements_by_type(lone: Lone, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("LAG-18")
-async def test_sessions(lone: Lone, judge: Judge) -> None:
+async def test_sessions(lone: SingleBroker, judge: Judge) -> None:
     """LAG-18: Sessions and their partitions are counted, until they are closed or cut off."""
     sessions, partitions = {"name": "ShareSessionsCount"}, {"name": "SharePartitionsCount"}
     queue = await lone.share.queue(2, partitions=2)
@@ -135,7 +137,7 @@ async def test_sessions(lone: Lone, judge: Judge) -> None:
     judge.equal("LAG-18", True, evicted in names, f"whether there is {evicted}")
 
 
-async def _requests(lone: Lone, **labels: str) -> dict[str, float]:
+async def _requests(lone: SingleBroker, **labels: str) -> dict[str, float]:
     """Return the requests counted so far: total and failed, of fetches and acknowledgements."""
     found = [s for s in await lone.samples(TOPICS) if s.attribute == "Count"]
     topic = labels.get("topic")
@@ -166,7 +168,7 @@ async def _traffic(consumer: Consumer) -> None:
 
 
 @pytest.mark.requirement("LAG-19")
-async def test_requests(lone: Lone, judge: Judge) -> None:
+async def test_requests(lone: SingleBroker, judge: Judge) -> None:
     """LAG-19: Fetches and acknowledgements are counted, in all and by topic, the failed too."""
     queue = await lone.share.queue(5, lock_ms=60_000)
     consumer = await queue.consumer()
@@ -190,7 +192,7 @@ async def test_requests(lone: Lone, judge: Judge) -> None:
         judge.holds("LAG-19", grown[name] >= count, f"{name} of the broker grew by {grown[name]}")
 
 
-async def _listed(lone: Lone) -> dict[str, int]:
+async def _listed(lone: SingleBroker) -> dict[str, int]:
     """Return how many share groups the broker lists in each state."""
     connection = await lone.share.cluster.any()
     response = await connection.call("ListGroups", states_filter=[], types_filter=["share"])
@@ -198,7 +200,7 @@ async def _listed(lone: Lone) -> dict[str, int]:
     return {state: states.count(state) for state in ("Stable", "Empty")}
 
 
-async def _in_states(lone: Lone) -> dict[str, float]:
+async def _in_states(lone: SingleBroker) -> dict[str, float]:
     """Return how many share groups the metrics show in each state."""
     return {
         state: await lone.number(MEMBERS, "share_group_count", state=state)
@@ -208,7 +210,7 @@ async def _in_states(lone: Lone) -> dict[str, float]:
 
 @pytest.mark.requirement("LAG-20")
 @pytest.mark.timeout(150)
-async def test_groups_by_state(lone: Lone, judge: Judge) -> None:
+async def test_groups_by_state(lone: SingleBroker, judge: Judge) -> None:
     """LAG-20: Share groups are counted by state, and so are their rebalances."""
     queue = await lone.share.queue(1)
     others = [await lone.share.sibling(queue) for _ in range(2)]
@@ -231,7 +233,7 @@ async def test_groups_by_state(lone: Lone, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("LAG-21")
-async def test_state_writes(lone: Lone, judge: Judge) -> None:
+async def test_state_writes(lone: SingleBroker, judge: Judge) -> None:
     """LAG-21: State writes are counted and timed, and it is told how far the topic was cut."""
     queue = await lone.share.queue(12, batches=12, lock_ms=60_000)
     consumer = await queue.consumer()

@@ -11,7 +11,7 @@ from fixtures.targets import Target
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from suites import clusters
-from suites.broker.failover.stage import Stage
+from suites.broker.failover.failover_cluster import FailoverCluster
 from suites.broker.share import world
 from suites.options import RunOptions
 
@@ -43,10 +43,10 @@ async def stage(
     failover_schemas: Schemas,
     rng: Random,
     transcripts: list[Transcript],
-) -> AsyncIterator[Stage]:
+) -> AsyncIterator[FailoverCluster]:
     """The stage, whole before the check and mended after it."""
     async with world(failover_target.info, rng, transcripts, failover_schemas) as share:
-        stage = Stage(failover_target, share)
+        stage = FailoverCluster(failover_target, share)
         await stage.mend()
         yield stage
         await stage.mend()

@@ -7,13 +7,13 @@ from fixtures.clients.cluster import eventually
 from fixtures.clients.configs import alter
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
+from suites.broker.failover.failover_cluster import FailoverCluster
 from suites.broker.failover.placing import STATE
-from suites.broker.failover.stage import Stage
 
 IN_SYNC = "min.insync.replicas"
 
 
-async def demand(stage: Stage, in_sync: str) -> str:
+async def demand(stage: FailoverCluster, in_sync: str) -> str:
     """Demand so many replicas in sync of every state write; return how many were before."""
     before = (await stage.share.admin.configs(TOPIC_RESOURCE, STATE))[IN_SYNC]
     response = await alter(stage.cluster, TOPIC_RESOURCE, STATE, {IN_SYNC: in_sync})
@@ -22,7 +22,7 @@ async def demand(stage: Stage, in_sync: str) -> str:
     return before
 
 
-async def in_force(stage: Stage, in_sync: str) -> None:
+async def in_force(stage: FailoverCluster, in_sync: str) -> None:
     """Wait until every broker that is there has heard of the demand."""
 
     async def ask() -> bool | None:

@@ -13,8 +13,8 @@ from fixtures.clients.cluster import RETRIABLE, attempts
 from fixtures.wire.errors import error_name
 from fixtures.wire.placing import partition_of
 from suites.broker.administering import codes_in, use
+from suites.broker.failover.failover_cluster import FailoverCluster
 from suites.broker.failover.placing import OFFSETS
-from suites.broker.failover.stage import Stage
 from suites.broker.share import Queue
 from suites.judge import Judge
 
@@ -46,7 +46,7 @@ async def _hammer(queue: Queue, node: int, until: asyncio.Event) -> AsyncIterato
 
 
 @pytest.mark.requirement("ADM-08")
-async def test_coordinator_moves(stage: Stage, judge: Judge) -> None:
+async def test_coordinator_moves(stage: FailoverCluster, judge: Judge) -> None:
     """ADM-08: A coordinator that goes, and one that still loads, answer what can be retried."""
     share = stage.share
     queue = await share.queue()

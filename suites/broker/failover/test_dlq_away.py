@@ -9,8 +9,8 @@ import pytest
 from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import accept, reject
 from fixtures.wire.errors import error_name
-from suites.broker.deadletters import Box, beyond, boxed, dead_topic, naming, offsets_of
-from suites.broker.failover.stage import Stage
+from suites.broker.deadletters import DeadLetterSetup, beyond, boxed, dead_topic, naming, offsets_of
+from suites.broker.failover.failover_cluster import FailoverCluster
 from suites.broker.share import Consumer
 from suites.broker.statestore import ARCHIVING
 from suites.broker.stored import read_state
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.feature("dead-letters")
 SIZE = 10
 
 
-async def _stalled(judge: Judge, box: Box, consumer: Consumer) -> None:
+async def _stalled(judge: Judge, box: DeadLetterSetup, consumer: Consumer) -> None:
     """Reject the records of a group whose letters cannot be written; judge what that leads to."""
     part = await consumer.ack(*(reject(offset) for offset in range(SIZE)))
     judge.equal("DLQ-29", "NONE", error_name(part.ack_error), "result while letters cannot go out")
@@ -35,7 +35,7 @@ async def _stalled(judge: Judge, box: Box, consumer: Consumer) -> None:
     judge.equal("DLQ-31", 0, start, "start offset while no letter can be written")
 
 
-async def _undisturbed(judge: Judge, box: Box, consumer: Consumer) -> None:
+async def _undisturbed(judge: Judge, box: DeadLetterSetup, consumer: Consumer) -> None:
     """Demand that a group next to the stalled one gets its answers, letters and records."""
     part = await consumer.ack(*(reject(offset) for offset in range(SIZE)))
     judge.equal("DLQ-37", "NONE", error_name(part.ack_error), "result in the other group")
@@ -47,7 +47,7 @@ async def _undisturbed(judge: Judge, box: Box, consumer: Consumer) -> None:
 
 @pytest.mark.requirement("DLQ-29", "DLQ-30", "DLQ-31", "DLQ-32", "DLQ-33", "DLQ-34", "DLQ-37")
 @pytest.mark.timeout(120)
-async def test_home_of_the_letters_is_away(stage: Stage, judge: Judge) -> None:
+async def test_home_of_the_letters_is_away(stage: FailoverCluster, judge: Judge) -> None:
     """DLQ-29 to DLQ-34, DLQ-37: Letters wait for their broker, also under the next leader."""
     share = stage.share
     away = await stage.victim()
@@ -55,7 +55,7 @@ async def test_home_of_the_letters_is_away(stage: Stage, judge: Judge) -> None:
     dead = await dead_topic(share, assignments=[[away]])
     box = await boxed(share, SIZE, batches=SIZE, dead=dead, assignments=[[first, second]])
     other = await dead_topic(share, assignments=[[second]])
-    calm = Box(await share.sibling(box.queue, **naming(other.name)), other)
+    calm = DeadLetterSetup(await share.sibling(box.queue, **naming(other.name)), other)
     consumer, neighbour = await box.queue.consumer(), await calm.queue.consumer()
     await consumer.acquire(SIZE)
     await neighbour.acquire(SIZE)

@@ -10,20 +10,26 @@ from fixtures.clients.cluster import RETRIABLE, attempts
 from fixtures.clients.member import Part, accept
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
-from suites.broker.failover.casts import (
+from suites.broker.failover.all_roles import (
     Pulse,
     cast,
     judge_came_back,
     judge_member,
     judge_progress,
 )
+from suites.broker.failover.failover_cluster import FailoverCluster
 from suites.broker.failover.fencing import judge_raised, raised
-from suites.broker.failover.stage import Stage
 from suites.broker.leaders import moved
 from suites.broker.locks import watch
 from suites.broker.membership import Assigned
-from suites.broker.roaming import TAKEN_OVER, Roamer, located
-from suites.broker.scenes import FRESH, Scene, judge_holder, judge_new_leader, judge_open
+from suites.broker.mixed_states import (
+    FRESH,
+    MixedStates,
+    judge_holder,
+    judge_new_leader,
+    judge_open,
+)
+from suites.broker.reconnecting import TAKEN_OVER, ReconnectingConsumer, located
 from suites.broker.share import Queue
 from suites.judge import Judge
 
@@ -41,7 +47,7 @@ RETRIED = frozenset(
 @pytest.mark.requirement("COO-01", "COO-02", "COO-03", "COO-09", "COO-11")
 @pytest.mark.requirement("COO-21", "COO-22", "COO-23", "COO-27", "COO-31")
 @pytest.mark.timeout(120)
-async def test_broker_killed(stage: Stage, judge: Judge) -> None:
+async def test_broker_killed(stage: FailoverCluster, judge: Judge) -> None:
     """COO-11, COO-21, COO-31: What was answered survives a kill -9, and the others go on."""
     world = await cast(stage)
     pulses = [await Pulse.of(stage, s.holder.member) for s in (world.grouped, world.whole)]
@@ -67,7 +73,7 @@ async def test_broker_killed(stage: Stage, judge: Judge) -> None:
     await judge_came_back(judge, world.alone)
 
 
-async def _judge_without_coordinator(judge: Judge, scene: Scene) -> None:
+async def _judge_without_coordinator(judge: Judge, scene: MixedStates) -> None:
     """Judge that members work while nobody coordinates their group."""
     expected = {10: 3, 11: 3} | dict.fromkeys(FRESH, 1)
     seen = await watch(scene.holder, expected, TAKEN_OVER)
@@ -76,7 +82,7 @@ async def _judge_without_coordinator(judge: Judge, scene: Scene) -> None:
     await judge_holder(judge, "COO-09", scene, "with no group coordinator")
 
 
-async def _judge_stored(judge: Judge, scene: Scene, task: asyncio.Task[Part | None]) -> None:
+async def _judge_stored(judge: Judge, scene: MixedStates, task: asyncio.Task[Part | None]) -> None:
     """Judge an acknowledgement whose share coordinator died, and where its outcome is kept now."""
     done, _ = await asyncio.wait([task], timeout=ANSWERED_WITHIN)
     what = f"an acknowledgement was not answered {ANSWERED_WITHIN:g} s after the coordinator died"
@@ -89,7 +95,7 @@ async def _judge_stored(judge: Judge, scene: Scene, task: asyncio.Task[Part | No
 
 @pytest.mark.requirement("COO-08", "COO-18", "COO-19")
 @pytest.mark.timeout(120)
-async def test_beginning_without_a_coordinator(stage: Stage, judge: Judge) -> None:
+async def test_beginning_without_a_coordinator(stage: FailoverCluster, judge: Judge) -> None:
     """COO-08, COO-18, COO-19: Groups that begin while the share coordinator is dead get going."""
     victim = await stage.victim()
     near, far = (node for node in stage.nodes if node != victim)
@@ -104,7 +110,7 @@ async def test_beginning_without_a_coordinator(stage: Stage, judge: Judge) -> No
     loading = asyncio.create_task(_loaded(unloaded))
     assigned = await _assigned(unknown)
     judge.equal("COO-08", {(unknown.topic.id, 0)}, assigned, "assigned after the fail-over")
-    counts = await Roamer(unknown).take(range(6))
+    counts = await ReconnectingConsumer(unknown).take(range(6))
     judge.equal("COO-08", dict.fromkeys(range(6), 1), counts, "delivered after a late beginning")
 
     roamer, counts = await loading
@@ -127,6 +133,6 @@ async def _assigned(queue: Queue) -> Assigned:
     return member.assigned
 
 
-async def _loaded(queue: Queue) -> tuple[Roamer, dict[int, int]]:
-    roamer = Roamer(queue)
+async def _loaded(queue: Queue) -> tuple[ReconnectingConsumer, dict[int, int]]:
+    roamer = ReconnectingConsumer(queue)
     return roamer, await roamer.take(range(6))

@@ -12,8 +12,8 @@ from fixtures.clients.member import accept, reject
 from fixtures.wire.placing import partition_of
 from spec.verdict import Undecided
 from suites.broker.deadletters import dead_topic, naming
+from suites.broker.failover.failover_cluster import FailoverCluster
 from suites.broker.failover.placing import OFFSETS, STATE, state_partition
-from suites.broker.failover.stage import Stage
 from suites.broker.share import NOT_FOR, Consumer, Queue
 from suites.judge import Judge
 
@@ -31,7 +31,7 @@ async def _consumed(queue: Queue, count: int, *done: int) -> Consumer:
     return consumer
 
 
-async def _move(stage: Stage, name: str, partition: int) -> tuple[int, int]:
+async def _move(stage: FailoverCluster, name: str, partition: int) -> tuple[int, int]:
     """Make another replica the leader of a partition of an internal topic; return old and new."""
     topic: Topic = await stage.cluster.topic(name)
     old = topic.leaders[partition]
@@ -41,7 +41,7 @@ async def _move(stage: Stage, name: str, partition: int) -> tuple[int, int]:
 
 
 @pytest.mark.requirement("LAG-08")
-async def test_coordinators_move(stage: Stage, judge: Judge) -> None:
+async def test_coordinators_move(stage: FailoverCluster, judge: Judge) -> None:
     """LAG-08: Start offset and lag are the same with another coordinator of either kind."""
     leader = stage.share.rng.choice(stage.nodes)
     queue = await stage.queue(leader)
@@ -65,7 +65,7 @@ async def test_coordinators_move(stage: Stage, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("LAG-13")
-async def test_end_that_nobody_knows(stage: Stage, judge: Judge) -> None:
+async def test_end_that_nobody_knows(stage: FailoverCluster, judge: Judge) -> None:
     """LAG-13: With a leader dead its partition is an error or -1, and the other is answered."""
     dead = await stage.victim()
     alive = stage.share.rng.choice([node for node in stage.nodes if node != dead])
@@ -100,7 +100,7 @@ async def test_end_that_nobody_knows(stage: Stage, judge: Judge) -> None:
 
 @pytest.mark.requirement("LAG-15")
 @pytest.mark.feature("dead-letters")
-async def test_letters_under_way(stage: Stage, judge: Judge) -> None:
+async def test_letters_under_way(stage: FailoverCluster, judge: Judge) -> None:
     """LAG-15: Until its dead letter is written a rejected record is part of the lag."""
     frozen = await stage.victim()
     alive = stage.share.rng.choice([node for node in stage.nodes if node != frozen])

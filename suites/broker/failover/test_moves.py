@@ -14,11 +14,11 @@ from fixtures.clients.member import Member, accept
 from fixtures.wire.errors import error_name
 from fixtures.wire.placing import partition_of
 from spec.verdict import Undecided
-from suites.broker.acking import result
-from suites.broker.failover.casts import MOVING, Pulse, judge_member
+from suites.broker.acknowledging import result
+from suites.broker.failover.all_roles import MOVING, Pulse, judge_member
+from suites.broker.failover.failover_cluster import FailoverCluster
 from suites.broker.failover.fencing import judge_raised, raised
 from suites.broker.failover.placing import OFFSETS, STATE
-from suites.broker.failover.stage import Stage
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
 from suites.broker.locks import SLACK
 from suites.broker.membership import member_ids
@@ -56,7 +56,7 @@ async def _asking(work: AsyncIterator[None]) -> AsyncIterator[None]:
 
 
 @pytest.mark.requirement("COO-01", "COO-02", "COO-03", "COO-04")
-async def test_group_coordinator_moves(stage: Stage, judge: Judge) -> None:
+async def test_group_coordinator_moves(stage: FailoverCluster, judge: Judge) -> None:
     """COO-03, COO-04: Members outlive moves of their coordinator, unless they fall silent."""
     timing: dict[str, Any] = {
         "share.session.timeout.ms": str(SILENT_MS),
@@ -81,7 +81,9 @@ async def test_group_coordinator_moves(stage: Stage, judge: Judge) -> None:
     await judge_member(judge, pulse)
 
 
-async def _heartbeats(stage: Stage, member: Member, told: set[str]) -> AsyncIterator[None]:
+async def _heartbeats(
+    stage: FailoverCluster, member: Member, told: set[str]
+) -> AsyncIterator[None]:
     """Send a member's heartbeats to every broker in turn, and note what each answers."""
     while True:
         for node in stage.nodes:
@@ -97,7 +99,7 @@ async def _heartbeats(stage: Stage, member: Member, told: set[str]) -> AsyncIter
             yield
 
 
-async def _members_but(stage: Stage, group: str, gone: set[str]) -> set[str]:
+async def _members_but(stage: FailoverCluster, group: str, gone: set[str]) -> set[str]:
     """Return the members of a group as soon as some are not among them, or when time is up."""
     seen: set[str] = set()
     async for _ in attempts(SILENT_MS / 1000 + SLACK):
@@ -108,7 +110,7 @@ async def _members_but(stage: Stage, group: str, gone: set[str]) -> set[str]:
 
 
 @pytest.mark.requirement("COO-12", "COO-13", "COO-18")
-async def test_share_coordinator_moves(stage: Stage, judge: Judge) -> None:
+async def test_share_coordinator_moves(stage: FailoverCluster, judge: Judge) -> None:
     """COO-12, COO-13, COO-18: A share coordinator hands over what it knows, others refuse."""
     home = stage.nodes[0]
     queue = await stage.queue(*stage.nodes, state=home)
@@ -143,7 +145,7 @@ async def test_share_coordinator_moves(stage: Stage, judge: Judge) -> None:
     judge.saw("COO-13", acknowledged=len(results), coordinator_moves=5)
 
 
-async def _ask(stage: Stage, node: int, key: StateKey, api: str) -> str:
+async def _ask(stage: FailoverCluster, node: int, key: StateKey, api: str) -> str:
     """Send a state RPC to a broker, coordinator or not; return its result's name."""
     asked = {"topic_id": key.topic_id, "partitions": [{"partition": key.partition} | PROBES[api]]}
     response = await (await stage.cluster.to(node)).call(api, group_id=key.group, topics=[asked])
@@ -152,7 +154,9 @@ async def _ask(stage: Stage, node: int, key: StateKey, api: str) -> str:
     return error_name(response.results[0].partitions[0].error_code)
 
 
-async def _judge_refusals(stage: Stage, judge: Judge, key: StateKey, coordinator: int) -> None:
+async def _judge_refusals(
+    stage: FailoverCluster, judge: Judge, key: StateKey, coordinator: int
+) -> None:
     """Judge what brokers say that do not coordinate a key, once all have heard who does."""
     for node in stage.nodes:
         if node == coordinator:
@@ -166,7 +170,7 @@ async def _judge_refusals(stage: Stage, judge: Judge, key: StateKey, coordinator
             judge.equal("COO-12", "NOT_COORDINATOR", seen, f"{api} at a broker that is none")
 
 
-async def _summaries(stage: Stage, key: StateKey, told: set[str]) -> AsyncIterator[None]:
+async def _summaries(stage: FailoverCluster, key: StateKey, told: set[str]) -> AsyncIterator[None]:
     while True:
         for node in stage.nodes:
             told.add(await _ask(stage, node, key, "ReadShareGroupStateSummary"))
@@ -175,7 +179,7 @@ async def _summaries(stage: Stage, key: StateKey, told: set[str]) -> AsyncIterat
 
 @pytest.mark.requirement("COO-35")
 @pytest.mark.timeout(90)
-async def test_everything_moves(stage: Stage, judge: Judge) -> None:
+async def test_everything_moves(stage: FailoverCluster, judge: Judge) -> None:
     """COO-35: With leaders and coordinators on the move, every record gets finished."""
     rng, nodes = stage.share.rng, stage.nodes
     placed = [rng.sample(nodes, 3) for _ in range(2)]

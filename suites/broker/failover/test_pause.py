@@ -7,11 +7,11 @@ import asyncio
 import pytest
 
 from fixtures.clients.member import Part, accept
-from suites.broker.failover.casts import Cast, Pulse, cast, judge_member, judge_progress
-from suites.broker.failover.stage import Stage
+from suites.broker.failover.all_roles import AllRoles, Pulse, cast, judge_member, judge_progress
+from suites.broker.failover.failover_cluster import FailoverCluster
 from suites.broker.leaders import moved
-from suites.broker.roaming import Roamer, located
-from suites.broker.scenes import Scene, judge_new_leader, judge_open, prepared
+from suites.broker.mixed_states import MixedStates, judge_new_leader, judge_open, prepared
+from suites.broker.reconnecting import ReconnectingConsumer, located
 from suites.judge import Judge
 
 CUT_FOR = 1.0
@@ -25,7 +25,7 @@ SHORT_LOCK_MS = 3000
 @pytest.mark.requirement("COO-01", "COO-02", "COO-03", "COO-13")
 @pytest.mark.requirement("COO-21", "COO-22", "COO-23", "COO-28", "COO-29")
 @pytest.mark.timeout(120)
-async def test_broker_frozen(stage: Stage, judge: Judge) -> None:
+async def test_broker_frozen(stage: FailoverCluster, judge: Judge) -> None:
     """COO-28, COO-29: A leader that sleeps through its succession changes nothing afterwards."""
     world = await cast(stage)
     pulses = [await Pulse.of(stage, s.holder.member) for s in (world.grouped, world.whole)]
@@ -60,7 +60,7 @@ async def _judge_cut(judge: Judge, task: asyncio.Task[Part | None]) -> None:
     judge.holds("COO-29", part is None or part.ack_error, soon)
 
 
-async def _judge_zombie(judge: Judge, scene: Scene, task: asyncio.Task[Part | None]) -> None:
+async def _judge_zombie(judge: Judge, scene: MixedStates, task: asyncio.Task[Part | None]) -> None:
     """Judge what a former leader answers to an acknowledgement that waited for it to wake up.
 
     It may see first that the lock ran out while it slept; then there is nothing to write.
@@ -71,7 +71,7 @@ async def _judge_zombie(judge: Judge, scene: Scene, task: asyncio.Task[Part | No
     judge.holds("COO-28", refused, f"ACCEPT at a leader that was replaced was answered {told}")
 
 
-async def _judge_settled(judge: Judge, scene: Scene, heir: Roamer) -> None:
+async def _judge_settled(judge: Judge, scene: MixedStates, heir: ReconnectingConsumer) -> None:
     """Judge that the one who has the records now can settle them, whatever a zombie thinks."""
     mine = set(heir.held)
     judge.equal("COO-28", "NONE", await heir.finish(), "ACCEPT of the new holder")
@@ -79,13 +79,13 @@ async def _judge_settled(judge: Judge, scene: Scene, heir: Roamer) -> None:
     scene.doubtful -= mine
 
 
-async def _judge_kept(judge: Judge, scene: Scene) -> None:
+async def _judge_kept(judge: Judge, scene: MixedStates) -> None:
     """Judge that the zombie left the state alone, by having it lead and read it once more."""
     scene.queue = await moved(await located(scene.queue))
     await judge_open(judge, "COO-28", scene, [])
 
 
-async def _judge_healed(judge: Judge, world: Cast, task: asyncio.Task[Part | None]) -> None:
+async def _judge_healed(judge: Judge, world: AllRoles, task: asyncio.Task[Part | None]) -> None:
     """Judge that the partition works on once the cut has healed, and by what was answered."""
     scene = world.kept
     done, _ = await asyncio.wait([task], timeout=ANSWERED_WITHIN)

@@ -9,8 +9,8 @@ import pytest
 from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import accept
 from fixtures.wire.errors import error_name
+from suites.broker.failover.failover_cluster import FailoverCluster
 from suites.broker.failover.in_sync import demand, in_force
-from suites.broker.failover.stage import Stage
 from suites.broker.share import NOT_FOR
 from suites.broker.stored import read_state
 from suites.judge import Judge
@@ -18,7 +18,7 @@ from suites.judge import Judge
 
 @pytest.mark.requirement("PER-43")
 @pytest.mark.timeout(150)
-async def test_too_few_in_sync(stage: Stage, judge: Judge) -> None:
+async def test_too_few_in_sync(stage: FailoverCluster, judge: Judge) -> None:
     """PER-43: With too few replicas in sync no acknowledgement succeeds; with enough it does."""
     away = await stage.victim()
     leader, state = stage.share.rng.sample([n for n in stage.nodes if n != away], 2)

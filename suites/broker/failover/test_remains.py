@@ -13,11 +13,11 @@ from fixtures.clients.member import accept
 from fixtures.wire.errors import error_name
 from fixtures.wire.placing import partition_of
 from spec.verdict import Undecided
-from suites.broker.acking import result
-from suites.broker.failover.casts import Pulse
+from suites.broker.acknowledging import result
+from suites.broker.failover.all_roles import Pulse
+from suites.broker.failover.failover_cluster import FailoverCluster
 from suites.broker.failover.placing import OFFSETS
-from suites.broker.failover.stage import Stage
-from suites.broker.holes import CLEANED_WITHIN, data_offsets, read_log
+from suites.broker.gaps import CLEANED_WITHIN, data_offsets, read_log
 from suites.broker.membership import good_beat
 from suites.broker.share import Consumer
 from suites.judge import Judge
@@ -28,7 +28,7 @@ EAGER = {"segment.ms": "50", "min.cleanable.dirty.ratio": "0.0"}
 
 @pytest.mark.requirement("COO-05")
 @pytest.mark.timeout(90)
-async def test_remains_can_be_loaded(stage: Stage, judge: Judge) -> None:
+async def test_remains_can_be_loaded(stage: FailoverCluster, judge: Judge) -> None:
     """COO-05: Remains of deleted groups and topics do not keep a coordinator from loading."""
     home, other = stage.nodes[:2]
     kept = await stage.queue(*stage.nodes, group=home)
@@ -57,7 +57,7 @@ async def test_remains_can_be_loaded(stage: Stage, judge: Judge) -> None:
     judge.saw("COO-05", removed=holes)
 
 
-async def _leave_remains(stage: Stage, home: int) -> None:
+async def _leave_remains(stage: FailoverCluster, home: int) -> None:
     """Leave behind a group deleted before its topic, and a group whose topic is gone."""
     for group_too in (True, False):
         queue = await stage.queue(*stage.nodes, group=home)
@@ -68,7 +68,7 @@ async def _leave_remains(stage: Stage, home: int) -> None:
         await stage.share.admin.delete_topics(queue.topic.name)
 
 
-async def _delete_group(stage: Stage, group: str) -> None:
+async def _delete_group(stage: FailoverCluster, group: str) -> None:
     async def ask() -> bool | None:
         response = await stage.cluster.at_coordinator(group, "DeleteGroups", groups_names=[group])
         return None if response.results[0].error_code else True
@@ -76,7 +76,7 @@ async def _delete_group(stage: Stage, group: str) -> None:
     await eventually(f"deleting group {group}", ask)
 
 
-async def _cleaned(stage: Stage, log: Topic, partition: int, consumer: Consumer) -> int:
+async def _cleaned(stage: FailoverCluster, log: Topic, partition: int, consumer: Consumer) -> int:
     """Write to a coordinator's log until the cleaner has been there; return how much is gone."""
     async for _ in attempts(CLEANED_WITHIN):
         # The newest segment is left alone, so that what was deleted needs something behind it.
@@ -88,7 +88,7 @@ async def _cleaned(stage: Stage, log: Topic, partition: int, consumer: Consumer)
     raise Undecided(f"nothing was removed from {log.name}-{partition}")
 
 
-async def _configure(stage: Stage, values: Mapping[str, str | None]) -> None:
+async def _configure(stage: FailoverCluster, values: Mapping[str, str | None]) -> None:
     """Set configs of __consumer_offsets, ``None`` removing one."""
     response = await alter(stage.cluster, TOPIC_RESOURCE, OFFSETS, values)
     if response.error_code:

@@ -6,16 +6,16 @@ import asyncio
 
 import pytest
 
-from suites.broker.failover.casts import Pulse, judge_came_back, judge_member
-from suites.broker.failover.stage import Stage
+from suites.broker.failover.all_roles import Pulse, judge_came_back, judge_member
+from suites.broker.failover.failover_cluster import FailoverCluster
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
-from suites.broker.scenes import judge_counts, prepared
+from suites.broker.mixed_states import judge_counts, prepared
 from suites.judge import Judge
 
 
 @pytest.mark.requirement("COO-30")
 @pytest.mark.timeout(150)
-async def test_rolling_restart(stage: Stage, judge: Judge) -> None:
+async def test_rolling_restart(stage: FailoverCluster, judge: Judge) -> None:
     """COO-30: A rolling restart loses no record and brings no accepted one back."""
     rng, nodes = stage.share.rng, list(stage.nodes)
     # One broker goes in order, one as by a power cut, the third either way.
@@ -39,7 +39,7 @@ async def test_rolling_restart(stage: Stage, judge: Judge) -> None:
 
 @pytest.mark.requirement("COO-01", "COO-02", "COO-03", "COO-23", "COO-27")
 @pytest.mark.timeout(120)
-async def test_all_brokers_killed(stage: Stage, judge: Judge) -> None:
+async def test_all_brokers_killed(stage: FailoverCluster, judge: Judge) -> None:
     """COO-27, COO-23: With every broker killed at once, what was answered is there afterwards."""
     queues = [await stage.queue(node) for node in stage.nodes]
     scenes = await asyncio.gather(*map(prepared, queues))

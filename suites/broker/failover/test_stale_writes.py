@@ -14,9 +14,9 @@ import pytest
 
 from fixtures.clients.member import accept, release
 from spec.verdict import Undecided
+from suites.broker.failover.failover_cluster import FailoverCluster
 from suites.broker.failover.in_sync import demand, in_force
-from suites.broker.failover.stage import Stage
-from suites.broker.roaming import Roamer, located
+from suites.broker.reconnecting import ReconnectingConsumer, located
 from suites.broker.stored import ACKNOWLEDGED, read_state, write_state
 from suites.judge import Judge
 
@@ -26,7 +26,7 @@ FAILING_FOR = 8.5
 
 
 @contextlib.asynccontextmanager
-async def _short_of_replicas(stage: Stage, away: int) -> AsyncIterator[None]:
+async def _short_of_replicas(stage: FailoverCluster, away: int) -> AsyncIterator[None]:
     """Have no state write succeed for as long as the block runs."""
     before = await demand(stage, "3")
     try:
@@ -40,7 +40,7 @@ async def _short_of_replicas(stage: Stage, away: int) -> AsyncIterator[None]:
 
 @pytest.mark.requirement("COO-38")
 @pytest.mark.timeout(150)
-async def test_late_write_of_an_acknowledgement(stage: Stage, judge: Judge) -> None:
+async def test_late_write_of_an_acknowledgement(stage: FailoverCluster, judge: Judge) -> None:
     """COO-38: An acknowledgement that is stored late takes none back that were stored before."""
     away = await stage.victim()
     leader, other = stage.share.rng.sample([n for n in stage.nodes if n != away], 2)
@@ -70,7 +70,7 @@ async def test_late_write_of_an_acknowledgement(stage: Stage, judge: Judge) -> N
     judge.holds("COO-38", after >= before, f"the stored start offset went from {before} to {after}")
     await stage.led_by(queue.topic.name, 0, other)
     sentinel = await (await located(queue)).produce(1)
-    seen = await Roamer(await located(queue)).take([sentinel])
+    seen = await ReconnectingConsumer(await located(queue)).take([sentinel])
     promised = {*first, *third, *(() if last.ack_error else second)}
     again = sorted(seen.keys() & promised)
     judge.equal("COO-38", [], again, "delivered again after an ACCEPT was answered NONE")
@@ -81,7 +81,7 @@ async def test_late_write_of_an_acknowledgement(stage: Stage, judge: Judge) -> N
 @pytest.mark.timeout(90)
 @pytest.mark.parametrize("stored", [False, True], ids=["calm", "unanswered"])
 async def test_release_after_an_acceptance_that_failed(
-    stage: Stage, judge: Judge, stored: bool
+    stage: FailoverCluster, judge: Judge, stored: bool
 ) -> None:
     """COO-37: A record that is released after its acceptance failed is delivered again."""
     leader, other = stage.share.rng.sample(stage.nodes, 2)
@@ -97,7 +97,7 @@ async def test_release_after_an_acceptance_that_failed(
 
     await stage.led_by(queue.topic.name, 0, other)
     sentinel = await (await located(queue)).produce(1)
-    seen = await Roamer(await located(queue)).take([sentinel])
+    seen = await ReconnectingConsumer(await located(queue)).take([sentinel])
 
     missing = sorted({1, 2, 3} - seen.keys())
     judge.equal("COO-37", [], missing, "never delivered after a RELEASE was answered NONE")

@@ -5,23 +5,23 @@ from __future__ import annotations
 import pytest
 
 from fixtures.clients.member import accept
-from suites.broker.failover.casts import (
+from suites.broker.failover.all_roles import (
     Pulse,
     cast,
     judge_came_back,
     judge_member,
     judge_progress,
 )
-from suites.broker.failover.stage import Stage
+from suites.broker.failover.failover_cluster import FailoverCluster
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
-from suites.broker.scenes import judge_new_leader
+from suites.broker.mixed_states import judge_new_leader
 from suites.judge import Judge
 
 
 @pytest.mark.requirement("COO-01", "COO-02", "COO-03", "COO-10")
 @pytest.mark.requirement("COO-21", "COO-22", "COO-23", "COO-27")
 @pytest.mark.timeout(120)
-async def test_broker_stopped(stage: Stage, judge: Judge) -> None:
+async def test_broker_stopped(stage: FailoverCluster, judge: Judge) -> None:
     """COO-10, COO-21: A clean shutdown under live traffic loses nothing."""
     world = await cast(stage)
     pulses = [await Pulse.of(stage, s.holder.member) for s in (world.grouped, world.whole)]

@@ -6,14 +6,14 @@ import pytest
 
 from fixtures.clients.member import accept
 from spec.verdict import Undecided
-from suites.broker.failover.stage import Stage
-from suites.broker.roaming import Roamer, append, located
+from suites.broker.failover.failover_cluster import FailoverCluster
+from suites.broker.reconnecting import ReconnectingConsumer, append, located
 from suites.judge import Judge
 
 
 @pytest.mark.requirement("COO-32")
 @pytest.mark.timeout(120)
-async def test_log_shorter_than_the_start_offset(stage: Stage, judge: Judge) -> None:
+async def test_log_shorter_than_the_start_offset(stage: FailoverCluster, judge: Judge) -> None:
     """COO-32: With the log cut below the start offset, the group delivers what is new."""
     third = await stage.controller()
     ahead, behind = (node for node in stage.nodes if node != third)
@@ -37,6 +37,6 @@ async def test_log_shorter_than_the_start_offset(stage: Stage, judge: Judge) -> 
     if queue.topic.leaders[0] != behind or not first < 25 < last:
         raise Undecided(f"the log was not cut: the next offset is {first}")
     # What is new reaches beyond the old start offset, so that a group which waits there goes on.
-    seen = await Roamer(queue).take([last])
+    seen = await ReconnectingConsumer(queue).take([last])
     missing = sorted(set(range(first, last + 1)) - seen.keys())
     judge.equal("COO-32", [], missing, f"new records never delivered, the log cut to {first}")

@@ -14,8 +14,8 @@ from fixtures.clients.cluster import attempts
 from fixtures.clients.member import Ack, Part, accept, release
 from fixtures.wire.connection import CallFailed
 from spec.verdict import Undecided
-from suites.broker.holes import data_offsets, read_log
-from suites.broker.roaming import Roamer, located
+from suites.broker.gaps import data_offsets, read_log
+from suites.broker.reconnecting import ReconnectingConsumer, located
 from suites.broker.share import Queue
 from suites.judge import Judge
 
@@ -46,7 +46,7 @@ class Books:
         self.delivered |= places
         self.again |= {p for p in places if self.finished.get(p, asked_at) < asked_at}
 
-    def settle(self, places: set[Place], result: str) -> None:
+    def acknowledge(self, places: set[Place], result: str) -> None:
         """Note what an ACCEPT was answered; with anything but NONE it may have been carried out."""
         if result == "NONE":
             now = time.monotonic()
@@ -132,7 +132,7 @@ class Traffic:
             await asyncio.sleep(_PAUSE)
 
     async def _consume(self, partition: int) -> None:
-        roamer = Roamer(self.queue, partition)
+        roamer = ReconnectingConsumer(self.queue, partition)
         while True:
             with contextlib.suppress(Undecided):
                 asked_at = time.monotonic()
@@ -142,11 +142,11 @@ class Traffic:
                     await self._finish(roamer, part)
             await asyncio.sleep(0)
 
-    async def _finish(self, roamer: Roamer, part: Part) -> None:
+    async def _finish(self, roamer: ReconnectingConsumer, part: Part) -> None:
         kept = [o for o in part.offsets if part.counts[o] > 2 or not self._given_back()]
         acks: list[Ack] = [accept(o) if o in kept else release(o) for o in part.offsets]
         result = await roamer.ack(*acks)
-        self.books.settle({(part.partition, offset) for offset in kept}, result)
+        self.books.acknowledge({(part.partition, offset) for offset in kept}, result)
 
     def _given_back(self) -> bool:
         return self._rng.random() < self._releases

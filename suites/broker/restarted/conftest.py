@@ -14,7 +14,7 @@ import pytest
 from fixtures.targets import Target
 from fixtures.wire.frame import Transcript
 from suites import clusters
-from suites.broker.restarted.lives import Lives
+from suites.broker.restarted.restarts import Restarts
 from suites.options import RunOptions
 
 PROPERTIES = {
@@ -26,7 +26,7 @@ PROPERTIES = {
 
 
 @pytest.fixture(scope="package")
-def phoenix(run_options: RunOptions) -> Iterator[Target]:
+def restarted_target(run_options: RunOptions) -> Iterator[Target]:
     """A cluster of one broker that its checks may kill, as long as they start it again."""
     with clusters.own_cluster(run_options, brokers=1, properties=PROPERTIES) as target:
         yield target
@@ -34,9 +34,9 @@ def phoenix(run_options: RunOptions) -> Iterator[Target]:
 
 @pytest.fixture
 async def lives(
-    phoenix: Target, rng: Random, transcripts: list[Transcript]
-) -> AsyncIterator[Lives]:
+    restarted_target: Target, rng: Random, transcripts: list[Transcript]
+) -> AsyncIterator[Restarts]:
     """The lives of a broker; it lives again when the check is over."""
-    broker = Lives(phoenix, rng, transcripts)
+    broker = Restarts(restarted_target, rng, transcripts)
     yield broker
     await broker.rise()

@@ -18,7 +18,7 @@ from fixtures.wire.errors import ErrorCode, error_name
 from spec.model.durable import Coordinator, Durable, StateBatch
 from spec.verdict import Undecided
 from suites.broker.locks import watch
-from suites.broker.restarted.lives import Lives
+from suites.broker.restarted.restarts import Restarts
 from suites.broker.share import Queue, Share
 from suites.broker.statestore import (
     ACKNOWLEDGED,
@@ -87,7 +87,7 @@ async def _log_starts(share: Share, key: StateKey) -> list[int]:
     return [await share.admin.log_offset(topic, EARLIEST, index) for index in topic.partitions]
 
 
-async def _busy_until_pruned(share: Share, writers: Sequence[Writer], lives: Lives) -> None:
+async def _busy_until_pruned(share: Share, writers: Sequence[Writer], lives: Restarts) -> None:
     """Write to all keys at once until much is written and something pruned; then kill the broker.
 
     Raises:
@@ -128,7 +128,7 @@ def _found(part: Struct) -> tuple[str, int, tuple[StateBatch, ...]]:
 
 @pytest.mark.requirement("PER-07", "PER-37", "PER-44")
 @pytest.mark.timeout(120)
-async def test_crash_under_load(lives: Lives, judge: Judge) -> None:
+async def test_crash_under_load(lives: Restarts, judge: Judge) -> None:
     """PER-44: Answered writes survive a crash; PER-37: pruning has taken nothing that is needed."""
     async with lives.life() as share:
         store = Store(share)
@@ -170,7 +170,7 @@ async def _mixed(share: Share) -> tuple[Queue, dict[int, int]]:
 @pytest.mark.requirement("PER-42")
 @pytest.mark.parametrize("orderly", [True, False], ids=["shutdown", "crash"])
 @pytest.mark.timeout(120)
-async def test_restart_keeps_records(lives: Lives, judge: Judge, orderly: bool) -> None:
+async def test_restart_keeps_records(lives: Restarts, judge: Judge, orderly: bool) -> None:
     """PER-42: Start offset, delivery counts and finished holes outlive all brokers."""
     async with lives.life() as share:
         worlds = [await _mixed(share) for _ in range(3)]

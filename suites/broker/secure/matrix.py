@@ -50,7 +50,7 @@ def permitted(granted: Operation | None, needed: Operation | None) -> bool:
 
 
 @dataclass(slots=True, kw_only=True)
-class Scene:
+class Permissions:
     """A group that uses some topics, with one record in each, and a user who comes to it."""
 
     share: Share
@@ -97,7 +97,7 @@ class Row:
     api: str
     group: Operation
     topic: Operation | None
-    ask: Callable[[Scene], Awaitable[Seen]]
+    ask: Callable[[Permissions], Awaitable[Seen]]
     whole: bool = False
     refusal: str = NO_GROUP
 
@@ -127,7 +127,7 @@ def shown(code: int) -> str:
     return error_name(code) if refused else LET_IN
 
 
-def _by_topic(scene: Scene, code: int, errors: dict[object, int]) -> Seen:
+def _by_topic(scene: Permissions, code: int, errors: dict[object, int]) -> Seen:
     """Return what was seen: of the whole if that was refused, else of each topic by id or name."""
     if shown(code) != LET_IN:
         return (shown(code),)
@@ -135,7 +135,7 @@ def _by_topic(scene: Scene, code: int, errors: dict[object, int]) -> Seen:
     return tuple(shown(each or 0) for each in found)
 
 
-async def _heartbeat(scene: Scene) -> Seen:
+async def _heartbeat(scene: Permissions) -> Seen:
     response = await scene.ask(
         "ShareGroupHeartbeat",
         group_id=scene.group,
@@ -146,29 +146,29 @@ async def _heartbeat(scene: Scene) -> Seen:
     return (shown(response.error_code),)
 
 
-async def _fetch(scene: Scene) -> Seen:
+async def _fetch(scene: Permissions) -> Seen:
     response = await scene.session.fetch(*((topic, 0) for topic in scene.topics), max_wait_ms=0)
     return _by_topic(scene, response.error, {part.topic_id: part.error for part in response.parts})
 
 
-async def _acknowledge(scene: Scene) -> Seen:
+async def _acknowledge(scene: Permissions) -> Seen:
     acks = {(topic, 0): (accept(0),) for topic in scene.topics}
     response = await scene.session.acknowledge(acks, epoch=1)
     return _by_topic(scene, response.error, {part.topic_id: part.error for part in response.parts})
 
 
-async def _describe(scene: Scene) -> Seen:
+async def _describe(scene: Permissions) -> Seen:
     response = await scene.ask("ShareGroupDescribe", group_ids=[scene.group])
     return (shown(response.groups[0].error_code),)
 
 
-async def _list(scene: Scene) -> Seen:
+async def _list(scene: Permissions) -> Seen:
     response = await scene.ask("ListGroups", states_filter=[], types_filter=["share"])
     listed = scene.group in {group.group_id for group in response.groups}
     return (LET_IN if listed else NOT_SHOWN,)
 
 
-async def _describe_offsets(scene: Scene) -> Seen:
+async def _describe_offsets(scene: Permissions) -> Seen:
     wanted = [{"topic_name": topic.name, "partitions": [0]} for topic in scene.topics]
     response = await scene.ask(
         "DescribeShareGroupOffsets", groups=[{"group_id": scene.group, "topics": wanted}]
@@ -178,7 +178,7 @@ async def _describe_offsets(scene: Scene) -> Seen:
     return _by_topic(scene, group.error_code, errors)
 
 
-async def _alter_offsets(scene: Scene) -> Seen:
+async def _alter_offsets(scene: Permissions) -> Seen:
     await scene.vacate()
     start = [{"partition_index": 0, "start_offset": 0}]
     response = await scene.ask(
@@ -190,7 +190,7 @@ async def _alter_offsets(scene: Scene) -> Seen:
     return _by_topic(scene, response.error_code, errors)
 
 
-async def _delete_offsets(scene: Scene) -> Seen:
+async def _delete_offsets(scene: Permissions) -> Seen:
     response = await scene.ask(
         "DeleteShareGroupOffsets",
         group_id=scene.group,
@@ -200,7 +200,7 @@ async def _delete_offsets(scene: Scene) -> Seen:
     return _by_topic(scene, response.error_code, errors)
 
 
-async def _describe_configs(scene: Scene) -> Seen:
+async def _describe_configs(scene: Permissions) -> Seen:
     asked = {
         "resource_type": GROUP_RESOURCE,
         "resource_name": scene.group,
@@ -210,7 +210,7 @@ async def _describe_configs(scene: Scene) -> Seen:
     return (shown(response.results[0].error_code),)
 
 
-async def _alter_configs(scene: Scene) -> Seen:
+async def _alter_configs(scene: Permissions) -> Seen:
     entry = {"name": INTERVAL, "config_operation": 0, "value": "600"}
     asked = {
         "resource_type": GROUP_RESOURCE,
@@ -221,7 +221,7 @@ async def _alter_configs(scene: Scene) -> Seen:
     return (shown(response.responses[0].error_code),)
 
 
-async def _delete_group(scene: Scene) -> Seen:
+async def _delete_group(scene: Permissions) -> Seen:
     response = await scene.ask("DeleteGroups", groups_names=[scene.group])
     return (shown(response.results[0].error_code),)
 
@@ -287,7 +287,7 @@ ROWS = (
 
 async def scene(
     share: Share, user: User, *, names: Collection[str] = ("", ""), group: str = ""
-) -> Scene:
+) -> Permissions:
     """Return a group with a member, and a topic with one record for each of ``names``."""
     admin, cluster = share.admin, share.cluster
     made = (admin.create_topic(name=name or None) for name in names)
@@ -297,7 +297,7 @@ async def scene(
     host = Member(cluster, group, share.member_id())
     await host.join(*topics)
     await asyncio.gather(*(admin.produce(topic, 1) for topic in topics))
-    return Scene(
+    return Permissions(
         share=share,
         group=group,
         topics=topics,
@@ -307,12 +307,14 @@ async def scene(
     )
 
 
-async def walk(scene: Scene, rows: Collection[Row] = ROWS) -> dict[str, Seen]:
+async def walk(scene: Permissions, rows: Collection[Row] = ROWS) -> dict[str, Seen]:
     """Send every row's request in turn; return what was seen of each."""
     return {row.api: await row.ask(scene) for row in rows}
 
 
-def foreseen(group: Operation | None, topics: Collection[Operation | None]) -> dict[str, Seen]:
+def expected_results(
+    group: Operation | None, topics: Collection[Operation | None]
+) -> dict[str, Seen]:
     """Return what a walk has to see, given what the user has on the group and on each topic."""
     return {
         row.api: row.expected(

@@ -6,7 +6,7 @@ import pytest
 
 from fixtures.clients.acls import EVERY, Operation, Resource
 from fixtures.wire.errors import error_name
-from suites.broker.secure.matrix import NO_GROUP, ROWS, Seen, foreseen, scene, walk
+from suites.broker.secure.matrix import NO_GROUP, ROWS, Seen, expected_results, scene, walk
 from suites.broker.secure.realm import Realm
 from suites.judge import Judge
 
@@ -30,7 +30,7 @@ async def test_one_permission_on_a_group(realm: Realm, judge: Judge, name: str) 
     await user.allow(ALL, TOPIC, *(topic.name for topic in place.topics))
     await user.allow(granted, GROUP, place.group)
 
-    expected = foreseen(granted, [ALL] * len(place.topics))
+    expected = expected_results(granted, [ALL] * len(place.topics))
     judge.equal("SEC-24", expected, await walk(place), f"what {name} on a group is good for")
 
 
@@ -44,7 +44,7 @@ async def test_one_permission_on_topics(realm: Realm, judge: Judge, name: str) -
     await user.allow(ALL, TOPIC, place.topics[0].name)
     await user.allow(granted, TOPIC, place.topics[1].name)
 
-    expected = foreseen(ALL, [ALL, granted])
+    expected = expected_results(ALL, [ALL, granted])
     judge.equal("SEC-24", expected, await walk(place), f"what {name} on a topic is good for")
 
 
@@ -60,7 +60,7 @@ async def test_denial_of_a_topic(realm: Realm, judge: Judge) -> None:
         user.entry(ALL, TOPIC, place.topics[1].name, deny=True),
     )
 
-    expected = foreseen(ALL, [ALL, None])
+    expected = expected_results(ALL, [ALL, None])
     judge.equal("SEC-25", expected, await walk(place), "with the second topic denied")
 
 
@@ -91,8 +91,12 @@ async def test_prefixes(realm: Realm, judge: Judge) -> None:
     for resource in (GROUP, TOPIC):
         await user.grant(user.entry(ALL, resource, prefix, prefixed=True))
 
-    judge.equal("SEC-26", foreseen(ALL, [ALL, ALL]), await walk(inside), "inside the prefix")
-    judge.equal("SEC-26", foreseen(ALL, [ALL, None]), await walk(half), "with a topic outside it")
+    judge.equal(
+        "SEC-26", expected_results(ALL, [ALL, ALL]), await walk(inside), "inside the prefix"
+    )
+    judge.equal(
+        "SEC-26", expected_results(ALL, [ALL, None]), await walk(half), "with a topic outside it"
+    )
     judge.equal("SEC-26", _denied(), await walk(outside), "with the group outside it")
 
 
@@ -109,4 +113,4 @@ async def test_wildcards(realm: Realm, judge: Judge) -> None:
     response = await other.call("ShareGroupDescribe", group_ids=[place.group])
     error = error_name(response.groups[0].error_code)
     judge.equal("SEC-26", NO_GROUP, error, "with an entry about a name that ends in an asterisk")
-    judge.equal("SEC-26", foreseen(ALL, [ALL, ALL]), await walk(place), "with wildcards")
+    judge.equal("SEC-26", expected_results(ALL, [ALL, ALL]), await walk(place), "with wildcards")

@@ -22,7 +22,7 @@ from suites.broker.failover.placing import (
     draw_group,
     layout,
 )
-from suites.broker.scenes import LONG_LOCK_MS
+from suites.broker.mixed_states import LONG_LOCK_MS
 from suites.broker.share import Queue, Share
 
 MENDED_WITHIN = 60.0
@@ -33,7 +33,7 @@ _NAMES = [f"nobody-{number}" for number in range(200)]
 """Groups that do not exist; asking for them shows whether a coordinator is at work."""
 
 
-class Stage:
+class FailoverCluster:
     """A cluster of three brokers that a check may break, and the check's own share of it.
 
     Nothing here judges. ``share.cluster`` asks nothing of brokers that are away, and takes a new

@@ -37,7 +37,7 @@ _SAME = {"OFF-20": "OFF-26", "OFF-21": "OFF-26"}
 """Rules that the model names where the ledger names another for the same deviation."""
 
 
-class Field:
+class Environment:
     """A cluster to play on, and the event loop to do it in."""
 
     def __init__(
@@ -58,7 +58,7 @@ class Field:
         if self._cluster:
             self.runner.run(self._cluster.close())
 
-    def foreseen(self, rule: str) -> bool:
+    def expected(self, rule: str) -> bool:
         """Tell whether the target's ledger knows a rule to be broken."""
         return rule in self._known or _SAME.get(rule) in self._known
 
@@ -99,7 +99,9 @@ def _known_broken(profile: str, version: str) -> Collection[str]:
 
 
 @contextlib.contextmanager
-def open_field(name: str, *, brokers: int, seed: int, version: str = "") -> Iterator[Field]:
+def open_environment(
+    name: str, *, brokers: int, seed: int, version: str = ""
+) -> Iterator[Environment]:
     """Start a target and open a field on it.
 
     Raises:
@@ -111,16 +113,16 @@ def open_field(name: str, *, brokers: int, seed: int, version: str = "") -> Iter
     with asyncio.Runner() as runner:
         if isinstance(parsed, ReferenceName):
             with _reference(parsed, brokers, seed, runner) as (info, time):
-                yield from _opened(Field(info, runner, time, seed))
+                yield from _opened(Environment(info, runner, time, seed))
             return
         try:
             target.start()
-            yield from _opened(Field(target.info, runner, RealTime(), seed, version))
+            yield from _opened(Environment(target.info, runner, RealTime(), seed, version))
         finally:
             target.stop()
 
 
-def _opened(field: Field) -> Iterator[Field]:
+def _opened(field: Environment) -> Iterator[Environment]:
     try:
         yield field
     finally:

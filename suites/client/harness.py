@@ -40,7 +40,7 @@ A client that backs off by Kafka's default sends ten at most, one that spins sen
 """
 
 
-class Scene:
+class Harness:
     """A cluster seen through a tap, and the client under test in front of it."""
 
     def __init__(self, share: Share, tap: Tap, adapter: Adapter, rng: Random) -> None:
@@ -341,22 +341,22 @@ class Spoken(Transcript):
 
 
 @contextlib.asynccontextmanager
-async def scene_on(
+async def harness_on(
     info: ClusterInfo,
     schemas: Schemas,
     adapter: Adapter,
     rng: Random,
     transcripts: list[Transcript],
-) -> AsyncIterator[Scene]:
+) -> AsyncIterator[Harness]:
     """Put a tap in front of a cluster for one check; its frames are kept in case it fails."""
     async with world(info, rng, [], schemas) as share:
         tap = Tap(schemas=schemas, brokers=dict(share.cluster.brokers))
         transcripts += [tap.transcript, Spoken(adapter)]
         await tap.start()
         try:
-            scene = Scene(share, tap, adapter, rng)
-            yield scene
+            harness = Harness(share, tap, adapter, rng)
+            yield harness
             tap.script.clear()
-            await scene.close()
+            await harness.close()
         finally:
             await tap.stop()

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 from fixtures.clients.transactions import TransactionalProducer
-from suites.broker.holes import marker_offsets, read_log
+from suites.broker.gaps import marker_offsets, read_log
 from suites.broker.share import Queue
 
 

@@ -25,7 +25,7 @@ from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
 from suites.broker.locks import SLACK
-from suites.broker.roaming import TAKEN_OVER, Roamer, append
+from suites.broker.reconnecting import TAKEN_OVER, ReconnectingConsumer, append
 from suites.broker.share import Consumer, Queue
 from suites.judge import Judge
 
@@ -40,7 +40,7 @@ STORED = {8: 1, 9: 1, 10: 2, 11: 2}
 
 
 @dataclass(slots=True)
-class Scene:
+class MixedStates:
     """A prepared queue: who holds what, what is settled, and what may be either."""
 
     queue: Queue
@@ -84,7 +84,7 @@ class Scene:
         return error_name(part.ack_error)
 
 
-async def prepared(queue: Queue, lock_ms: int = LONG_LOCK_MS) -> Scene:
+async def prepared(queue: Queue, lock_ms: int = LONG_LOCK_MS) -> MixedStates:
     """Bring the records of an empty queue into all the states that the module's text names."""
     await queue.produce(16, batches=queue.share.rng.choice([1, 4, 16]))
     holder = await queue.consumer()
@@ -94,14 +94,14 @@ async def prepared(queue: Queue, lock_ms: int = LONG_LOCK_MS) -> Scene:
     await holder.acquire(4)
     await holder.acked(release(10, 11))
     await queue.produce(4)
-    return Scene(queue, holder, lock_ms, since)
+    return MixedStates(queue, holder, lock_ms, since)
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
     """What the partition's leader gave to a consumer, and the record produced last before it."""
 
-    roamer: Roamer
+    roamer: ReconnectingConsumer
     counts: dict[int, int]
     sentinel: int
 
@@ -111,15 +111,15 @@ class Taken:
         return f"; errors on the way: {self.roamer.told[-3:]}" if self.roamer.told else ""
 
 
-async def taken(scene: Scene, wanted: Collection[int], within: float) -> Taken:
+async def taken(scene: MixedStates, wanted: Collection[int], within: float) -> Taken:
     """Let a new consumer fetch, wherever the partition is led from, until all wanted came."""
     sentinel = await append(scene.queue)
-    roamer = Roamer(scene.queue)
+    roamer = ReconnectingConsumer(scene.queue)
     return Taken(roamer, await roamer.take({*wanted, sentinel}, within), sentinel)
 
 
 def judge_taken(
-    judge: Judge, rule: str, scene: Scene, wanted: Collection[int], seen: Taken
+    judge: Judge, rule: str, scene: MixedStates, wanted: Collection[int], seen: Taken
 ) -> None:
     """Demand that what is open was delivered and what is settled was not."""
     counts = seen.counts
@@ -131,7 +131,7 @@ def judge_taken(
     judge.saw(rule, deliveries=len(counts), settled=len(scene.settled))
 
 
-async def judge_open(judge: Judge, rule: str, scene: Scene, wanted: Collection[int]) -> Taken:
+async def judge_open(judge: Judge, rule: str, scene: MixedStates, wanted: Collection[int]) -> Taken:
     """Judge by one rule what the leader gives of a scene; return it and who has it now."""
     seen = await taken(scene, wanted, TAKEN_OVER)
     judge_taken(judge, rule, scene, wanted, seen)
@@ -144,7 +144,7 @@ def judge_counts(judge: Judge, rule: str, seen: dict[int, int]) -> None:
     judge.equal(rule, {}, low, f"counts that fell, with {STORED} stored")
 
 
-async def judge_new_leader(judge: Judge, scene: Scene) -> Roamer:
+async def judge_new_leader(judge: Judge, scene: MixedStates) -> ReconnectingConsumer:
     """Judge what a leader that took over makes of a scene; return who has the records now."""
     seen = await taken(scene, scene.open, max(scene.lock_left, 1.0))
     locked = sorted(scene.held - seen.counts.keys())
@@ -154,7 +154,7 @@ async def judge_new_leader(judge: Judge, scene: Scene) -> Roamer:
     return seen.roamer
 
 
-async def judge_holder(judge: Judge, rule: str, scene: Scene, after: str) -> None:
+async def judge_holder(judge: Judge, rule: str, scene: MixedStates, after: str) -> None:
     """Demand that the holder can still settle what it holds, at the leader that gave it."""
     if time.monotonic() - scene.since > scene.lock_ms / 1000:
         raise Undecided(f"the harness needed longer than the lock's {scene.lock_ms} ms")

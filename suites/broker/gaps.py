@@ -120,7 +120,7 @@ def offered(responses: Iterable[Response]) -> set[int]:
     }
 
 
-def settle(catch: Catch, records: Collection[int]) -> list[Ack]:
+def acknowledge(catch: Catch, records: Collection[int]) -> list[Ack]:
     """Return what a client acknowledges: records as accepted, acquired holes as gaps."""
     return [accept(offset) if offset in records else gap(offset) for offset in catch.offsets]
 

@@ -17,11 +17,11 @@ from spec.model.partition import SharePartition
 from suites.broker.share import Consumer
 from suites.model.times import Time
 
-SEATS = 3
+MEMBER_COUNT = 3
 
 
 @dataclass(slots=True)
-class Seat:
+class LockstepMember:
     """One of the members: its consumer, and the offsets that it believes to hold."""
 
     consumer: Consumer
@@ -68,7 +68,7 @@ class _End:
 
     at: float
     operation: Operation
-    seat: Seat
+    seat: LockstepMember
     reopened: bool = False
 
 
@@ -81,11 +81,11 @@ class Endings:
         self._under_way: list[_End] = []
         self._desertion: Operation | None = None
 
-    def add(self, seat: Seat, operation: Operation) -> None:
+    def add(self, seat: LockstepMember, operation: Operation) -> None:
         """Take in that a seat's session is ending."""
         self._under_way.append(_End(self._time.now(), operation, seat))
 
-    def reopened(self, seat: Seat) -> None:
+    def reopened(self, seat: LockstepMember) -> None:
         """Take in that a seat opens a new session: from now on its records are others, too."""
         for end in self._under_way:
             end.reopened = end.reopened or end.seat is seat

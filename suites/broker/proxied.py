@@ -30,7 +30,7 @@ STATE_WRITES = frozenset({"WriteShareGroupState"})
 
 
 @dataclass(frozen=True, slots=True)
-class Fronted:
+class Proxied:
     """A check's share of a cluster, and what stands before its brokers."""
 
     share: Share
@@ -62,7 +62,7 @@ class Fronted:
 @contextlib.asynccontextmanager
 async def fronted(
     options: RunOptions, rng: Random, transcripts: list[Transcript]
-) -> AsyncIterator[Fronted]:
+) -> AsyncIterator[Proxied]:
     """Give a world of its own on one broker of Kafka's with fronts before it.
 
     Raises:
@@ -77,4 +77,4 @@ async def fronted(
         own = clusters.own_cluster(options, fronts=fronts.stand_before)
         target = await asyncio.to_thread(stack.enter_context, own)
         async with world(target.info, rng, transcripts) as share:
-            yield Fronted(share, fronts)
+            yield Proxied(share, fronts)

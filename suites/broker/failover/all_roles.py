@@ -17,10 +17,10 @@ from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
-from suites.broker.acking import result
-from suites.broker.failover.stage import Stage
-from suites.broker.roaming import TAKEN_OVER, Roamer, append
-from suites.broker.scenes import Scene, judge_open, prepared
+from suites.broker.acknowledging import result
+from suites.broker.failover.failover_cluster import FailoverCluster
+from suites.broker.mixed_states import MixedStates, judge_open, prepared
+from suites.broker.reconnecting import TAKEN_OVER, ReconnectingConsumer, append
 from suites.broker.share import Consumer
 from suites.judge import Judge
 
@@ -39,36 +39,36 @@ MOVING = frozenset(
 
 
 @dataclass(slots=True, kw_only=True)
-class Cast:
+class AllRoles:
     """The victim, the two brokers that stay, and a queue for each of the victim's parts."""
 
-    stage: Stage
+    stage: FailoverCluster
     victim: int
     near: int
     far: int
-    led: Scene
+    led: MixedStates
     """The victim leads it."""
-    kept: Scene
+    kept: MixedStates
     """The victim keeps its state."""
-    grouped: Scene
+    grouped: MixedStates
     """The victim coordinates its members."""
-    whole: Scene
+    whole: MixedStates
     """The victim leads it, keeps its state and coordinates its members."""
-    alone: Scene
+    alone: MixedStates
     """The victim has its only replica."""
 
     @property
-    def moving(self) -> tuple[Scene, ...]:
+    def moving(self) -> tuple[MixedStates, ...]:
         """The scenes that get another leader when the victim goes."""
         return self.led, self.whole
 
 
-async def cast(stage: Stage) -> Cast:
+async def cast(stage: FailoverCluster) -> AllRoles:
     """Choose a victim and prepare a queue for each of its parts."""
     victim = await stage.victim()
     near, far = stage.share.rng.sample([n for n in stage.nodes if n != victim], 2)
 
-    async def scene(*replicas: int, state: int, group: int, lock_ms: int = 60_000) -> Scene:
+    async def scene(*replicas: int, state: int, group: int, lock_ms: int = 60_000) -> MixedStates:
         queue = await stage.queue(*replicas, state=state, group=group, lock_ms=lock_ms)
         return await prepared(queue, lock_ms)
 
@@ -79,7 +79,7 @@ async def cast(stage: Stage) -> Cast:
         scene(victim, far, state=victim, group=victim, lock_ms=LOCK_MS),
         scene(victim, state=near, group=far),
     )
-    return Cast(
+    return AllRoles(
         stage=stage,
         victim=victim,
         near=near,
@@ -96,13 +96,13 @@ async def cast(stage: Stage) -> Cast:
 class Pulse:
     """A member's heartbeats across a change of its group coordinator."""
 
-    stage: Stage
+    stage: FailoverCluster
     member: Member
     before: Struct
     told: set[str] = field(default_factory=set)
 
     @classmethod
-    async def of(cls, stage: Stage, member: Member) -> Pulse:
+    async def of(cls, stage: FailoverCluster, member: Member) -> Pulse:
         """Look at a member's group before the change."""
         return cls(stage, member, await stage.share.admin.describe_group(member.group))
 
@@ -147,7 +147,7 @@ def _fell(what: str, before: int, after: int) -> str:
     return f"the {what} fell from {before} to {after}"
 
 
-async def judge_progress(judge: Judge, rule: str, roamer: Roamer) -> None:
+async def judge_progress(judge: Judge, rule: str, roamer: ReconnectingConsumer) -> None:
     """Demand that a group goes on: a new record is delivered, and what is held can be finished."""
     sentinel = await append(roamer.queue, partition=roamer.partition)
     seen = await roamer.take([sentinel])
@@ -156,7 +156,7 @@ async def judge_progress(judge: Judge, rule: str, roamer: Roamer) -> None:
     judge.equal(rule, "NONE", result_, "accepting what the leader gave")
 
 
-async def judge_came_back(judge: Judge, scene: Scene) -> dict[int, int]:
+async def judge_came_back(judge: Judge, scene: MixedStates) -> dict[int, int]:
     """Judge a leader that restarted and leads the same partition again; return the counts."""
     seen = await judge_open(judge, "COO-27", scene, scene.open)
     member, where = scene.holder.member, scene.holder.where

@@ -19,7 +19,7 @@ FEATURE = "share.version"
 _UPGRADE, _DOWNGRADE = 1, 2
 
 
-class Lone:
+class SingleBroker:
     """One broker that a check may change, and the check's own share of it. Nothing here judges."""
 
     def __init__(self, target: Target, share: Share, metrics: Metrics | None) -> None:

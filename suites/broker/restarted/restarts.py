@@ -12,7 +12,7 @@ from fixtures.wire.frame import Transcript
 from suites.broker.share import Share, world
 
 
-class Lives:
+class Restarts:
     """The broker's lives: a world of topics and groups for each of them."""
 
     def __init__(self, target: Target, rng: Random, transcripts: list[Transcript]) -> None:

@@ -58,7 +58,7 @@ async def append(queue: Queue, count: int = 1, partition: int = 0) -> int:
 
 
 @dataclass(slots=True)
-class Roamer:
+class ReconnectingConsumer:
     """A consumer of one partition that begins anew, at its present leader, after every error."""
 
     queue: Queue
