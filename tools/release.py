@@ -1,0 +1,216 @@
+"""The release checklist: ``python -m tools.release --check``.
+
+Each line of the table is one check of the working tree. Exit code 1 if one fails. Nothing is
+published and no file of the tree is changed; the wheel and the bill of materials are built in a
+temporary directory. ``--only`` names the checks to run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from tools.packaged import build, lost, tracked
+
+HOME = Path(__file__).parents[1]
+_HEADING = re.compile(
+    r"^## \[(?P<version>[^\]]+)\](?: - (?P<date>\d{4}-\d{2}-\d{2}))?$", re.MULTILINE
+)
+_LAST_LINES = 3
+
+
+class Failed(Exception):
+    """A check of the list failed; the message says why in one sentence."""
+
+
+def project() -> dict[str, Any]:
+    """Return the table ``project`` of pyproject.toml."""
+    found: dict[str, Any] = tomllib.loads((HOME / "pyproject.toml").read_text(encoding="utf-8"))
+    return dict(found["project"])
+
+
+def command(*words: str, folder: Path = HOME, **variables: str) -> str:
+    """Run a command; return its output.
+
+    Raises:
+        Failed: it cannot be started, or ends with another exit code than 0.
+    """
+    try:
+        ended = subprocess.run(
+            words,
+            cwd=folder,
+            env={**os.environ, **variables},
+            capture_output=True,
+            check=False,
+            text=True,
+        )
+    except OSError as error:
+        raise Failed(f"{words[0]} cannot be started: {error.strerror}") from None
+    if ended.returncode:
+        said = (ended.stderr or ended.stdout).strip().splitlines()[-_LAST_LINES:]
+        raise Failed(f"{' '.join(words[:4])} ended with {ended.returncode}: {' / '.join(said)}")
+    return ended.stdout
+
+
+def releases(changelog: str) -> dict[str, str | None]:
+    """Return the versions of a changelog with their dates, the newest first."""
+    return {found["version"]: found["date"] for found in _HEADING.finditer(changelog)}
+
+
+def check_tree() -> str:
+    """Git has no uncommitted change."""
+    if changed := command("git", "status", "--porcelain"):
+        raise Failed(f"{len(changed.splitlines())} uncommitted changes")
+    return command("git", "rev-parse", "--short", "HEAD").strip()
+
+
+def check_version() -> str:
+    """The version is a final one, and no tag has it yet."""
+    version = project()["version"]
+    try:
+        if Version(version).is_prerelease:
+            raise Failed(f"{version} is a pre-release")
+    except InvalidVersion:
+        raise Failed(f"{version} is no version") from None
+    if command("git", "tag", "--list", f"v{version}").strip():
+        raise Failed(f"tag v{version} exists: raise the version in pyproject.toml")
+    return str(version)
+
+
+def check_changelog() -> str:
+    """The changelog has a dated section for this version, and no unreleased entry."""
+    text = (HOME / "CHANGELOG.md").read_text(encoding="utf-8")
+    version, known = project()["version"], releases(text)
+    if not known.get(version):
+        raise Failed(f"CHANGELOG.md has no section [{version}] with a date")
+    if "Unreleased" in known:
+        body = re.split(r"^## \[", text.partition("## [Unreleased]")[2], flags=re.MULTILINE)[0]
+        if body.strip():
+            raise Failed("CHANGELOG.md has unreleased entries: move them to a version")
+    return f"[{version}] - {known[version]}"
+
+
+def check_lock() -> str:
+    """Every pinned version of pyproject.toml is the one in lock.txt."""
+    lines = (HOME / "lock.txt").read_text(encoding="utf-8").splitlines()
+    locked = {
+        canonicalize_name(name): rest.split(" ")[0]
+        for name, _, rest in (line.partition("==") for line in lines)
+        if rest
+    }
+    ours = project()
+    pins = [
+        *ours["dependencies"],
+        *(pin for all_ in ours["optional-dependencies"].values() for pin in all_),
+    ]
+    for pin in map(Requirement, pins):
+        name = canonicalize_name(pin.name)
+        if name != "shareproof" and str(pin.specifier) != f"=={locked.get(name)}":
+            raise Failed(f"lock.txt does not have {pin}: run tox -e lock")
+    return f"{len(locked)} packages"
+
+
+def check_documents() -> str:
+    """The documentation builds without a warning."""
+    with tempfile.TemporaryDirectory() as site:
+        words = (sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", site)
+        command(*words, NO_MKDOCS_2_WARNING="1")
+        return f"{sum(1 for _ in Path(site).rglob('*.html'))} pages"
+
+
+def check_generated() -> str:
+    """Generated files are those of today: manual page, architecture, chaos tables."""
+    tests = ["tests/test_documents.py", "tests/test_manual.py", "tests/test_chaos_played.py"]
+    said = command(sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", *tests)
+    return said.strip().splitlines()[-1]
+
+
+def check_wheel() -> str:
+    """Wheel and sdist hold every tracked file that belongs in them, and no tests or tools."""
+    with tempfile.TemporaryDirectory() as folder:
+        built = build(Path(folder))
+        if missing := lost(built, tracked()):
+            raise Failed(f"{missing[0]}, and {len(missing) - 1} more")
+        listed = command(sys.executable, "-m", "zipfile", "--list", str(built.wheel))
+        if astray := re.search(r"^\S*/(tests|tools|benchmarks)/\S*", listed, re.MULTILINE):
+            raise Failed(f"the wheel has {astray[0]}")
+        return f"{built.wheel.name}, {built.wheel.stat().st_size // 1024} kB"
+
+
+def check_sbom() -> str:
+    """A bill of materials of this environment can be made, and names every dependency."""
+    if importlib.util.find_spec("cyclonedx_py") is None:
+        raise Failed("cyclonedx-bom is not installed: pip install '.[release]'")
+    words = (sys.executable, "-m", "cyclonedx_py", "environment", sys.executable)
+    bill = json.loads(command(*words, "--output-format", "JSON"))
+    parts = {canonicalize_name(part["name"]) for part in bill["components"]}
+    for pin in map(Requirement, project()["dependencies"]):
+        if canonicalize_name(pin.name) not in parts:
+            raise Failed(f"the bill of materials lacks {pin.name}")
+    return f"{len(parts)} components"
+
+
+CHECKS: Mapping[str, Callable[[], str]] = {
+    "tree": check_tree,
+    "version": check_version,
+    "changelog": check_changelog,
+    "lock": check_lock,
+    "documents": check_documents,
+    "generated": check_generated,
+    "wheel": check_wheel,
+    "sbom": check_sbom,
+}
+"""The checks by name, in the order in which they run."""
+
+
+def checked(names: Sequence[str]) -> list[tuple[str, bool, str]]:
+    """Run checks; return for each its name, whether it passed, and a sentence."""
+    rows = []
+    for name in names:
+        try:
+            rows.append((name, True, CHECKS[name]()))
+        except Failed as failed:
+            rows.append((name, False, str(failed)))
+    return rows
+
+
+def table(rows: Sequence[tuple[str, bool, str]]) -> str:
+    """Return the checklist as a table, one line for each check."""
+    wide = max(len(name) for name, _, _ in rows)
+    return "\n".join(
+        f"{'ok  ' if passed else 'FAIL'}  {name:<{wide}}  {sentence}"
+        for name, passed, sentence in rows
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the checklist."""
+    parser = argparse.ArgumentParser(prog="python -m tools.release", description=__doc__)
+    parser.add_argument("--check", action="store_true", required=True, help="run the checklist")
+    parser.add_argument("--only", nargs="+", choices=list(CHECKS), default=list(CHECKS))
+    asked = parser.parse_args(arguments)
+    if shutil.which("git") is None:
+        print("git is not installed", file=sys.stderr)
+        return 3
+    rows = checked(asked.only)
+    print(table(rows))
+    return int(not all(passed for _, passed, _ in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
