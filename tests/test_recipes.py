@@ -1,4 +1,4 @@
-"""The recipes for CI have a form that GitHub and GitLab take; see test_documents.py, too."""
+"""CI recipes and issue forms have the form that GitHub and GitLab accept."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tests.fake import ROOT
 
 PAGE, ACTION = ROOT / "docs" / "ci.md", ROOT / ".github" / "actions" / "client" / "action.yml"
 OURS = "OWNER/shareproof/.github/actions/client@main"
+FORMS = ROOT / ".github" / "ISSUE_TEMPLATE"
 SCHEMAS = {".github/workflows": "vendor.github-workflows", ".gitlab-ci.yml": "vendor.gitlab-ci"}
 
 pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="an installation has no documents")
@@ -40,7 +41,7 @@ def complaints(schema: str, file: Path) -> str:
 
 @pytest.mark.parametrize(("schema", "text"), recipes())
 def test_the_schema_accepts_a_recipe(schema: str, text: str, tmp_path: Path) -> None:
-    """A recipe has the form that its house asks for, and not with another word for its steps."""
+    """A recipe fits its schema, and does not with another word for its steps."""
     file = tmp_path / "recipe.yml"
     file.write_text(text, encoding="utf-8")
     assert complaints(schema, file) == ""
@@ -51,6 +52,13 @@ def test_the_schema_accepts_a_recipe(schema: str, text: str, tmp_path: Path) -> 
 def test_the_schema_accepts_the_action() -> None:
     """The composite action has the form that GitHub asks for."""
     assert complaints("vendor.github-actions", ACTION) == ""
+
+
+def test_the_schema_accepts_the_issue_forms() -> None:
+    """Each issue form has the form that GitHub asks for; there are four."""
+    forms = sorted(set(FORMS.glob("*.yml")) - {FORMS / "config.yml"})
+    assert [complaints("vendor.github-issue-forms", form) for form in forms] == [""] * 4
+    assert complaints("vendor.github-issue-config", FORMS / "config.yml") == ""
 
 
 def test_all_recipes_are_found() -> None:
