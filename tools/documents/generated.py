@@ -1,4 +1,4 @@
-"""Pages of the reference that are made from the code: rules, commands, configurations, files."""
+"""The reference pages that are generated from the code: rules, commands, configurations, files."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 COMPLETION = (
-    "`shareproof --install-completion` teaches your shell (bash, zsh, fish, PowerShell) to "
-    "complete commands, options, targets, clients, ledgers and rules. "
-    "`shareproof --show-completion` prints what it would install. The manual page shareproof(1) "
-    "says what is here without a browser: an installation has it in `share/man/man1`, where "
-    "`man shareproof` finds it after `pipx install`, and `man .venv/share/man/man1/shareproof.1` "
-    "in an environment."
+    "`shareproof --install-completion` installs completion of commands, options, targets, clients, "
+    "ledgers and rules for your shell (bash, zsh, fish, PowerShell). "
+    "`shareproof --show-completion` prints it instead. The manual page shareproof(1) has the same "
+    "content: `man shareproof` finds it after `pipx install`, and "
+    "`man .venv/share/man/man1/shareproof.1` in a virtual environment."
 )
 
 
@@ -42,7 +41,7 @@ def _rules() -> str:
     rules = load_requirements().values()
     parts = [
         "# The rules",
-        f"{len(rules)} rules. A rule that is *untested* says why no check reaches it yet.",
+        f"{len(rules)} rules. An *untested* rule has no check, and a reason.",
     ]
     for area, title in AREAS.items():
         parts += [f"## {area}: {title}", "| rule | level | since | sentence | basis | source |"]
@@ -61,7 +60,7 @@ def _commands() -> str:
     from shareproof.manual import CODES, EXAMPLES, SETTINGS
     from tools.documents.manpage import commands, options
 
-    parts = ["# The command line", "What `--help` says, on one page.", CODES, COMPLETION]
+    parts = ["# The command line", "The output of `--help` for every command.", CODES, COMPLETION]
     for name, command in commands().items():
         parts += [f"## shareproof {name}", (command.help or "").strip()]
         rows = [
@@ -77,7 +76,7 @@ def _commands() -> str:
         )
     rows = [f"| `{name}` | {meaning} |" for name, meaning in SETTINGS.items()]
     parts += [
-        "## Settings of the environment",
+        "## Environment variables",
         "\n".join(["| variable | |", "| --- | --- |", *rows]),
     ]
     return "\n\n".join(parts) + "\n"
@@ -89,16 +88,16 @@ def _configs() -> str:
 
     parts = [
         "# Configurations of share groups",
-        "What each release of Apache Kafka has, as the checks expect it. A value that changed "
-        "stands with the first release that has it.",
+        "The configurations of each Apache Kafka release, as the checks expect them. A value that "
+        "changed is shown with the first release that has it.",
     ]
     for scope, title in (
-        (Scope.BROKER, "Of brokers"),
-        (Scope.GROUP, "Of groups"),
-        (Scope.TOPIC, "Of topics"),
+        (Scope.BROKER, "Broker"),
+        (Scope.GROUP, "Group"),
+        (Scope.TOPIC, "Topic"),
     ):
         columns = ["configuration", "releases", "type", "default", "range"]
-        columns += ["changes while running"] if scope is Scope.BROKER else []
+        columns += ["dynamic"] if scope is Scope.BROKER else []
         rows = [f"| {' | '.join(columns)} |", f"|{' --- |' * len(columns)}"]
         by_release = {line.name: configs_of(line, scope) for line in lines().values()}
         for name in dict.fromkeys(name for found in by_release.values() for name in found):
@@ -152,7 +151,7 @@ def _over(values: Mapping[str, str]) -> str:
 
 
 def _files() -> str:
-    parts = ["# The files of a run", "Fields by their path in the document; `[]` is each element."]
+    parts = ["# The files of a run", "Fields by path; `[]` is each element of an array."]
     for name in ("results", "timelines"):
         schema = json.loads((ROOT / "reports" / f"{name}.schema.json").read_text(encoding="utf-8"))
         rows = ["| field | type | |", "| --- | --- | --- |", *_fields(schema, schema, "")]
@@ -166,7 +165,7 @@ def _fields(whole: Mapping[str, Any], node: Mapping[str, Any], path: str) -> Ite
         node = whole["$defs"][node["$ref"].rpartition("/")[2]]
     for name, field in node.get("properties", {}).items():
         here = f"{path}.{name}" if path else name
-        optional = "" if name in node.get("required", ()) else "; may be missing"
+        optional = "" if name in node.get("required", ()) else "; optional"
         told = field.get("description", "").replace("|", " or ")
         yield f"| `{here}` | {_type(field)}{optional} | {told} |"
         yield from _fields(whole, field, here)

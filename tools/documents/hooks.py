@@ -12,7 +12,7 @@ from mkdocs.structure.pages import Page
 
 CAUSES = re.compile(r"<!-- causes: ([\w-]+) -->")
 LINK = re.compile(r"\]\(((?:\.\./)+[^)#]+)")
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 
