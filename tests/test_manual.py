@@ -19,6 +19,7 @@ from tests.fake import ROOT
 from tools.documents.manpage import FILE, page
 
 COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+VARIABLES = ROOT / "docs" / "environment.md"
 LINES = [(name, words) for name, shown in EXAMPLES.items() for _, words in shown]
 
 
@@ -110,10 +111,8 @@ def test_the_manual_page_tells_all() -> None:
     assert all(name in told and meaning in told for name, meaning in SETTINGS.items())
 
 
-@pytest.mark.skipif(not (ROOT / "README.md").exists(), reason="an installation has no README")
-def test_the_readme_has_the_same_settings() -> None:
-    """The README tells the same of the environment as the manual page."""
-    rows = re.findall(
-        r"^\| `(SHAREPROOF_\w+)` \| (.*) \|$", (ROOT / "README.md").read_text(), re.MULTILINE
-    )
+@pytest.mark.skipif(not VARIABLES.exists(), reason="an installation has no documents")
+def test_the_documents_have_the_same_variables() -> None:
+    """docs/environment.md has the same environment variables as the manual page."""
+    rows = re.findall(r"^\| `(SHAREPROOF_\w+)` \| (.*) \|$", VARIABLES.read_text(), re.MULTILINE)
     assert {name: meaning.replace("`", "") for name, meaning in rows} == SETTINGS
