@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import socket
+import ssl
+import threading
 from pathlib import Path
 
 import pytest
+import trustme
 
 from fixtures.adapters.building import run
 from fixtures.targets import network
@@ -101,6 +106,34 @@ def test_nobody_answers() -> None:
     why = network.unreachable(f"http://user:secret@127.0.0.1:{port}/x", within=5)
 
     assert why == "ConnectionError at 127.0.0.1"
+
+
+def test_npms_own_certificates_are_tried(home: Path) -> None:
+    """Where only npm was given the certificates of a registry, the registry answers for npm."""
+    authority = trustme.CA()
+    bundle = home / "ca.pem"
+    authority.cert_pem.write_to_path(str(bundle))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        authority.issue_cert("127.0.0.1").configure_cert(context)
+        there = threading.Thread(target=_respond, args=(server, context, 3))
+        there.start()
+        url = f"https://127.0.0.1:{server.getsockname()[1]}"
+        (home / ".npmrc").write_text(f"cafile={bundle}\n")
+
+        assert network.unreachable(url, within=5) == "SSLError at 127.0.0.1"
+        assert network.unreachable(url, within=5, trusted=network.npm_bundles()) == ""
+        there.join(5)
+
+
+def _respond(server: socket.socket, context: ssl.SSLContext, calls: int) -> None:
+    """Answer some calls: there is nothing, for whoever trusts us."""
+    for _ in range(calls):
+        with contextlib.suppress(ssl.SSLError), server.accept()[0] as plain:
+            secure = context.wrap_socket(plain, server_side=True)
+            with secure:
+                secure.recv(1000)
+                secure.send(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
 
 
 def test_a_file_that_is_not_there_is_told(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
