@@ -1,22 +1,23 @@
-"""Which faults fit which cluster: how many brokers there are, what they run in, who is in front."""
+"""Which faults can be injected where: what a run on a target offers, against what faults need."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
-from chaos.faults import KINDS, Kind
+from chaos.faults import FAULTS, Fault
 from chaos.hooks import Hooks
+from chaos.schedule import FORMER_NAMES
 from fixtures.clocks.clocks import lacking as lacking_for_clocks
 from fixtures.targets import UsageFault
+from fixtures.targets.capability import HOOKS, Capability, why_not
 from fixtures.targets.names import ContainerName, innermost, parse_target
+from spec.releases import newest, numbers
 
 OURS, TOXIPROXY = "ours", "toxiproxy"
-"""What may stand in front of brokers."""
+"""The proxies that may stand in front of brokers."""
 
-
-def is_contained(target: str) -> bool:
-    """Tell whether the brokers of a target run in containers."""
-    return isinstance(innermost(target), ContainerName)
+ON_REQUEST = frozenset({Capability.COMPACTED_TOPIC, Capability.EARLIER_RELEASE})
+"""What a run has only where somebody names a fault that needs it."""
 
 
 def usual_proxies(target: str, faults: Iterable[str]) -> str:
@@ -24,51 +25,54 @@ def usual_proxies(target: str, faults: Iterable[str]) -> str:
 
     Containers have Toxiproxy, as one more of them, unless a fault is about single frames.
     """
-    frames = any(KINDS[name].frames for name in faults if name in KINDS)
+    decoding = any(
+        Capability.DECODING_PROXY in FAULTS[name].needs for name in faults if name in FAULTS
+    )
     plain = isinstance(parse_target(target), ContainerName)
-    return TOXIPROXY if plain and not frames else OURS
+    return TOXIPROXY if plain and not decoding else OURS
 
 
-def suits(kind: Kind, *, contained: bool) -> bool:
-    """Tell whether a kind of fault can befall brokers in containers, or processes of ours."""
-    return not (kind.ours or kind.clocks) if contained else not kind.contained
-
-
-def fitting(
-    names: tuple[str, ...], *, brokers: int, proxies: str = OURS, contained: bool = False
-) -> list[Kind]:
-    """Return the kinds of fault of these names, all that fit the cluster if there are none.
+def offered(
+    target: str, *, brokers: int = 3, proxies: str = OURS, hooks: Hooks | None = None
+) -> frozenset[Capability]:
+    """Return what a chaos run on a target offers to faults.
 
     Raises:
-        UsageFault: a name is unknown, or the cluster or its proxies are not up to it.
+        UsageFault: there are no such proxies, or the target's name has no known form.
     """
     if proxies not in {OURS, TOXIPROXY}:
         raise UsageFault(f"--proxies {proxies}: give {OURS} or {TOXIPROXY}.")
-    frames = proxies == OURS
+    name = innermost(target)
+    found = {*name.offers, Capability.COMPACTED_TOPIC, Capability.SPARE_PARTITION}
+    if brokers >= 3:
+        found |= {Capability.REPLICAS, Capability.SPARE_BROKER}
+    if proxies == OURS:
+        found.add(Capability.DECODING_PROXY)
+    if not lacking_for_clocks():
+        found.add(Capability.CLOCK_LIBRARY)
+    if name.version and numbers(name.version) < newest().numbers:
+        found.add(Capability.EARLIER_RELEASE)
+    return frozenset(found.union(HOOKS[verb] for verb in (hooks.commands if hooks else ())))
+
+
+def fitting(names: Collection[str], offers: Collection[Capability]) -> list[Fault]:
+    """Return the faults of these names, or all that can be played unasked if there are none.
+
+    Raises:
+        UsageFault: a name is unknown, or the run does not offer what a fault needs.
+    """
     if not names:
-        able = (kind for kind in KINDS.values() if frames or not kind.frames)
-        fit = (k for k in able if k.brokers <= brokers and k.unasked and not k.keyed)
-        found = [kind for kind in fit if not (kind.clocks and lacking_for_clocks())]
-        return [kind for kind in found if suits(kind, contained=contained)]
+        plain = frozenset(offers) - ON_REQUEST
+        return [fault for fault in FAULTS.values() if fault.needs <= plain]
+    names = [FORMER_NAMES.get(name, name) for name in names]
     for name in names:
-        if name not in KINDS:
-            raise UsageFault(f"{name!r} is no fault; there are {', '.join(KINDS)}.")
-        kind = KINDS[name]
-        if kind.brokers > brokers:
-            raise UsageFault(f"{name} takes {kind.brokers} brokers, not {brokers}.")
-        if kind.frames and not frames:
-            raise UsageFault(f"{name} is about single frames, of which {proxies} knows nothing.")
-        if not suits(kind, contained=contained):
-            wanted = "container:IMAGE" if kind.contained else "kafka:VERSION"
-            raise UsageFault(f"{name} takes other brokers: give --target {wanted}.")
-        if kind.clocks and (lacks := lacking_for_clocks()):
-            raise UsageFault(f"{name} needs {lacks}.")
-    return [KINDS[name] for name in names]
+        if name not in FAULTS:
+            raise UsageFault(f"{name!r} is no fault; there are {', '.join(FAULTS)}.")
+        if reason := why_not(FAULTS[name].needs, offers):
+            raise UsageFault(f"{name} {reason}.")
+    return [FAULTS[name] for name in names]
 
 
-def lacking(kind: Kind, hooks: Hooks) -> str:
-    """Return what a kind of fault lacks on brokers that are not ours, or nothing."""
-    if kind.doors or kind.frames or kind.ours or kind.clocks:
-        return "brokers that we start"
-    missing = [verb for verb in kind.hooks if verb not in hooks.commands]
-    return f"a hook to {missing[0]}" if missing else ""
+def needed(faults: Iterable[str]) -> list[Capability]:
+    """Return all that the faults of a schedule need, as often as they need it."""
+    return [each for name in faults if name in FAULTS for each in FAULTS[name].needs]

@@ -8,8 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from chaos.faults import KINDS, Kind
-from chaos.faults.fault import Fault
+from chaos.faults import FAULTS, Fault, Injection
 from chaos.schedule import Schedule, Strike
 from chaos.world import World
 from fixtures.clients.cluster import eventually
@@ -49,8 +48,8 @@ class Struck:
 class Player:
     """Plays one schedule on a world; ``struck`` grows as strikes end."""
 
-    def __init__(self, world: World, tell: Tell, kinds: Mapping[str, Kind] = KINDS) -> None:
-        self.world, self.tell, self.kinds = world, tell, kinds
+    def __init__(self, world: World, tell: Tell, faults: Mapping[str, Fault] = FAULTS) -> None:
+        self.world, self.tell, self.faults = world, tell, faults
         self.struck: list[Struck] = []
         self.trouble: list[str] = []
 
@@ -70,29 +69,29 @@ class Player:
             self.trouble.append(str(fault))
 
     async def _strike(self, number: int, strike: Strike, began: float) -> None:
-        kind = self.kinds[strike.fault]
+        fault = self.faults[strike.fault]
         await asyncio.sleep(max(0.0, began + strike.at - time.monotonic()))
-        async with self.world.broker_to_spare if kind.lonely else contextlib.nullcontext():
-            struck = await self._carry_out(kind, strike)
+        async with self.world.broker_to_spare if fault.exclusive else contextlib.nullcontext():
+            struck = await self._carry_out(fault, strike)
         self.struck.append(struck)
-        self._record(number, kind, struck)
+        self._record(number, fault, struck)
 
-    async def _carry_out(self, kind: Kind, strike: Strike) -> Struck:
-        fault = kind.make(self.world, strike.subject)
+    async def _carry_out(self, fault: Fault, strike: Strike) -> Struck:
+        injection = fault.make(self.world, strike.subject)
         since, said = time.monotonic_ns(), ""
         subject, hit = "", ""
         try:
-            subject = await fault.inject()
-            self.tell(f"{strike.at:5.1f} s  {kind.name}: {subject}")
-            hit = await self._proof(f"seeing {kind.name} hit", fault.hit, HITS_WITHIN)
+            subject = await injection.inject()
+            self.tell(f"{strike.at:5.1f} s  {fault.name}: {subject}")
+            hit = await self._proof(f"seeing {fault.name} hit", injection.hit, HITS_WITHIN)
             left = strike.lasts - (time.monotonic_ns() - since) / 1e9
             await asyncio.sleep(max(0.0, left))
         except (CallFailed, Undecided, EnvironmentFault, OSError) as reason:
             said = str(reason)
-        healed = await self._heal(fault, kind)
+        healed = await self._heal(injection, fault)
         until = time.monotonic_ns()
-        self.tell(f"       {kind.name}: {hit or 'DID NOT HIT: ' + said}; {healed or 'NOT HEALED'}")
-        if fault.blinds:
+        self.tell(f"       {fault.name}: {hit or 'DID NOT HIT: ' + said}; {healed or 'NOT HEALED'}")
+        if injection.blinds:
             self._blind(since, until)
         return Struck(
             strike=strike,
@@ -104,13 +103,13 @@ class Player:
             trouble=said,
         )
 
-    async def _heal(self, fault: Fault, kind: Kind) -> str:
+    async def _heal(self, injection: Injection, fault: Fault) -> str:
         """Heal a fault, whatever became of it, and return the proof."""
         try:
-            await fault.heal()
-            return await self._proof(f"seeing {kind.name} healed", fault.healed, HEALED_WITHIN)
+            await injection.heal()
+            return await self._proof(f"seeing {fault.name} healed", injection.healed, HEALED_WITHIN)
         except (CallFailed, Undecided, EnvironmentFault, OSError) as reason:
-            self.trouble.append(f"{kind.name} was not healed: {reason}")
+            self.trouble.append(f"{fault.name} was not healed: {reason}")
             return ""
 
     async def _proof(self, what: str, probe: Callable[[], Awaitable[str]], within: float) -> str:
@@ -121,8 +120,8 @@ class Player:
 
         return await eventually(what, ask, within)
 
-    def _record(self, number: int, kind: Kind, struck: Struck) -> None:
-        row = (number, kind.name, struck.subject, struck.since, struck.until, struck.hit)
+    def _record(self, number: int, fault: Fault, struck: Struck) -> None:
+        row = (number, fault.name, struck.subject, struck.since, struck.until, struck.hit)
         self.world.course.journal.add("faults", *row)
 
     def _blind(self, since: int, until: int) -> None:

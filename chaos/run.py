@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from chaos.faults import KINDS
-from chaos.fitting import OURS, TOXIPROXY, fitting, is_contained, lacking
+from chaos.fitting import OURS, TOXIPROXY, fitting, needed, offered
 from chaos.hooks import Hooks
 from chaos.outcome import Broke
 from chaos.play import Player, Tell
@@ -20,14 +19,12 @@ from fixtures.clocks import Clocks
 from fixtures.proxies.conditions import Doors
 from fixtures.proxies.fronts import Fronts
 from fixtures.targets import Target, UsageFault, open_target
+from fixtures.targets.capability import Capability
 from fixtures.targets.cluster import Surroundings
 from fixtures.targets.container.target import ContainerTarget
 from fixtures.targets.maven import clients_jar
 from fixtures.targets.names import (
     AlteredName,
-    ContainerName,
-    ExternalName,
-    KafkaName,
     innermost,
     parse_target,
 )
@@ -96,12 +93,12 @@ COMPACTED: Mapping[str, str] = {
 
 def is_keyed(schedule: Schedule) -> bool:
     """Tell whether a schedule needs a compacted topic."""
-    return any(KINDS[s.fault].keyed for s in schedule.strikes if s.fault in KINDS)
+    return Capability.COMPACTED_TOPIC in needed(schedule.faults)
 
 
 def growth(schedule: Schedule) -> int:
     """Return how many partitions a schedule adds to the load's topic."""
-    return sum(KINDS[s.fault].grows for s in schedule.strikes if s.fault in KINDS)
+    return needed(schedule.faults).count(Capability.SPARE_PARTITION)
 
 
 def usual_load(schedule: Schedule, rate: float) -> Load:
@@ -137,21 +134,16 @@ def check(chaos: Chaos) -> None:
     Raises:
         UsageFault: it does not.
     """
-    faults = tuple(strike.fault for strike in chaos.schedule.strikes)
-    others = bool(faults) and isinstance(innermost(chaos.target), ExternalName)
-    if others and (not chaos.allowed or chaos.hooks is None):
+    offers = offered(chaos.target, brokers=chaos.brokers, proxies=chaos.proxies, hooks=chaos.hooks)
+    external = Capability.OWN_CLUSTER not in offers
+    if chaos.schedule.strikes and external and (not chaos.allowed or chaos.hooks is None):
         raise UsageFault(
             f"{chaos.target} is not ours to break: give --no-faults, or --allow-faults and --hooks."
         )
-    contained = is_contained(chaos.target)
-    fitting(faults, brokers=chaos.brokers, proxies=chaos.proxies, contained=contained)
+    fitting(chaos.schedule.faults, offers)
     altered = isinstance(parse_target(chaos.target), AlteredName)
-    if contained and altered and chaos.proxies == TOXIPROXY:
+    if Capability.CONTAINER in offers and altered and chaos.proxies == TOXIPROXY:
         raise UsageFault(f"{chaos.target} stands behind proxies of ours: give --proxies {OURS}.")
-    for name in faults if others else ():
-        assert chaos.hooks is not None
-        if lacks := lacking(KINDS[name], chaos.hooks):
-            raise UsageFault(f"{name} needs {lacks}.")
 
 
 @contextlib.contextmanager
@@ -205,16 +197,16 @@ class Stage:
 def _opened(chaos: Chaos) -> Iterator[House]:
     """Give the target, not started yet, and what surrounds it if its brokers are ours."""
     with contextlib.ExitStack() as stack:
-        name = innermost(chaos.target)
-        ours = isinstance(name, KafkaName | ContainerName)
-        contained = isinstance(name, ContainerName) and chaos.proxies == TOXIPROXY
+        name, toxic = innermost(chaos.target), chaos.proxies == TOXIPROXY
+        ours = Capability.PROXIED in name.offers
+        contained = toxic and Capability.CONTAINER in name.offers
         doors: Doors | None = None
         clocks: Clocks | None = None
-        if isinstance(name, KafkaName) and needs_clocks(chaos):
+        if Capability.CLOCKS in name.offers and needs_clocks(chaos):
             clocks = stack.enter_context(Clocks())
-        if isinstance(name, KafkaName) and chaos.proxies == TOXIPROXY:
+        if ours and toxic and not contained:
             doors = stack.enter_context(Toxiproxies())
-        elif isinstance(name, KafkaName | ContainerName) and not contained:
+        elif ours and not contained:
             doors = stack.enter_context(Fronts(Schemas.from_jar(clients_jar(name.version))))
         target = open_target(
             chaos.target,
@@ -233,7 +225,7 @@ def _opened(chaos: Chaos) -> Iterator[House]:
 
 def needs_clocks(chaos: Chaos) -> bool:
     """Tell whether a run takes clocks that can be moved."""
-    return chaos.clocks or any(KINDS[one.fault].clocks for one in chaos.schedule.strikes)
+    return chaos.clocks or Capability.CLOCKS in needed(chaos.schedule.faults)
 
 
 def _clocked(clocks: Clocks | None, name: Callable[[int], str]) -> Surroundings | None:

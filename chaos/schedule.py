@@ -11,9 +11,11 @@ import json
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 SCHEMA = 1
+FORMER_NAMES = {"nap-consumers": "pause-consumers"}
+"""Faults that schedules of earlier versions of this suite name otherwise."""
 _FIRST = 3.0
 """Seconds of peace at the beginning, in which everything gets to work."""
 _LAST = 4.0
@@ -23,8 +25,8 @@ _REST = 8.0
 _BETWEEN = (2.0, 8.0)
 
 
-class Breakable(Protocol):
-    """What a schedule must know of a kind of fault."""
+class Schedulable(Protocol):
+    """What a schedule must know of a fault."""
 
     @property
     def name(self) -> str:
@@ -35,7 +37,7 @@ class Breakable(Protocol):
         """Seconds from which to which it may last."""
 
     @property
-    def lonely(self) -> bool:
+    def exclusive(self) -> bool:
         """Whether it takes a broker away: two at a time would be more than a quorum bears."""
 
 
@@ -44,7 +46,7 @@ class Strike:
     """One fault to come.
 
     Attributes:
-        fault: The name of its kind.
+        fault: The name of its fault.
         at: Seconds after the load began.
         lasts: Seconds until it is healed.
         subject: Whom it befalls, modulo how many there are.
@@ -69,6 +71,11 @@ class Schedule:
     seconds: float
     strikes: tuple[Strike, ...] = ()
 
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """The name of each strike's fault."""
+        return tuple(strike.fault for strike in self.strikes)
+
     def to_json(self) -> str:
         """Return the schedule as a document for ``--schedule``."""
         return json.dumps({"schema": SCHEMA, **asdict(self)}, indent=1) + "\n"
@@ -84,7 +91,7 @@ class Schedule:
             raw = json.loads(text)
             if raw.pop("schema") != SCHEMA:
                 raise ValueError(f"not a schedule of schema {SCHEMA}")
-            strikes = tuple(Strike(**strike) for strike in raw.pop("strikes"))
+            strikes = tuple(_strike(**strike) for strike in raw.pop("strikes"))
             schedule = cls(strikes=tuple(sorted(strikes, key=lambda one: one.at)), **raw)
         except (AttributeError, KeyError, TypeError) as error:
             raise ValueError(f"not a schedule: {error!r}") from None
@@ -93,40 +100,44 @@ class Schedule:
         return schedule
 
 
-def draw(seed: int, seconds: float, kinds: Sequence[Breakable]) -> Schedule:
+def _strike(*, fault: str, **others: Any) -> Strike:
+    return Strike(fault=FORMER_NAMES.get(fault, fault), **others)
+
+
+def draw(seed: int, seconds: float, faults: Sequence[Schedulable]) -> Schedule:
     """Return a schedule for a load of so many seconds.
 
-    Every kind gets its turn before one comes again. Strikes overlap as it happens, but for those
+    Every fault gets its turn before one comes again. Strikes overlap as it happens, but for those
     that take a broker away.
     """
     rng = random.Random(seed)
     strikes: list[Strike] = []
-    bag = _bag(rng, kinds)
+    bag = _bag(rng, faults)
     moment, alone = _FIRST, _FIRST
-    while kinds:
-        kind = next(bag)
-        at = max(moment, alone) if kind.lonely else moment
-        lasts = rng.uniform(*kind.lasts)
+    while faults:
+        fault = next(bag)
+        at = max(moment, alone) if fault.exclusive else moment
+        lasts = rng.uniform(*fault.lasts)
         if at + lasts > seconds - _LAST:
-            if moment + _shortest(kinds) > seconds - _LAST:
+            if moment + _shortest(faults) > seconds - _LAST:
                 break
             moment += rng.uniform(*_BETWEEN)
             continue
         subject = rng.randrange(1 << 16)
         strikes.append(
-            Strike(fault=kind.name, at=round(at, 1), lasts=round(lasts, 1), subject=subject)
+            Strike(fault=fault.name, at=round(at, 1), lasts=round(lasts, 1), subject=subject)
         )
-        if kind.lonely:
+        if fault.exclusive:
             alone = at + lasts + _REST
         moment += rng.uniform(*_BETWEEN)
     strikes.sort(key=lambda one: one.at)
     return Schedule(seed=seed, seconds=seconds, strikes=tuple(strikes))
 
 
-def _shortest(kinds: Sequence[Breakable]) -> float:
-    return min(kind.lasts[0] for kind in kinds)
+def _shortest(faults: Sequence[Schedulable]) -> float:
+    return min(fault.lasts[0] for fault in faults)
 
 
-def _bag(rng: random.Random, kinds: Sequence[Breakable]) -> Iterator[Breakable]:
+def _bag(rng: random.Random, faults: Sequence[Schedulable]) -> Iterator[Schedulable]:
     while True:
-        yield from rng.sample(list(kinds), len(kinds))
+        yield from rng.sample(list(faults), len(faults))

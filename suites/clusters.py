@@ -6,9 +6,20 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 
 from fixtures.targets import Target, open_target
+from fixtures.targets.capability import Capability, why_not
 from fixtures.targets.config import Advertise
 from spec.verdict import OutOfReach
 from suites.options import RunOptions
+
+
+def require(options: RunOptions, *needs: Capability) -> None:
+    """Look whether the target under test offers what a check needs.
+
+    Raises:
+        OutOfReach: it does not; the sentence says what is missing.
+    """
+    if reason := why_not(needs, options.offers):
+        raise OutOfReach(reason)
 
 
 @contextlib.contextmanager
@@ -38,12 +49,7 @@ def own_cluster(
             of their own.
         EnvironmentFault: it did not start.
     """
-    if options.external:
-        raise OutOfReach(
-            "needs a cluster of its own, and an external target cannot be reconfigured"
-        )
-    if options.contained and (files or jvm):
-        raise OutOfReach("needs a broker with files of this machine, and it runs in a container")
+    require(options, Capability.OWN_CLUSTER, *([Capability.LOCAL_FILES] if files or jvm else []))
     target = open_target(
         options.target,
         brokers=brokers,

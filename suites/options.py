@@ -9,15 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from fixtures.targets import DEFAULT_TARGET
-from fixtures.targets.names import (
-    ContainerName,
-    ExternalName,
-    FakeName,
-    ReferenceName,
-    UsageFault,
-    innermost,
-    parse_target,
-)
+from fixtures.targets.capability import Capability
+from fixtures.targets.names import UsageFault, innermost, parse_target
 from spec import profile as profiles
 from spec import requirement as requirements
 from spec.profile import Profile
@@ -124,25 +117,14 @@ class RunOptions:
         return self.client.version if self.client else self.expect_version or version
 
     @property
-    def external(self) -> bool:
-        """Whether the target is somebody else's, so that it cannot be started or reconfigured."""
-        return isinstance(innermost(self.target), ExternalName)
-
-    @property
-    def contained(self) -> bool:
-        """Whether brokers run in containers, which know no files of this machine."""
-        return isinstance(innermost(self.target), ContainerName)
-
-    @property
-    def imitated(self) -> bool:
-        """Whether brokers are no Java programs, but programs that act as if they were."""
-        return isinstance(innermost(self.target), ReferenceName | FakeName)
+    def offers(self) -> frozenset[Capability]:
+        """What the target offers to checks, whatever stands in front of it."""
+        return innermost(self.target).offers
 
     @property
     def version(self) -> str:
         """The release under test as far as it is known before the target is up."""
-        named = innermost(self.target)
-        return self.expect_version or ("" if isinstance(named, ExternalName) else named.version)
+        return self.expect_version or innermost(self.target).version
 
     def selected(self) -> dict[str, Requirement]:
         """Return the rules that this run is asked about."""
@@ -162,7 +144,7 @@ class RunOptions:
         words = ["shareproof", self.suite, *(self.client.asked if self.client else ())]
         words += ["--target", self.target, "--only", rule]
         words += ["--seed", str(self.seed)]
-        if self.brokers != DEFAULT_BROKERS and not self.external:
+        if self.brokers != DEFAULT_BROKERS and Capability.OWN_CLUSTER in self.offers:
             words += ["--brokers", str(self.brokers)]
         if self.drafts:
             words.append("--drafts")
@@ -198,8 +180,7 @@ def checked(options: RunOptions) -> RunOptions:
                 f"--only {word}: no such rule; give an area such as ACK or an id such as ACK-07 "
                 "(`shareproof list` prints them)."
             )
-    named = innermost(options.target)
-    known = "" if isinstance(named, ExternalName) else named.version
+    known = innermost(options.target).version
     if known and options.expect_version not in {"", known}:
         raise UsageFault(
             f"--expect-version {options.expect_version}: {options.target} is not that."

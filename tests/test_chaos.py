@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.faults import KINDS, Kind
+from chaos.faults import FAULTS, Fault
 from chaos.faults.fault import by_name
 from chaos.schedule import Schedule, Strike, draw
 from chaos.shrink import shrink
@@ -22,7 +22,7 @@ from suites.chaos.scenarios import SCENARIOS, SHORT, chosen
 from tools.documents.chaos import PAGE, renewed
 
 ROOT = Path(__file__).parents[1]
-ALL = list(KINDS.values())
+ALL = list(FAULTS.values())
 
 
 def _overlap(one: Strike, other: Strike) -> bool:
@@ -40,7 +40,7 @@ def test_one_seed_one_schedule(seed: int) -> None:
 def test_brokers_go_one_at_a_time(seed: int) -> None:
     """No two strikes that take a broker away overlap, and none goes beyond the load's end."""
     strikes = draw(seed, 300, ALL).strikes
-    lonely = [one for one in strikes if KINDS[one.fault].lonely]
+    lonely = [one for one in strikes if FAULTS[one.fault].exclusive]
     assert len(lonely) > 3
     assert not any(_overlap(a, b) for a in lonely for b in lonely if a is not b)
     assert all(one.ends <= 300 for one in strikes)
@@ -54,7 +54,7 @@ def test_others_overlap() -> None:
 
 def test_every_kind_gets_its_turn() -> None:
     """In a schedule that is long enough every kind of fault strikes."""
-    assert {one.fault for one in draw(1, 3600, ALL).strikes} == set(KINDS)
+    assert {one.fault for one in draw(1, 3600, ALL).strikes} == set(FAULTS)
 
 
 def test_schedule_survives_its_file() -> None:
@@ -102,7 +102,7 @@ def test_too_short_for_anything() -> None:
 
 def test_kinds_have_their_own_names() -> None:
     """Two kinds of the same name are refused."""
-    kind: Kind = ALL[0]
+    kind: Fault = ALL[0]
     with pytest.raises(ValueError, match=kind.name):
         by_name([kind, replace(kind, sentence="Something else.")])
 
@@ -124,9 +124,9 @@ def test_scenarios_are_sound(scenario: Scenario) -> None:
     assert set(scenario.rules) <= known
     assert scenario.seconds <= 40
     for strike in scenario.strikes:
-        assert strike.fault in KINDS
+        assert strike.fault in FAULTS
         assert strike.ends <= scenario.seconds
-    lonely = [one for one in scenario.strikes if KINDS[one.fault].lonely]
+    lonely = [one for one in scenario.strikes if FAULTS[one.fault].exclusive]
     assert not any(_overlap(a, b) for a in lonely for b in lonely if a is not b)
 
 

@@ -9,9 +9,10 @@ import time
 
 import pytest
 
-from chaos.fitting import fitting
+from chaos.fitting import fitting, offered
 from fixtures.clocks import Clocks, clocks
-from fixtures.targets import UsageFault
+from fixtures.targets import DEFAULT_TARGET, UsageFault
+from fixtures.targets.capability import Capability
 
 LOOK = "import time; print(time.time() - float(input()), time.monotonic() - float(input()))"
 needs_compiler = pytest.mark.skipif(bool(clocks.lacking()), reason=clocks.lacking())
@@ -64,5 +65,7 @@ def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a compiler such a fault is refused with a sentence, and none is drawn."""
     monkeypatch.setattr(clocks, "_compiler", lambda: None)
     with pytest.raises(UsageFault, match=r"shift-leader needs .*C compiler"):
-        fitting(("shift-leader",), brokers=3)
-    assert not any(kind.clocks for kind in fitting((), brokers=3))
+        fitting(("shift-leader",), offered(DEFAULT_TARGET))
+    assert not any(
+        Capability.CLOCKS in fault.needs for fault in fitting((), offered(DEFAULT_TARGET))
+    )

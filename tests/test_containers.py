@@ -15,10 +15,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from chaos.fitting import OURS, TOXIPROXY, fitting, usual_proxies
+from chaos.fitting import OURS, TOXIPROXY, fitting, offered, usual_proxies
 from chaos.run import Chaos, check
 from chaos.schedule import Schedule
-from fixtures.targets import UsageFault, open_target
+from fixtures.targets import DEFAULT_TARGET, UsageFault, open_target
 from fixtures.targets.config import cluster_properties
 from fixtures.targets.container import keeper, naming
 from fixtures.targets.container.broker import ContainerBroker
@@ -100,12 +100,12 @@ def test_brokers_find_each_other_by_name() -> None:
 def test_plugs_are_pulled_in_containers_only() -> None:
     """Only brokers in containers lose their network, and they may lose all that others lose."""
     with pytest.raises(UsageFault, match="give --target container:IMAGE"):
-        fitting(("disconnect-leader",), brokers=3)
+        fitting(("disconnect-leader",), offered(DEFAULT_TARGET))
     with pytest.raises(UsageFault, match="give --target kafka:VERSION"):
-        fitting(("fill-leader",), brokers=3, contained=True)
+        fitting(("fill-leader",), offered(CONTAINER))
 
-    everywhere = {kind.name for kind in fitting((), brokers=3)}
-    inside = {kind.name for kind in fitting((), brokers=3, contained=True)}
+    everywhere = {kind.name for kind in fitting((), offered(DEFAULT_TARGET))}
+    inside = {kind.name for kind in fitting((), offered(CONTAINER))}
     assert {"disconnect-leader", "kill-leader"} <= inside
     assert {"fill-leader", "kill-leader"} <= everywhere
     assert "disconnect-leader" not in everywhere
@@ -133,7 +133,7 @@ def test_a_lie_stands_before_ours_alone() -> None:
 
 def test_all_scenarios_are_those_that_fit() -> None:
     """``all`` means every scenario in containers, and elsewhere those that need none."""
-    inside = {one.name for one in chosen(["all"], contained=True)}
+    inside = {one.name for one in chosen(["all"], CONTAINER)}
     outside = {one.name for one in chosen(["all"])}
     assert {name for name in SCENARIOS if "unplugged" in name} == inside - outside
     assert {"leader-out-of-space", "clocks-of-brokers"} <= outside - inside

@@ -1,50 +1,22 @@
-"""The faults, each with a probe for its effect and one for its end; ``KINDS`` has them by name."""
+"""The faults: each module of this package holds some, with their injection and two probes.
+
+``FAULTS`` has them by name. A new module with a ``FAULTS`` of its own is found by itself.
+"""
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Mapping
+from importlib import import_module
 
-from chaos.faults import (
-    clock,
-    compact,
-    disconnect,
-    fill,
-    frame,
-    in_sync,
-    kill,
-    lead,
-    link,
-    nap,
-    pause,
-    roll,
-    setting,
-    stop,
-    topics,
-    trim,
-    upgrade,
-)
-from chaos.faults.fault import Fault, Kind, by_name
+from chaos.faults.fault import Fault, Injection, by_name
 
-__all__ = ["KINDS", "Fault", "Kind"]
+__all__ = ["FAULTS", "Fault", "Injection"]
 
-KINDS: Mapping[str, Kind] = by_name(
-    [
-        *kill.KINDS,
-        *stop.KINDS,
-        *pause.KINDS,
-        *fill.KINDS,
-        *disconnect.KINDS,
-        *lead.KINDS,
-        *in_sync.KINDS,
-        *nap.KINDS,
-        *link.KINDS,
-        *frame.KINDS,
-        *compact.KINDS,
-        *trim.KINDS,
-        *topics.KINDS,
-        *setting.KINDS,
-        *clock.KINDS,
-        *roll.KINDS,
-        *upgrade.KINDS,
-    ]
-)
+
+def _found() -> list[Fault]:
+    modules = (import_module(f"{__name__}.{each.name}") for each in pkgutil.iter_modules(__path__))
+    return [fault for module in modules for fault in getattr(module, "FAULTS", ())]
+
+
+FAULTS: Mapping[str, Fault] = by_name(_found())

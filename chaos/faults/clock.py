@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import time
 
-from chaos.faults.fault import Fault, Kind
+from chaos.faults.fault import Fault, Injection
 from chaos.faults.roles import ROLES, Role
 from chaos.world import World, broker_clock, client_clock
 from fixtures.clients.admin import Admin
+from fixtures.targets.capability import Capability
 
 _JUMPS = (3600.0, -3000.0)
 """Seconds ahead and behind. By default brokers refuse records that are an hour before their time;
@@ -21,7 +22,7 @@ _NEWEST = -3
 """Asks ListOffsets for the greatest timestamp of a log (KIP-734)."""
 
 
-class Jump(Fault):
+class Jump(Injection):
     """The wall clock of whoever plays a part is wrong for a while."""
 
     def __init__(self, world: World, subject: int) -> None:
@@ -107,23 +108,23 @@ class ClientJump(Jump):
         return int(await self.hand.ask("wall")) / 1e9 - time.time()
 
 
-def _of(role: Role) -> Kind:
-    return Kind(
+def _of(role: Role) -> Fault:
+    return Fault(
         name=f"shift-{role.name}",
         sentence=f"Put the wall clock of {role.title} an hour ahead, or almost as far behind.",
         make=lambda world, subject: BrokerJump(world, subject, role),
         lasts=(4.0, 8.0),
-        clocks=True,
+        needs=frozenset({Capability.CLOCKS, Capability.CLOCK_LIBRARY}),
     )
 
 
-KINDS = (
+FAULTS = (
     *(_of(role) for role in ROLES),
-    Kind(
+    Fault(
         name="shift-consumers",
         sentence="Put the wall clock of a process of the load an hour ahead, or almost behind.",
         make=ClientJump,
         lasts=(4.0, 8.0),
-        clocks=True,
+        needs=frozenset({Capability.CLOCKS, Capability.CLOCK_LIBRARY}),
     ),
 )

@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import time
 
-from chaos.faults.fault import Fault, Kind
+from chaos.faults.fault import Fault, Injection
 from chaos.world import World
+from fixtures.targets.capability import Capability
 from fixtures.wire.records import Record, encode_batch
 from fixtures.workload.payload import stranger
 from spec.history import Outcome, Transaction
@@ -21,7 +22,7 @@ _PRODUCER = 1 << 20
 """Numbers from here on are no producer's of the load."""
 
 
-class Compact(Fault):
+class Compact(Injection):
     """Write some keys again and again, and wait until the older records are gone."""
 
     def __init__(self, world: World, subject: int) -> None:
@@ -71,12 +72,12 @@ class Compact(Fault):
         return f"the log goes on to {end}"
 
 
-KINDS = (
-    Kind(
+FAULTS = (
+    Fault(
         name="compact",
         sentence="Have compaction take records out of the log of a keyed topic.",
         make=Compact,
         lasts=(3.0, 6.0),
-        keyed=True,
+        needs=frozenset({Capability.COMPACTED_TOPIC}),
     ),
 )

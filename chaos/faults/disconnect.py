@@ -9,15 +9,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from chaos.faults.fault import Kind
-from chaos.faults.going import Going
+from chaos.faults.fault import Fault
+from chaos.faults.outage import Outage
 from chaos.faults.roles import ROLES, Role
 from chaos.world import in_thread
+from fixtures.targets.capability import Capability
 from fixtures.targets.handle import Handle, Plugged
 from spec.verdict import Undecided
 
 
-class Disconnect(Going):
+class Disconnect(Outage):
     """The plug is taken out, and put back later on."""
 
     blinds = True
@@ -54,16 +55,14 @@ def _plug(broker: Handle) -> Plugged:
     return broker
 
 
-def _kind(role: Role) -> Kind:
-    return Kind(
+def _kind(role: Role) -> Fault:
+    return Fault(
         name=f"disconnect-{role.name}",
         sentence=f"Take {role.title} off the network, in a container, and put it back.",
         make=lambda world, subject: Disconnect(world, subject, role),
         lasts=(7.0, 11.0),
-        brokers=3,
-        lonely=True,
-        contained=True,
+        needs=frozenset({Capability.SPARE_BROKER, Capability.CONTAINER}),
     )
 
 
-KINDS = tuple(_kind(role) for role in ROLES)
+FAULTS = tuple(_kind(role) for role in ROLES)

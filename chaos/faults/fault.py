@@ -1,4 +1,4 @@
-"""What a fault is: a way to break something, to see that it broke, to heal it, and to see that."""
+"""What a fault is, and its injection: break, prove that it hit, heal, prove that it healed."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from chaos.world import World
+from fixtures.targets.capability import Capability
 
 
-class Fault(ABC):
-    """One fault, from before it strikes until it is healed.
+class Injection(ABC):
+    """One injection of a fault, from before it strikes until it is healed.
 
     The two probes are asked again and again; each returns what it saw, in words, or nothing yet.
     Whatever goes wrong, :meth:`heal` is called once :meth:`inject` was, and must bear that.
@@ -43,49 +44,34 @@ class Fault(ABC):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
-    """A kind of fault.
+class Fault:
+    """One kind of disturbance.
 
     Attributes:
         name: What schedules and reports call it.
         sentence: What it does.
-        make: Makes one of it.
+        make: Makes an injection of it, of the target with a number.
         lasts: Seconds from which to which it usually lasts.
-        brokers: How many brokers it takes.
-        lonely: Whether it takes a broker away.
-        hooks: What must be possible with a broker that is not ours.
-        doors: Whether something must stand in front of the brokers.
-        frames: Whether the brokers must stand behind our own fronts, which know frames.
-        contained: Whether the brokers must run in containers.
-        keyed: Whether the load's topic must be compacted, and its records have keys.
-        ours: Whether the brokers must be processes that we start on this machine.
-        grows: Whether it adds a partition to the load's topic.
-        unasked: Whether it may be drawn where nobody names it.
-        clocks: Whether brokers and clients must be started with clocks that can be moved.
+        needs: What the run must offer.
     """
 
     name: str
     sentence: str
-    make: Callable[[World, int], Fault]
+    make: Callable[[World, int], Injection]
     lasts: tuple[float, float] = (3.0, 6.0)
-    brokers: int = 1
-    lonely: bool = False
-    hooks: tuple[str, ...] = ()
-    doors: bool = False
-    frames: bool = False
-    contained: bool = False
-    keyed: bool = False
-    ours: bool = False
-    grows: bool = False
-    unasked: bool = True
-    clocks: bool = False
+    needs: frozenset[Capability] = frozenset()
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether it takes a broker away, so that no other such fault may overlap."""
+        return Capability.SPARE_BROKER in self.needs
 
 
-def by_name(kinds: Iterable[Kind]) -> dict[str, Kind]:
-    """Return kinds by their names, which must differ."""
-    found: dict[str, Kind] = {}
-    for kind in kinds:
-        if kind.name in found:
-            raise ValueError(f"two kinds of fault are called {kind.name}")
-        found[kind.name] = kind
+def by_name(faults: Iterable[Fault]) -> dict[str, Fault]:
+    """Return faults by their names, which must differ."""
+    found: dict[str, Fault] = {}
+    for fault in faults:
+        if fault.name in found:
+            raise ValueError(f"two faults are called {fault.name}")
+        found[fault.name] = fault
     return found

@@ -10,11 +10,12 @@ from collections.abc import Callable
 
 import psutil
 
-from chaos.faults.fault import Kind
-from chaos.faults.going import Going
+from chaos.faults.fault import Fault
+from chaos.faults.outage import Outage
 from chaos.faults.roles import ROLES, Role
 from chaos.world import World
 from fixtures.targets.broker import Broker
+from fixtures.targets.capability import Capability
 from fixtures.targets.handle import Handle
 from spec.verdict import EnvironmentFault
 
@@ -22,7 +23,7 @@ _NOTHING = 1
 """Bytes that a file may have: enough for none."""
 
 
-class Fill(Going):
+class Fill(Outage):
     """All writes of a broker fail until it is started anew."""
 
     def go(self, broker: Handle) -> Callable[[], None]:
@@ -55,19 +56,17 @@ def _limit(broker: Handle, size: int | None) -> None:
     process.rlimit(psutil.RLIMIT_FSIZE, (most if size is None else size, most))
 
 
-def _of(role: Role) -> Kind:
+def _of(role: Role) -> Fault:
     def make(world: World, subject: int) -> Fill:
         return Fill(world, subject, role)
 
-    return Kind(
+    return Fault(
         name=f"fill-{role.name}",
         sentence=f"Let every write to the disk of {role.title} fail, until it is started again.",
         make=make,
         lasts=(7.0, 11.0),
-        brokers=3,
-        lonely=True,
-        ours=True,
+        needs=frozenset({Capability.SPARE_BROKER, Capability.LOCAL_PROCESS}),
     )
 
 
-KINDS = tuple(_of(role) for role in ROLES)
+FAULTS = tuple(_of(role) for role in ROLES)

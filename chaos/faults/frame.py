@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from chaos.faults.fault import Fault, Kind
+from chaos.faults.fault import Fault, Injection
 from chaos.world import World
 from fixtures.proxies.conditions import CLIENT, INTERNAL
 from fixtures.proxies.fronts import Weather
 from fixtures.proxies.rules import Act, Rule, Way, state_write_refused
+from fixtures.targets.capability import Capability
 from fixtures.wire.errors import ErrorCode
 
 _FETCH, _ACK = frozenset({"ShareFetch"}), frozenset({"ShareAcknowledge", "ShareFetch"})
@@ -20,7 +21,7 @@ _REFUSALS = (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mischief:
+class FrameFault:
     """A kind of rule; ``seldom`` is how many frames pass between two that do not, at most."""
 
     name: str
@@ -31,19 +32,19 @@ class Mischief:
     blinds: bool = False
 
 
-class Frames(Fault):
+class Frames(Injection):
     """A rule holds at the fronts of all brokers; ``subject`` says how seldom it applies."""
 
-    def __init__(self, world: World, subject: int, mischief: Mischief) -> None:
+    def __init__(self, world: World, subject: int, spec: FrameFault) -> None:
         super().__init__(world, subject)
-        self.mischief = mischief
-        self.rule = mischief.rule(subject)
-        self.rule.nth = 1 + subject % mischief.seldom
+        self.spec = spec
+        self.rule = spec.rule(subject)
+        self.rule.nth = 1 + subject % spec.seldom
 
     @property
     def blinds(self) -> bool:  # type: ignore[override]
         """Whether what nobody saw may have been carried out."""
-        return self.mischief.blinds
+        return self.spec.blinds
 
     async def inject(self) -> str:
         """Let the rule hold."""
@@ -70,7 +71,7 @@ class Frames(Fault):
     async def _everywhere(self, change: Callable[[Weather], None]) -> None:
         for node in self.world.nodes:
             fronts = self.world.frame_fronts
-            door = fronts.door(node, self.mischief.listener)
+            door = fronts.door(node, self.spec.listener)
             await asyncio.to_thread(fronts.change, door, change)
 
 
@@ -90,70 +91,70 @@ def _fenced(_: int) -> Rule:
     return Rule(apis=_WRITE, way=Way.REQUEST, act=Act.REFUSE, refusal=refusal)
 
 
-_MISCHIEFS = (
-    Mischief(
+_FRAME_FAULTS = (
+    FrameFault(
         name="fail-state-writes",
         sentence="Refuse state writes as a coordinator does that is moving.",
         listener=INTERNAL,
         rule=_refused,
         seldom=3,
     ),
-    Mischief(
+    FrameFault(
         name="fence-state-writes",
         sentence="Refuse state writes as fenced, so that the share-partition is loaded anew.",
         listener=INTERNAL,
         rule=_fenced,
         seldom=20,
     ),
-    Mischief(
+    FrameFault(
         name="lose-state-answers",
         sentence="Reset the connection instead of passing the answer to a state write.",
         listener=INTERNAL,
         rule=_rule(_WRITE, Way.ANSWER, Act.RESET),
         seldom=10,
     ),
-    Mischief(
+    FrameFault(
         name="delay-state-writes",
         sentence="Hold up state writes for a second.",
         listener=INTERNAL,
         rule=_rule(_WRITE, Way.REQUEST, Act.DELAY, 1.0),
     ),
-    Mischief(
+    FrameFault(
         name="duplicate-state-writes",
         sentence="Send state writes twice.",
         listener=INTERNAL,
         rule=_rule(_WRITE, Way.REQUEST, Act.DUPLICATE),
         seldom=3,
     ),
-    Mischief(
+    FrameFault(
         name="lose-answers",
         sentence="Reset the connection instead of passing an answer to a consumer.",
         listener=CLIENT,
         rule=_rule(_ACK, Way.ANSWER, Act.RESET),
         seldom=30,
     ),
-    Mischief(
+    FrameFault(
         name="lose-requests",
         sentence="Reset the connection instead of passing a consumer's request.",
         listener=CLIENT,
         rule=_rule(_ACK, Way.REQUEST, Act.RESET),
         seldom=30,
     ),
-    Mischief(
+    FrameFault(
         name="truncate-answers",
         sentence="End the connection in the middle of the answer to a fetch.",
         listener=CLIENT,
         rule=_rule(_FETCH, Way.ANSWER, Act.TRUNCATE),
         seldom=30,
     ),
-    Mischief(
+    FrameFault(
         name="delay-answers",
         sentence="Hold up answers to consumers for two seconds.",
         listener=CLIENT,
         rule=_rule(_ACK, Way.ANSWER, Act.DELAY, 2.0),
         seldom=20,
     ),
-    Mischief(
+    FrameFault(
         name="drop-heartbeats",
         sentence="Lose the members' heartbeats without a word.",
         listener=CLIENT,
@@ -163,14 +164,14 @@ _MISCHIEFS = (
 )
 
 
-def _kind(mischief: Mischief) -> Kind:
-    return Kind(
-        name=mischief.name,
-        sentence=mischief.sentence,
-        make=lambda world, subject: Frames(world, subject, mischief),
+def _kind(spec: FrameFault) -> Fault:
+    return Fault(
+        name=spec.name,
+        sentence=spec.sentence,
+        make=lambda world, subject: Frames(world, subject, spec),
         lasts=(4.0, 8.0),
-        frames=True,
+        needs=frozenset({Capability.PROXIED, Capability.DECODING_PROXY}),
     )
 
 
-KINDS = tuple(_kind(mischief) for mischief in _MISCHIEFS)
+FAULTS = tuple(_kind(spec) for spec in _FRAME_FAULTS)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from chaos.faults.fault import Kind
-from chaos.faults.going import Going
+from chaos.faults.fault import Fault
+from chaos.faults.outage import Outage
 from chaos.faults.roles import Role
 from chaos.world import STATE, World, in_thread
 from fixtures.clients.admin import TOPIC_RESOURCE
 from fixtures.clients.configs import alter
+from fixtures.targets.capability import Capability
 from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
@@ -27,7 +28,7 @@ async def _bystander(world: World, subject: int) -> int:
 _BYSTANDER = Role(name="bystander", title="a follower of the state topic", who=_bystander)
 
 
-class TooFewInSync(Going):
+class TooFewInSync(Outage):
     """All three replicas are demanded while one of them is shut down."""
 
     def __init__(self, world: World, subject: int) -> None:
@@ -74,14 +75,12 @@ class TooFewInSync(Going):
             raise Undecided(f"altering {STATE}: {error_name(answer.error_code)}")
 
 
-KINDS = (
-    Kind(
+FAULTS = (
+    Fault(
         name="state-below-min-isr",
         sentence="Have the state topic demand more replicas in sync than there are.",
         make=TooFewInSync,
         lasts=(5.0, 9.0),
-        brokers=3,
-        lonely=True,
-        hooks=("stop", "start"),
+        needs=frozenset({Capability.SPARE_BROKER, Capability.STOP, Capability.START}),
     ),
 )

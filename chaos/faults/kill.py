@@ -5,11 +5,11 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 
-from chaos.faults.going import Going, kinds
+from chaos.faults.outage import Outage, for_each_role
 from fixtures.targets.handle import Handle
 
 
-class Kill(Going):
+class Kill(Outage):
     """SIGKILL, and a start later on."""
 
     def go(self, broker: Handle) -> Callable[[], None]:
@@ -25,4 +25,4 @@ class Kill(Going):
         return f"broker {self.node} {how}, nobody listens at its port"
 
 
-KINDS = kinds("kill", "Kill {} with SIGKILL, and start it again.", Kill, (7.0, 11.0))
+FAULTS = for_each_role("kill", "Kill {} with SIGKILL, and start it again.", Kill, (7.0, 11.0))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from chaos.faults.fault import Fault, Kind
+from chaos.faults.fault import Fault, Injection
 from chaos.world import OFFSETS, STATE, World
 from fixtures.clients.cluster import share_key
+from fixtures.targets.capability import Capability
 from fixtures.wire.placing import partition_of
 from spec.verdict import Undecided
 
 
-class Elect(Fault):
+class Elect(Injection):
     """Another replica becomes the preferred one and is elected, which takes a tenth of a second."""
 
     def __init__(self, world: World, subject: int) -> None:
@@ -113,33 +114,33 @@ class Reassign(Elect):
             raise Undecided(f"reassigning {self.name}-{self.index}: {answer.error_code} {codes}")
 
 
-KINDS = (
-    Kind(
+FAULTS = (
+    Fault(
         name="elect-leader",
         sentence="Have another replica of a partition elected.",
         make=Elect,
         lasts=(0.5, 1.0),
-        brokers=3,
+        needs=frozenset({Capability.REPLICAS}),
     ),
-    Kind(
+    Fault(
         name="elect-share-coordinator",
         sentence="Have another broker keep the state of a share-partition.",
         make=ElectStateKeeper,
         lasts=(0.5, 1.0),
-        brokers=3,
+        needs=frozenset({Capability.REPLICAS}),
     ),
-    Kind(
+    Fault(
         name="elect-group-coordinator",
         sentence="Have another broker coordinate a group.",
         make=ElectGroupCoordinator,
         lasts=(0.5, 1.0),
-        brokers=3,
+        needs=frozenset({Capability.REPLICAS}),
     ),
-    Kind(
+    Fault(
         name="reassign-leader",
         sentence="Take a partition's replica away from its leader, and give it back.",
         make=Reassign,
         lasts=(3.0, 6.0),
-        brokers=3,
+        needs=frozenset({Capability.REPLICAS}),
     ),
 )

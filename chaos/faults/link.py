@@ -10,10 +10,11 @@ import asyncio
 import time
 from collections.abc import Mapping
 
-from chaos.faults.fault import Fault, Kind
+from chaos.faults.fault import Fault, Injection
 from chaos.faults.roles import ROLES, Role
 from chaos.world import World
 from fixtures.proxies.conditions import CLIENT, INTERNAL, SLOW, Door, Trouble
+from fixtures.targets.capability import Capability
 
 _DOES: Mapping[Trouble, str] = {
     Trouble.CUT: "Reset every connection of {}, and let none in.",
@@ -23,7 +24,7 @@ _DOES: Mapping[Trouble, str] = {
 }
 
 
-class Link(Fault):
+class Link(Injection):
     """There is trouble at one door."""
 
     def __init__(
@@ -68,13 +69,13 @@ class Link(Fault):
         return f"a greeting passes {self.door.address}" if through else ""
 
 
-def _kind(role: Role, listener: str, trouble: Trouble, name: str, title: str) -> Kind:
-    return Kind(
+def _kind(role: Role, listener: str, trouble: Trouble, name: str, title: str) -> Fault:
+    return Fault(
         name=f"{trouble.value}-{name}",
         sentence=_DOES[trouble].format(title),
         make=lambda world, subject: Link(world, subject, role, listener, trouble),
         lasts=(4.0, 8.0),
-        doors=True,
+        needs=frozenset({Capability.PROXIED}),
     )
 
 
@@ -84,7 +85,7 @@ _WAYS = (
     (_BY_NAME["share-coordinator"], INTERNAL, "share-coordinator", "a share coordinator's brokers"),
 )
 
-KINDS = tuple(
+FAULTS = tuple(
     _kind(role, listener, trouble, name, title)
     for role, listener, name, title in _WAYS
     for trouble in Trouble

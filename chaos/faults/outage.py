@@ -1,20 +1,22 @@
-"""A broker goes and comes back: what dying, leaving in order and freezing have in common."""
+"""A broker goes away and comes back: what killing, stopping and pausing one have in common."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
-from chaos.faults.fault import Fault, Kind
+from chaos.faults.fault import Fault, Injection
 from chaos.faults.roles import ROLES, Role
 from chaos.hooks import UNDONE_BY
 from chaos.world import World, in_thread
+from fixtures.targets.capability import HOOKS, Capability
 from fixtures.targets.handle import Handle
 from fixtures.wire.connection import CallFailed
 from spec.verdict import Undecided
 
 
-class Going(Fault):
-    """A broker that plays a part goes away; healed when it is in sync everywhere again."""
+class Outage(Injection):
+    """The broker in some role goes away; healed when all replicas are in sync again."""
 
     def __init__(self, world: World, subject: int, role: Role) -> None:
         super().__init__(world, subject)
@@ -23,11 +25,11 @@ class Going(Fault):
 
     @property
     def broker(self) -> Handle:
-        """Whom it befalls."""
+        """The broker that goes away."""
         return self.world.broker(self.node)
 
     async def inject(self) -> str:
-        """Have whoever plays the part go."""
+        """Take down the broker that has the role now."""
         self.node = await self.role.who(self.world, self.subject)
         broker = self.world.broker(self.node)
         self.world.cluster.away.add(self.node)
@@ -35,11 +37,11 @@ class Going(Fault):
         return f"broker {self.node}, {self.role.title}"
 
     def go(self, broker: Handle) -> Callable[[], None]:
-        """Return how it goes."""
+        """Return the call that takes it down."""
         raise NotImplementedError
 
     async def heal(self) -> None:
-        """Have it come back."""
+        """Start it again."""
         if self.node < 0:
             return
         await in_thread(self.broker.start)
@@ -54,23 +56,17 @@ class Going(Fault):
         return f"broker {self.node} serves, all replicas in sync" if whole else ""
 
 
-def kinds(
-    verb: str, does: str, make: Callable[[World, int, Role], Fault], lasts: tuple[float, float]
-) -> tuple[Kind, ...]:
-    """Return the kinds of a way to go, one for each part that a broker plays."""
+def for_each_role(
+    verb: str, does: str, make: type[Outage], lasts: tuple[float, float]
+) -> tuple[Fault, ...]:
+    """Return the faults that take a broker down in one way, one for each role of a broker."""
     return tuple(
-        Kind(
+        Fault(
             name=f"{verb}-{role.name}",
             sentence=does.format(role.title),
-            make=_of(make, role),
+            make=partial(make, role=role),
             lasts=lasts,
-            brokers=3,
-            lonely=True,
-            hooks=(verb, UNDONE_BY[verb]),
+            needs=frozenset({Capability.SPARE_BROKER, HOOKS[verb], HOOKS[UNDONE_BY[verb]]}),
         )
         for role in ROLES
     )
-
-
-def _of(make: Callable[[World, int, Role], Fault], role: Role) -> Callable[[World, int], Fault]:
-    return lambda world, subject: make(world, subject, role)

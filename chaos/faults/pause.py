@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from chaos.faults.going import Going, kinds
+from chaos.faults.outage import Outage, for_each_role
 from chaos.world import in_thread
 from fixtures.targets.handle import Handle
 
 
-class Pause(Going):
+class Pause(Outage):
     """SIGSTOP, and SIGCONT later on."""
 
     blinds = True
@@ -34,6 +34,6 @@ class Pause(Going):
             self.world.cluster.away.discard(self.node)
 
 
-KINDS = kinds(
+FAULTS = for_each_role(
     "pause", "Freeze {}, long enough to be taken for dead, and wake it.", Pause, (8.0, 12.0)
 )

@@ -6,11 +6,11 @@ import signal
 
 import psutil
 
-from chaos.faults.fault import Fault, Kind
+from chaos.faults.fault import Fault, Injection
 from chaos.world import World
 
 
-class Nap(Fault):
+class PauseConsumers(Injection):
     """One process of the load is stopped, with all its producers and consumers.
 
     Answers lie unread meanwhile: what they acquired may have come and gone before anybody saw it.
@@ -48,11 +48,11 @@ class Nap(Fault):
         return str(psutil.Process(self.hand.process.pid).status()) if self.hand.alive else "gone"
 
 
-KINDS = (
-    Kind(
-        name="nap-consumers",
+FAULTS = (
+    Fault(
+        name="pause-consumers",
         sentence="Freeze a process of the load for longer than a lock lasts, and wake it.",
-        make=Nap,
+        make=PauseConsumers,
         lasts=(6.5, 9.0),
     ),
 )

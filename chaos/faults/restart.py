@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from chaos.faults.fault import Fault, Kind
+from chaos.faults.fault import Fault, Injection
 from chaos.world import World, in_thread
 from fixtures.clients.cluster import eventually
+from fixtures.targets.capability import Capability
 from fixtures.wire.connection import CallFailed
 from spec.verdict import Undecided
 
 _WHOLE_WITHIN = 60.0
 
 
-class Roll(Fault):
+class RollingRestart(Injection):
     """Restart one broker after the other, each when all replicas are in sync again."""
 
     def __init__(self, world: World, subject: int) -> None:
@@ -64,14 +65,12 @@ class Roll(Fault):
         return "all replicas in sync" if await self._whole() else ""
 
 
-KINDS = (
-    Kind(
+FAULTS = (
+    Fault(
         name="rolling-restart",
         sentence="Restart every broker in turn, each when the last one is in sync again.",
-        make=Roll,
+        make=RollingRestart,
         lasts=(10.0, 15.0),
-        brokers=3,
-        lonely=True,
-        hooks=("stop", "start"),
+        needs=frozenset({Capability.SPARE_BROKER, Capability.STOP, Capability.START}),
     ),
 )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from chaos.faults.fault import Fault, Kind
+from chaos.faults.fault import Fault, Injection
 from chaos.world import World
 from fixtures.clients.admin import GROUP_RESOURCE
 
 _LOCK = "share.record.lock.duration.ms"
 
 
-class OtherLocks(Fault):
+class OtherLocks(Injection):
     """Locks last half as long for a while."""
 
     def __init__(self, world: World, subject: int) -> None:
@@ -46,8 +46,8 @@ class OtherLocks(Fault):
         return f"{_LOCK}={lock_ms} on every broker"
 
 
-KINDS = (
-    Kind(
+FAULTS = (
+    Fault(
         name="change-lock-duration",
         sentence="Change how long a group's locks last while they are held.",
         make=OtherLocks,

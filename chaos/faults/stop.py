@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from chaos.faults.going import Going, kinds
+from chaos.faults.outage import Outage, for_each_role
 from fixtures.targets.handle import Handle
 
 _BY_SIGTERM = (None, 0, 143)
 """Exit codes; of a broker that is not ours there is none to see."""
 
 
-class Stop(Going):
+class Stop(Outage):
     """SIGTERM, and a start later on."""
 
     def go(self, broker: Handle) -> Callable[[], None]:
@@ -27,4 +27,4 @@ class Stop(Going):
         return f"broker {self.node} was shut down {how}, nobody listens at its port"
 
 
-KINDS = kinds("stop", "Shut {} down in order, and start it again.", Stop, (3.0, 6.0))
+FAULTS = for_each_role("stop", "Shut {} down in order, and start it again.", Stop, (3.0, 6.0))

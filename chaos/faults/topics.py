@@ -6,10 +6,11 @@ import asyncio
 import base64
 import secrets
 
-from chaos.faults.fault import Fault, Kind
+from chaos.faults.fault import Fault, Injection
 from chaos.world import World
 from fixtures.clients.cluster import Topic
 from fixtures.clients.member import Member, accept
+from fixtures.targets.capability import Capability
 from fixtures.wire.errors import ErrorCode
 from fixtures.workload.book import Book
 from fixtures.workload.plan import Place, Producing
@@ -21,7 +22,7 @@ _PRODUCER = 1 << 21
 """Numbers from here on are no producer's of the load, nor of another fault."""
 
 
-class Grow(Fault):
+class Grow(Injection):
     """The load's topic gets one more partition, and records before anybody has noticed."""
 
     def __init__(self, world: World, subject: int) -> None:
@@ -106,7 +107,7 @@ class GrowAtLatest(Grow):
             await self.world.admin.group_config(group, {"share.auto.offset.reset": end})
 
 
-class Recreate(Fault):
+class Recreate(Injection):
     """A group of the load reads another topic, too, which is deleted and made anew by that name.
 
     Its reader is a member of our own: what becomes of the topic is not what is judged here, but
@@ -190,22 +191,22 @@ class Recreate(Fault):
         return f"{len(shown.members)} members are left in {self.group}" if left else ""
 
 
-KINDS = (
-    Kind(
+FAULTS = (
+    Fault(
         name="add-partition",
         sentence="Add a partition to the load's topic, and write to it at once.",
         make=Grow,
         lasts=(3.0, 6.0),
-        grows=True,
+        needs=frozenset({Capability.SPARE_PARTITION}),
     ),
-    Kind(
+    Fault(
         name="add-partition-at-latest",
         sentence="Add a partition while groups begin at the end, and write to it at once.",
         make=GrowAtLatest,
         lasts=(3.0, 6.0),
-        grows=True,
+        needs=frozenset({Capability.SPARE_PARTITION}),
     ),
-    Kind(
+    Fault(
         name="recreate-topic",
         sentence="Delete a topic that a group reads beside the load's, and make it anew.",
         make=Recreate,

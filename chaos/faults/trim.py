@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from chaos.faults.fault import Fault, Kind
+from chaos.faults.fault import Fault, Injection
 from chaos.world import World
 from fixtures.clients.admin import EARLIEST, LATEST, TOPIC_RESOURCE
 from fixtures.clients.configs import alter
@@ -13,7 +13,7 @@ from spec.history import Outcome
 from spec.verdict import Undecided
 
 
-class DeleteRecords(Fault):
+class DeleteRecords(Injection):
     """An admin deletes all records there are."""
 
     def __init__(self, world: World, subject: int) -> None:
@@ -72,14 +72,14 @@ class Expire(DeleteRecords):
             raise Undecided(f"altering {name}: {error_name(answer.error_code)}")
 
 
-KINDS = (
-    Kind(
+FAULTS = (
+    Fault(
         name="delete-records",
         sentence="Delete all records of a partition, whoever has not seen them.",
         make=DeleteRecords,
         lasts=(0.5, 1.0),
     ),
-    Kind(
+    Fault(
         name="expire-records",
         sentence="Have retention remove records after a second.",
         make=Expire,

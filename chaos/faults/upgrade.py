@@ -6,23 +6,21 @@ import asyncio
 
 import psutil
 
-from chaos.faults.fault import Kind
-from chaos.faults.roll import Roll
+from chaos.faults.fault import Fault
+from chaos.faults.restart import RollingRestart
 from chaos.world import World
-from fixtures.targets import DEFAULT_TARGET
 from fixtures.targets.broker import Broker
-from fixtures.targets.names import KafkaName, innermost, release_line
+from fixtures.targets.capability import Capability
+from fixtures.targets.names import DEFAULT_VERSION, release_line
 from fixtures.targets.upgrading import release_before, upgrade
 from spec.verdict import Undecided
 
-_NAME = innermost(DEFAULT_TARGET)
-assert isinstance(_NAME, KafkaName)
-TO = _NAME.version
+TO = DEFAULT_VERSION
 """What brokers are upgraded to: the release that is tested where none is named."""
 FROM = release_before(TO)
 
 
-class Upgrade(Roll):
+class Upgrade(RollingRestart):
     """Upgrade one broker after the other, each when all replicas are in sync again."""
 
     def __init__(self, world: World, subject: int) -> None:
@@ -51,15 +49,14 @@ class Upgrade(Roll):
         return f"{there} brokers run Kafka {TO}" if there == len(self.world.nodes) else ""
 
 
-KINDS = (
-    Kind(
+FAULTS = (
+    Fault(
         name="rolling-upgrade",
         sentence=f"Upgrade every broker in turn to Kafka {TO}; takes an earlier release.",
         make=Upgrade,
         lasts=(12.0, 18.0),
-        brokers=3,
-        lonely=True,
-        ours=True,
-        unasked=False,
+        needs=frozenset(
+            {Capability.SPARE_BROKER, Capability.LOCAL_PROCESS, Capability.EARLIER_RELEASE}
+        ),
     ),
 )

@@ -13,12 +13,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from chaos.faults import KINDS
-from chaos.fitting import fitting, is_contained, usual_proxies
+from chaos.faults import FAULTS, Fault
+from chaos.fitting import fitting, offered, usual_proxies
 from chaos.hooks import Hooks
 from chaos.run import RECORD, Chaos, stage, usual_load
 from chaos.schedule import Schedule, draw
 from fixtures.targets import UsageFault
+from fixtures.targets.capability import Capability
 from reports.results import Document
 from shareproof.chaos.judging import Judging, judge
 from shareproof.chaos.playing import play_all
@@ -93,7 +94,7 @@ def _play_schedule(asked: Asked, console: Console) -> tuple[Path, ...]:
         load=usual_load(schedule, asked.rate),
         proxies=_proxies(asked, [strike.fault for strike in schedule.strikes]),
         allowed=asked.allowed,
-        hooks=Hooks.read(asked.hooks) if asked.hooks else None,
+        hooks=_hooks(asked),
     )
     with stage(chaos, lambda line: tell(console, line)) as ready:
         ready.play(chaos, asked.out)
@@ -104,7 +105,7 @@ def _play_scenarios(asked: Asked, console: Console) -> tuple[Path, ...]:
     if asked.faults or asked.no_faults or asked.schedule:
         raise UsageFault("A scenario says itself what breaks: leave out the other choices.")
     return play_all(
-        chosen(asked.scenarios, contained=is_contained(asked.target)),
+        chosen(asked.scenarios, asked.target),
         target=asked.target,
         proxies=asked.proxies,
         seed=asked.seed,
@@ -120,13 +121,9 @@ def _schedule(asked: Asked) -> Schedule:
             raise UsageFault("--no-faults leaves nothing to --faults or --schedule: give one.")
         return Schedule(seed=asked.seed, seconds=seconds)
     if asked.schedule is None:
-        kinds = fitting(
-            asked.faults,
-            brokers=asked.brokers,
-            proxies=_proxies(asked, asked.faults),
-            contained=is_contained(asked.target),
-        )
-        drawn = draw(asked.seed, seconds, kinds)
+        proxies = _proxies(asked, asked.faults)
+        offers = offered(asked.target, brokers=asked.brokers, proxies=proxies, hooks=_hooks(asked))
+        drawn = draw(asked.seed, seconds, fitting(asked.faults, offers))
         if not drawn.strikes:
             raise UsageFault(f"{asked.minutes:g} minutes are too short for any of these faults.")
         return drawn
@@ -142,17 +139,26 @@ def _proxies(asked: Asked, faults: Sequence[str]) -> str:
     return asked.proxies or usual_proxies(asked.target, faults)
 
 
+def _hooks(asked: Asked) -> Hooks | None:
+    return Hooks.read(asked.hooks) if asked.hooks else None
+
+
 def list_faults() -> list[dict[str, object]]:
     """Return every kind of fault, for machines."""
     return [
         {
-            "fault": kind.name,
-            "sentence": kind.sentence,
-            "brokers": kind.brokers,
-            "seconds": list(kind.lasts),
+            "fault": fault.name,
+            "sentence": fault.sentence,
+            "brokers": _brokers(fault),
+            "needs": [need.name.lower().replace("_", "-") for need in sorted(fault.needs)],
+            "seconds": list(fault.lasts),
         }
-        for kind in KINDS.values()
+        for fault in FAULTS.values()
     ]
+
+
+def _brokers(fault: Fault) -> int:
+    return 3 if fault.needs & {Capability.REPLICAS, Capability.SPARE_BROKER} else 1
 
 
 def list_scenarios() -> list[dict[str, object]]:
@@ -172,9 +178,9 @@ def list_scenarios() -> list[dict[str, object]]:
 def show_faults(console: Console) -> None:
     """Print every kind of fault."""
     table = Table("fault", "brokers", "seconds", "what it does", box=None)
-    for kind in KINDS.values():
-        low, high = kind.lasts
-        table.add_row(kind.name, str(kind.brokers), f"{low:g}-{high:g}", kind.sentence)
+    for fault in FAULTS.values():
+        low, high = fault.lasts
+        table.add_row(fault.name, str(_brokers(fault)), f"{low:g}-{high:g}", fault.sentence)
     console.print(table)
 
 

@@ -20,7 +20,8 @@ from chaos.run import (
     stage,
 )
 from chaos.schedule import Schedule
-from fixtures.targets.names import KafkaName, innermost
+from fixtures.targets.capability import Capability
+from fixtures.targets.names import innermost
 from fixtures.workload.plan import KINDS, PLAIN
 from fixtures.workload.terms import Group, Load
 from suites.chaos.scenario import CALM, DYING, MIXED, TARDY, Scenario
@@ -75,7 +76,7 @@ def as_chaos(scenario: Scenario, target: str, seed: int, proxies: str = "") -> C
     """Return a scenario as a run of a target, behind the usual proxies if none are named."""
     faults = [strike.fault for strike in scenario.strikes]
     schedule = Schedule(seed=seed, seconds=scenario.seconds, strikes=scenario.strikes)
-    ours = isinstance(innermost(target), KafkaName)
+    ours = Capability.LOCAL_PROCESS in innermost(target).offers
     load = Load(
         seconds=scenario.seconds,
         partitions=_PARTITIONS,

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from chaos.fitting import fitting, is_contained, usual_proxies
+from chaos.fitting import fitting, offered, usual_proxies
 from chaos.run import Chaos, Stage, stage, usual_load
 from chaos.schedule import Schedule, draw
 from chaos.shrink import described, shrink
@@ -46,12 +46,8 @@ class Swarm:
     def draw(self, seed: int) -> Schedule:
         """Return a seed's schedule: some kinds of fault often find what all together hide."""
         rng = random.Random(f"swarm {seed}")
-        kinds = fitting(
-            (),
-            brokers=self.brokers,
-            proxies=usual_proxies(self.target, ()),
-            contained=is_contained(self.target),
-        )
+        proxies = usual_proxies(self.target, ())
+        kinds = fitting((), offered(self.target, brokers=self.brokers, proxies=proxies))
         some = rng.sample(kinds, min(len(kinds), rng.randint(*_SOME)))
         return draw(seed, self.seconds, sorted(some, key=lambda kind: kind.name))
 

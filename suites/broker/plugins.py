@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from random import Random
 
 from fixtures.plugins import plugin_options
+from fixtures.targets.capability import Capability
 from fixtures.wire.frame import Transcript
 from spec.verdict import EnvironmentFault, OutOfReach
 from suites import clusters
@@ -29,10 +30,7 @@ async def plugged(
         OutOfReach: the target is somebody else's or no Java program, or the class cannot be made
             here.
     """
-    if options.external:
-        raise OutOfReach(f"somebody else's brokers cannot be given {plugin}, a class of ours")
-    if options.imitated:
-        raise OutOfReach(f"brokers of this kind cannot load {plugin}, a Java class of ours")
+    clusters.require(options, Capability.OWN_CLUSTER, Capability.JVM)
     try:
         jvm = await asyncio.to_thread(plugin_options, plugin, options.version)
     except EnvironmentFault as fault:

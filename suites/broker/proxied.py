@@ -16,12 +16,12 @@ from random import Random
 from fixtures.proxies.conditions import INTERNAL
 from fixtures.proxies.fronts import Fronts, Weather
 from fixtures.proxies.rules import Act, Rule, Way, state_write_refused
+from fixtures.targets.capability import Capability
 from fixtures.targets.maven import clients_jar
-from fixtures.targets.names import ContainerName, KafkaName, innermost
+from fixtures.targets.names import innermost
 from fixtures.wire.errors import ErrorCode
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
-from spec.verdict import OutOfReach
 from suites import clusters
 from suites.broker.share import Share, world
 from suites.options import RunOptions
@@ -68,11 +68,10 @@ async def fronted(
     Raises:
         OutOfReach: the target is not one whose brokers talk to each other over addresses of ours.
     """
-    name = innermost(options.target)
-    if not isinstance(name, KafkaName | ContainerName):
-        raise OutOfReach("nothing of ours can stand between brokers of this kind")
+    clusters.require(options, Capability.PROXIED)
+    version = innermost(options.target).version
     with contextlib.ExitStack() as stack:
-        schemas = Schemas.from_jar(await asyncio.to_thread(clients_jar, name.version))
+        schemas = Schemas.from_jar(await asyncio.to_thread(clients_jar, version))
         fronts = stack.enter_context(Fronts(schemas))
         own = clusters.own_cluster(options, fronts=fronts.stand_before)
         target = await asyncio.to_thread(stack.enter_context, own)

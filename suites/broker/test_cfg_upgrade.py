@@ -14,7 +14,8 @@ from fixtures.clients.cluster import RETRIABLE, WITHIN, Cluster, attempts
 from fixtures.clients.member import Member, accept, release
 from fixtures.targets import Target
 from fixtures.targets.broker import Broker
-from fixtures.targets.names import KafkaName, innermost
+from fixtures.targets.capability import Capability
+from fixtures.targets.names import innermost
 from fixtures.targets.upgrading import release_before, upgrade
 from fixtures.wire.errors import error_name
 from fixtures.wire.frame import Transcript
@@ -49,10 +50,8 @@ async def old(
     run_options: RunOptions, rng: Random, transcripts: list[Transcript]
 ) -> AsyncIterator[Old]:
     """Three brokers of the release before."""
-    named = innermost(run_options.target)
-    if not isinstance(named, KafkaName):
-        raise OutOfReach("only brokers that are started here from releases can be upgraded")
-    version = named.version
+    clusters.require(run_options, Capability.LOCAL_PROCESS)
+    version = innermost(run_options.target).version
     before = release_before(version)
     options = dataclasses.replace(run_options, target=run_options.target.replace(version, before))
     transcript = Transcript()

@@ -81,7 +81,7 @@ AROUND = (
         strikes=(
             strike(3, "shift-leader", 5),
             strike(6, "shift-share-coordinator", 6, 1),
-            strike(5, "nap-consumers", 4),
+            strike(5, "pause-consumers", 4),
             strike(13, "shift-group-coordinator", 5),
             strike(15, "shift-controller", 5, 1),
         ),

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from chaos.faults import KINDS
-from chaos.fitting import suits
-from fixtures.targets import UsageFault
+from chaos.fitting import needed, offered
+from fixtures.targets import DEFAULT_TARGET, UsageFault
+from fixtures.targets.capability import Capability
 from suites.chaos.around import AROUND
 from suites.chaos.scenario import (
     COUNTED,
@@ -48,7 +48,7 @@ _SCENARIOS = (
         name="lock-expiry",
         sentence="Consumers sleep longer than their locks last, and acknowledge when they wake.",
         rules=(*SAFE, *LOCKED, *LIVE),
-        strikes=(strike(3, "nap-consumers", 4), strike(9, "nap-consumers", 4, 1)),
+        strikes=(strike(3, "pause-consumers", 4), strike(9, "pause-consumers", 4, 1)),
         lock_ms=2000,
     ),
     Scenario(
@@ -56,7 +56,7 @@ _SCENARIOS = (
         sentence="Compaction takes records that consumers hold, release or have not got to yet.",
         rules=(*SAFE, *LIVE),
         strikes=(
-            strike(3, "nap-consumers", 4),
+            strike(3, "pause-consumers", 4),
             strike(3.5, "compact", 3),
             strike(11, "compact", 3, 1),
             strike(15, "elect-leader", 0.5),
@@ -70,10 +70,10 @@ _SCENARIOS = (
         sentence="The log's start moves past records that are held, released or not yet seen.",
         rules=(*SAFE, *LIVE),
         strikes=(
-            strike(3, "nap-consumers", 4),
+            strike(3, "pause-consumers", 4),
             strike(5, "delete-records", 0.5),
             strike(9, "delete-records", 0.5, 1),
-            strike(12, "nap-consumers", 4, 1),
+            strike(12, "pause-consumers", 4, 1),
             strike(13, "expire-records", 5),
         ),
         lock_ms=2000,
@@ -84,7 +84,7 @@ _SCENARIOS = (
         rules=(*SAFE, *LOCKED, *LIVE),
         strikes=(
             strike(3, "change-lock-duration", 5, 0),
-            strike(5, "nap-consumers", 5),
+            strike(5, "pause-consumers", 5),
             strike(12, "change-lock-duration", 5, 1),
         ),
         lock_ms=4000,
@@ -237,10 +237,10 @@ _SCENARIOS = (
         sentence="Leaders and state move while the holders of locks are asleep.",
         rules=(*SAFE, *LOCKED, *LIVE),
         strikes=(
-            strike(4, "nap-consumers", 5),
+            strike(4, "pause-consumers", 5),
             strike(5, "elect-leader", 0.5),
             strike(6, "elect-share-coordinator", 0.5),
-            strike(12, "nap-consumers", 5, 1),
+            strike(12, "pause-consumers", 5, 1),
             strike(13, "elect-leader", 0.5, 1),
         ),
         lock_ms=3000,
@@ -307,26 +307,23 @@ SHORT, SHORT_CONTAINED = "short", "short-unplugged"
 """The scenarios that stand for all where there is time for one only; one is for containers."""
 
 
-def fits(scenario: Scenario, *, contained: bool) -> bool:
-    """Tell whether brokers can be broken as a scenario wants, in containers or out of them."""
-    return all(suits(KINDS[one.fault], contained=contained) for one in scenario.strikes)
-
-
-def chosen(names: Sequence[str], *, contained: bool = False) -> list[Scenario]:
+def chosen(names: Sequence[str], target: str = DEFAULT_TARGET) -> list[Scenario]:
     """Return the scenarios of these names, or for ``all`` every one that fits any release.
 
     ``some`` stands for those that ten minutes are enough for.
 
     Args:
         names: What was asked for.
-        contained: Whether the brokers run in containers.
+        target: What they are to be played on.
 
     Raises:
         UsageFault: there is none of that name.
     """
     if ALL in names:
-        fit = [one for one in SCENARIOS.values() if fits(one, contained=contained)]
-        return [one for one in fit if not one.release]
+        # Whoever lacks a C compiler is told so, not given fewer scenarios.
+        offers = offered(target) | {Capability.CLOCK_LIBRARY}
+        every = [one for one in SCENARIOS.values() if not one.release]
+        return [one for one in every if offers.issuperset(needed(s.fault for s in one.strikes))]
     wanted = [one for name in names for one in (TEN_MINUTES if name == SOME else (name,))]
     for name in wanted:
         if name not in SCENARIOS:

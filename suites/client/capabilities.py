@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fixtures.clients.adapter import Adapter, AdapterFault, Refused, Unsupported
+from fixtures.targets.capability import unmet
 from spec.adapter import Capability
 
 _NOWHERE = {"bootstrap": ["127.0.0.1:1"], "group": "nobody"}
@@ -44,13 +45,8 @@ TOLD = {
 
 def missing(item: pytest.Item, adapter: Adapter) -> list[Capability]:
     """Return the capabilities that a check needs and the client lacks; ``a|b`` is either."""
-    lacking = []
-    for mark in item.iter_markers("needs"):
-        for names in mark.args:
-            choices = [Capability(name) for name in str(names).split("|")]
-            if not any(adapter.has(choice) for choice in choices):
-                lacking.append(choices[0])
-    return lacking
+    needs = [str(need) for mark in item.iter_markers("needs") for need in mark.args]
+    return [Capability(need.split("|")[0]) for need in unmet(needs, adapter.hello.capabilities)]
 
 
 async def seen_refusing(adapter: Adapter, capability: Capability) -> str:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from chaos.faults import KINDS
+from chaos.faults import FAULTS
 from chaos.run import RECORD as CHAOS
 from suites.chaos.scenarios import SCENARIOS
 from tools.documents import played as record
@@ -24,7 +24,7 @@ def faults() -> str:
     """Return the table of faults."""
     rows = (
         (f"`{kind.name}`", kind.sentence, f"{kind.lasts[0]:g}-{kind.lasts[1]:g} s")
-        for kind in KINDS.values()
+        for kind in FAULTS.values()
     )
     return _table(("fault", "what it does", "lasts"), rows)
 
@@ -53,7 +53,7 @@ def struck(runs: Sequence[Played]) -> str:
     """Return the table of how often each kind of fault was seen to hit, by release."""
     columns = _well_played(runs)
     rows = (
-        (f"`{kind}`", *(_strikes(runs, kind, release) for release in columns)) for kind in KINDS
+        (f"`{kind}`", *(_strikes(runs, kind, release) for release in columns)) for kind in FAULTS
     )
     return _table(("fault", *columns), rows)
 
