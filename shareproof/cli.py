@@ -14,7 +14,7 @@ import typer
 
 from fixtures.targets import UsageFault
 from shareproof import manual
-from shareproof.commands import breaking, certify, cluster, pages, recorded, rules
+from shareproof.commands import breaking, certify, cluster, pages, recorded, releases, rules
 from spec.requirement import SpecError
 from spec.verdict import EnvironmentFault, MixedTargets
 
@@ -42,6 +42,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "doctor": cluster.doctor,
     "list": rules.list_rules,
     "report": pages.report,
+    "definitions": releases.definitions,
 }
 
 for _name, _command in COMMANDS.items():

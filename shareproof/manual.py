@@ -41,6 +41,10 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
         ),
         "doctor": (("what is missing here", ""),),
         "list": (("the rules about locks", "--only LCK"), ("all of them, for machines", "--json")),
+        "definitions": (
+            ("what 4.4.0 changed for share groups", "4.3.1 4.4.0"),
+            ("everything, for machines", "4.3.1 4.4.0 --all --json"),
+        ),
         "report": (
             ("the page of a run again", "out"),
             ("a site over many runs", "archive --site site"),

@@ -1,0 +1,37 @@
+"""``definitions``: what changed between two releases of Kafka, and which rules name it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from shareproof.commands.options import AsJson
+
+
+def definitions(
+    old: Annotated[str, typer.Argument(help="A release of Kafka, such as 4.3.1.")],
+    new: Annotated[str, typer.Argument(help="Another release, such as 4.4.0.")],
+    *,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also what is not about share groups.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two releases' message definitions and configs; name the rules about what changed."""
+    from shareproof.definitions import compare
+    from spec.requirement import load_requirements
+
+    work = compare(old, new, load_requirements(), everything=everything)
+    if as_json:
+        plain = [{**asdict(one.change), "rules": list(one.rules)} for one in work]
+        typer.echo(json.dumps(plain, indent=1, ensure_ascii=False))
+        return
+    for one in work:
+        typer.echo(str(one.change))
+        if one.rules:
+            typer.echo(f"    {' '.join(one.rules)}")
+    touched = {rule for one in work for rule in one.rules}
+    typer.echo(f"{len(work)} changes from {old} to {new}, {len(touched)} rules name one of them")

@@ -1,0 +1,94 @@
+"""What changed between the definitions of two releases, and which rules name what changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fixtures.definitions.changes import Change, changes, messages_in
+from fixtures.definitions.configs import configs_in
+from fixtures.targets import UsageFault
+from fixtures.targets.maven import kafka_release
+from fixtures.targets.names import KafkaName, parse_target
+from fixtures.wire.schema import SHARE_APIS
+from spec.requirement import Requirement
+from spec.source import Kind
+
+_CARRIERS = ("kafka-clients-", "kafka-share-coordinator-", "kafka-group-coordinator-")
+"""The jars that carry message definitions: of requests, and of records in the state topics."""
+
+_SHARE = re.compile(r"share|deadletter|dlq", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """One change, and the rules whose sources or sentences name it."""
+
+    change: Change
+    rules: tuple[str, ...]
+
+
+def compare(
+    old: str, new: str, rules: Mapping[str, Requirement], *, everything: bool
+) -> list[Work]:
+    """Return what changed from one release to another, messages first.
+
+    Args:
+        old: a release, such as ``4.3.1`` or ``kafka:4.3.1``.
+        new: likewise.
+        rules: the rules that may name what changed.
+        everything: also what is not about share groups and what no rule names.
+
+    Raises:
+        UsageFault: one of them is no release of Kafka.
+        EnvironmentFault: a release cannot be fetched, or asked for its configurations.
+    """
+    before, after = (_jars(name) for name in (old, new))
+    found = changes(*(messages_in(_carriers(jars)) for jars in (before, after)))
+    work = [Work(change=one, rules=_naming_message(one, rules)) for one in found]
+    found = changes(configs_in(before), configs_in(after))
+    work += [Work(change=one, rules=_naming_config(one, rules)) for one in found]
+    return [one for one in work if everything or one.rules or _about_share_groups(one.change)]
+
+
+def _jars(name: str) -> list[Path]:
+    target = parse_target(name if ":" in name else f"kafka:{name}")
+    if not isinstance(target, KafkaName):
+        raise UsageFault(f"{name}: give a release of Kafka, such as 4.4.0.")
+    return list(kafka_release(target.version).jars)
+
+
+def _carriers(jars: Iterable[Path]) -> list[Path]:
+    return [jar for jar in jars if jar.name.startswith(_CARRIERS)]
+
+
+def _about_share_groups(change: Change) -> bool:
+    api = change.definition.removesuffix("Request").removesuffix("Response")
+    return api in SHARE_APIS or bool(_SHARE.search(f"{change.definition} {change.part}"))
+
+
+def _naming_message(change: Change, rules: Mapping[str, Requirement]) -> tuple[str, ...]:
+    """Return the rules that rest on a message; on a field of it, if the change is about a field."""
+    field = change.part.rpartition(".")[2]
+    return tuple(
+        rule.id
+        for rule in rules.values()
+        if any(
+            source.kind is Kind.MESSAGE
+            and source.name == change.definition
+            and (not field or source.place.rpartition(".")[2] == field)
+            for source in rule.source
+        )
+    )
+
+
+def _naming_config(change: Change, rules: Mapping[str, Requirement]) -> tuple[str, ...]:
+    key = change.definition.rpartition(" ")[2]
+    named = re.compile(rf"(?<![\w.-]){re.escape(key)}(?![\w-]|\.\w)")
+    return tuple(
+        rule.id
+        for rule in rules.values()
+        if named.search(rule.text) or any(named.search(str(source)) for source in rule.source)
+    )
