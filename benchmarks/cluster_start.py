@@ -21,16 +21,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from fixtures.interface.names import parse_address
+from fixtures.machine.java import broker_environment
+from fixtures.machine.jvm import logging_config
+from fixtures.machine.ports import free_ports
 from fixtures.targets.blocking import run_blocking
 from fixtures.targets.broker import START_TIMEOUT, Broker
 from fixtures.targets.cluster import Plan
 from fixtures.targets.config import Ports, cluster_properties, node_properties, render
 from fixtures.targets.format import kafka_uuid
-from fixtures.targets.java import broker_environment
-from fixtures.targets.jvm import logging_config
 from fixtures.targets.kafka import KafkaTarget
-from fixtures.targets.names import parse_address
-from fixtures.targets.ports import free_ports
 from fixtures.targets.ready import wait_until_ready, warm_coordinators
 from fixtures.targets.warden import Warden
 from fixtures.wire.schema import Schemas

@@ -25,9 +25,9 @@ from statistics import median, quantiles
 
 from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import Cluster, Topic, attempts
+from fixtures.machine.java import find_java
+from fixtures.machine.maven import tools_release
 from fixtures.targets import open_target
-from fixtures.targets.java import find_java
-from fixtures.targets.maven import tools_release
 from fixtures.wire.frame import Transcript
 from fixtures.workload.crew import Crew
 from fixtures.workload.plan import Consuming, Place, Producing, Work

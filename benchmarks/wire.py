@@ -22,7 +22,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from fixtures.targets.maven import clients_jar
+from fixtures.machine.maven import clients_jar
 from fixtures.wire.codec import Struct
 from fixtures.wire.frame import decode_response, encode_request, encode_response
 from fixtures.wire.records import (

@@ -16,18 +16,18 @@ from chaos.play import Player, Tell
 from chaos.schedule import Schedule
 from chaos.world import World, broker_clock, client_clock
 from fixtures.clocks import Clocks
-from fixtures.proxies.conditions import Doors
-from fixtures.proxies.fronts import Fronts
-from fixtures.targets import Target, UsageFault, open_target
-from fixtures.targets.capability import Capability
-from fixtures.targets.cluster import Surroundings
-from fixtures.targets.container.target import ContainerTarget
-from fixtures.targets.maven import clients_jar
-from fixtures.targets.names import (
+from fixtures.interface.capability import Capability
+from fixtures.interface.names import (
     AlteredName,
     innermost,
     parse_target,
 )
+from fixtures.machine.maven import clients_jar
+from fixtures.proxies.conditions import Doors
+from fixtures.proxies.fronts import Fronts
+from fixtures.targets import Target, UsageFault, open_target
+from fixtures.targets.cluster import Surroundings
+from fixtures.targets.container.target import ContainerTarget
 from fixtures.toxiproxy.contained import ContainedToxiproxies
 from fixtures.toxiproxy.server import Toxiproxies
 from fixtures.wire.schema import Schemas

@@ -10,11 +10,11 @@ from chaos.hooks import HookedBroker, Hooks
 from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import SHARE, Cluster, eventually, share_key
 from fixtures.clocks import Clocks
+from fixtures.interface.handle import Handle, Plugged
+from fixtures.interface.names import Address
 from fixtures.proxies.conditions import Doors
 from fixtures.proxies.fronts import Fronts
 from fixtures.targets import Target
-from fixtures.targets.handle import Handle, Plugged
-from fixtures.targets.names import Address
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed, Connection
 from fixtures.wire.records import decode_batches

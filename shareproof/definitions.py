@@ -9,9 +9,9 @@ from pathlib import Path
 
 from fixtures.definitions.changes import Change, changes, messages_in
 from fixtures.definitions.configs import configs_in
+from fixtures.interface.names import KafkaName, parse_target
+from fixtures.machine.maven import kafka_release
 from fixtures.targets import UsageFault
-from fixtures.targets.maven import kafka_release
-from fixtures.targets.names import KafkaName, parse_target
 from fixtures.wire.schema import SHARE_APIS
 from spec.requirement import Requirement
 from spec.source import Kind

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from fixtures.clients.shipped import SHIPPED
-from fixtures.targets.names import DEFAULT_IMAGE, FAKES
+from fixtures.adapters.shipped import SHIPPED
+from fixtures.interface.names import DEFAULT_IMAGE, FAKES
 from spec.releases import lines
 from spec.requirement import AREAS, load_requirements
 

@@ -17,14 +17,14 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from fixtures.adapters.shipped import command_of
 from fixtures.adapters.versions import NEWEST
 from fixtures.clients.adapter import Adapter, Refused, Unsupported
 from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import Cluster, Topic, eventually
 from fixtures.clients.handle import Delivery, Handle
-from fixtures.clients.shipped import command_of
+from fixtures.interface.names import UsageFault
 from fixtures.targets import open_target
-from fixtures.targets.names import UsageFault
 from fixtures.wire.batch_writer import encode_batch
 from fixtures.wire.records import Record
 from spec.adapter import Capability

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 
+from fixtures.interface.capability import Capability, why_not
 from fixtures.targets import Target, open_target
-from fixtures.targets.capability import Capability, why_not
 from fixtures.targets.config import Advertise
 from spec.verdict import OutOfReach
 from suites.options import RunOptions

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from fixtures.interface.capability import Capability
+from fixtures.interface.names import UsageFault, innermost, parse_target
 from fixtures.targets import DEFAULT_TARGET
-from fixtures.targets.capability import Capability
-from fixtures.targets.names import UsageFault, innermost, parse_target
 from spec import profile as profiles
 from spec import requirement as requirements
 from spec.profile import Profile

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 
 CONFTEST = """
 import os
-from fixtures.targets.info import ClusterInfo
+from fixtures.interface.info import ClusterInfo
 from spec import requirement
 from spec.requirement import Basis, Honesty, Level, Requirement
 from spec.source import Kind, Source

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from fixtures.targets.maven import clients_jar
-from fixtures.targets.names import DEFAULT_VERSION
+from fixtures.interface.names import DEFAULT_VERSION
+from fixtures.machine.maven import clients_jar
 from fixtures.wire.schema import MessageSpec, Schemas
 
 RELEASE = DEFAULT_VERSION

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from fixtures.adapters.building import built, run
-from fixtures.clients.shipped import command_of
-from fixtures.targets.cache import CACHE_VARIABLE
-from fixtures.targets.names import UsageFault
+from fixtures.adapters.shipped import command_of
+from fixtures.interface.names import UsageFault
+from fixtures.machine.cache import CACHE_VARIABLE
 from spec.adapter import flaw
 from spec.verdict import EnvironmentFault
 

@@ -22,7 +22,7 @@ pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
 from fixtures.history.class_data import KEPT, class_data_options
 from fixtures.history.compaction import compact
 from fixtures.history.journal import Journal
-from fixtures.targets.ports import free_ports
+from fixtures.machine.ports import free_ports
 from reports.analysis.analysis import Request, _Judged, _observations, _owed
 from reports.analysis.files import History, of_one_target
 from reports.analysis.judging import Found

@@ -8,9 +8,9 @@ from chaos.faults import FAULTS
 from chaos.fitting import ON_REQUEST, TOXIPROXY, fitting, offered
 from chaos.hooks import Hooks
 from chaos.schedule import FORMER_NAMES, Schedule, Strike
+from fixtures.interface.capability import Capability, unmet, why_not
+from fixtures.interface.names import innermost
 from fixtures.targets import DEFAULT_TARGET, UsageFault
-from fixtures.targets.capability import Capability, unmet, why_not
-from fixtures.targets.names import innermost
 from spec.verdict import OutOfReach
 from suites.clusters import require
 from suites.options import RunOptions

@@ -11,8 +11,8 @@ import pytest
 
 from chaos.fitting import fitting, offered
 from fixtures.clocks import Clocks, clocks
+from fixtures.interface.capability import Capability
 from fixtures.targets import DEFAULT_TARGET, UsageFault
-from fixtures.targets.capability import Capability
 
 LOOK = "import time; print(time.time() - float(input()), time.monotonic() - float(input()))"
 needs_compiler = pytest.mark.skipif(bool(clocks.lacking()), reason=clocks.lacking())

@@ -18,6 +18,9 @@ import pytest
 from chaos.fitting import OURS, TOXIPROXY, fitting, offered, usual_proxies
 from chaos.run import Chaos, check
 from chaos.schedule import Schedule
+from fixtures.interface.handle import Plugged
+from fixtures.interface.names import Address, ContainerName, parse_target
+from fixtures.machine.ports import free_ports
 from fixtures.targets import DEFAULT_TARGET, UsageFault, open_target
 from fixtures.targets.config import cluster_properties
 from fixtures.targets.container import keeper, naming
@@ -25,9 +28,6 @@ from fixtures.targets.container.broker import ContainerBroker
 from fixtures.targets.container.engine import NONE, answers, why_not
 from fixtures.targets.container.rootfs import RootFileSystem
 from fixtures.targets.container.site import Site
-from fixtures.targets.handle import Plugged
-from fixtures.targets.names import Address, ContainerName, parse_target
-from fixtures.targets.ports import free_ports
 from fixtures.wire.schema import Schemas
 from fixtures.workload.terms import Load
 from spec.verdict import EnvironmentFault

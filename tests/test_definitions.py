@@ -11,8 +11,8 @@ import pytest
 
 from fixtures.definitions.changes import changes, messages_in
 from fixtures.definitions.configs import _parsed, configs_in
+from fixtures.machine.maven import kafka_release
 from fixtures.targets import DEFAULT_TARGET, UsageFault
-from fixtures.targets.maven import kafka_release
 from shareproof.definitions import compare
 from spec.requirement import load_requirements
 

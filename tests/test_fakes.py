@@ -7,9 +7,9 @@ import os
 import pytest
 
 from fixtures.fakes.definitions import of_kfake
+from fixtures.interface.names import FAKES, FakeName, parse_target
+from fixtures.machine.maven import clients_jar
 from fixtures.targets import UsageFault, open_target, optional
-from fixtures.targets.maven import clients_jar
-from fixtures.targets.names import FAKES, FakeName, parse_target
 from fixtures.wire.schema import Schemas
 from spec.profile import load_profile, parse_profile
 from spec.requirement import SpecError

@@ -12,8 +12,8 @@ from random import Random
 
 import pytest
 
-from fixtures.targets.kmq.ledger import Begun, Ledger
-from fixtures.targets.kmq.markers import Kind, Place, life_of, of_copy
+from benchmarks.kmq.ledger import Begun, Ledger
+from benchmarks.kmq.markers import Kind, Place, life_of, of_copy
 
 TIMEOUT = 100
 SEEDS = range(40)

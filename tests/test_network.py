@@ -14,9 +14,9 @@ import pytest
 import trustme
 
 from fixtures.adapters.building import run
-from fixtures.targets import network
-from fixtures.targets.java import client_environment
-from fixtures.targets.ports import free_ports
+from fixtures.machine import network
+from fixtures.machine.java import client_environment
+from fixtures.machine.ports import free_ports
 from spec.verdict import EnvironmentFault
 from tests.fake import ROOT
 

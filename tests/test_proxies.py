@@ -10,11 +10,11 @@ from uuid import UUID
 
 import pytest
 
+from fixtures.interface.names import parse_address
 from fixtures.proxies.conditions import CLIENT, INTERNAL, SLOW, Trouble
 from fixtures.proxies.fronts import Front, Fronts
 from fixtures.proxies.rules import Act, Rule, Way, state_write_refused
 from fixtures.targets import open_target
-from fixtures.targets.names import parse_address
 from fixtures.wire.connection import CallFailed, CallTimeout, Connection, ConnectionLost
 from fixtures.wire.schema import Schemas
 

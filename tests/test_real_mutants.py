@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
+from fixtures.machine.java import find_java
 from fixtures.mutants import MUTANTS
 from fixtures.mutants.agency import known
-from fixtures.targets.java import find_java
 from shareproof.runner.inventory import read_checks
 from spec.requirement import load_requirements
 from tools.real_mutants import RECORD

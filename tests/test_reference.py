@@ -11,14 +11,14 @@ import pytest
 
 from fixtures.clients.cluster import Cluster
 from fixtures.clients.member import accept, release
+from fixtures.interface.info import ClusterInfo
+from fixtures.interface.names import REFERENCE_VERSION
+from fixtures.machine.maven import clients_jar, coordinator_jar
 from fixtures.reference.clock import VirtualClock
 from fixtures.reference.cluster import ReferenceCluster
 from fixtures.reference.mutants import MUTANTS
 from fixtures.reference.target import ReferenceTarget
 from fixtures.targets import UsageFault, open_target
-from fixtures.targets.info import ClusterInfo
-from fixtures.targets.maven import clients_jar, coordinator_jar
-from fixtures.targets.names import REFERENCE_VERSION
 from fixtures.wire.schema import Schemas
 from spec.profile import load_profile
 from spec.requirement import AREAS, load_requirements

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import spec.releases
-from fixtures.targets.info import ClusterInfo
-from fixtures.targets.names import DEFAULT_VERSION
+from fixtures.interface.info import ClusterInfo
+from fixtures.interface.names import DEFAULT_VERSION
 from fixtures.targets.upgrading import release_before
 from spec.configs import Scope, configs_of
 from spec.model.release import RELEASES, release_of

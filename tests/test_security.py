@@ -12,8 +12,8 @@ import pytest
 
 from fixtures.clients.cluster import Cluster
 from fixtures.clients.users import let_in
+from fixtures.interface.info import ClusterInfo
 from fixtures.targets.certificates import make_certificates
-from fixtures.targets.info import ClusterInfo
 from fixtures.wire.connection import AuthenticationFailed, Connection, ConnectionLost
 from fixtures.wire.security import DialogueFailed, Security, dialogue
 from spec.verdict import EnvironmentFault

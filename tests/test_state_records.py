@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from fixtures.targets.maven import clients_jar, coordinator_jar
+from fixtures.machine.maven import clients_jar, coordinator_jar
 from fixtures.wire.codec import WireError, encode
 from fixtures.wire.placing import partition_of
 from fixtures.wire.records import Record

@@ -17,8 +17,8 @@ from fixtures.hostile.actions import ACTS, Stage
 from fixtures.hostile.changes import DEEDS
 from fixtures.hostile.script import Script, ScriptError, read_script, read_step
 from fixtures.hostile.tap import Tap
+from fixtures.interface.info import ClusterInfo
 from fixtures.reference.target import ReferenceTarget
-from fixtures.targets.info import ClusterInfo
 from fixtures.wire.connection import CallTimeout, Connection, ConnectionLost
 from fixtures.wire.records import Compression, decode_batches, encode_batch
 from suites.client.wire import busiest

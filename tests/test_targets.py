@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.interface.info import ClusterInfo
+from fixtures.interface.names import parse_target, release_line
+from fixtures.machine.cache import staged
+from fixtures.machine.java import find_java, parse_major
+from fixtures.machine.maven import is_complete, kafka_release, store
+from fixtures.machine.ports import free_ports
 from fixtures.targets import DEFAULT_TARGET, UsageFault, open_target
-from fixtures.targets.cache import staged
 from fixtures.targets.config import Ports, cluster_properties, node_properties, render
 from fixtures.targets.doctor import examine
-from fixtures.targets.info import ClusterInfo
-from fixtures.targets.java import find_java, parse_major
 from fixtures.targets.logs import last_error
-from fixtures.targets.maven import is_complete, kafka_release, store
-from fixtures.targets.names import parse_target, release_line
-from fixtures.targets.ports import free_ports
 from spec.releases import line_by_levels
 from spec.verdict import EnvironmentFault
 

@@ -16,13 +16,13 @@ from typing import Any
 import psutil
 import pytest
 
+from fixtures.interface.info import ClusterInfo
+from fixtures.interface.names import Address
+from fixtures.machine.ports import free_ports
 from fixtures.targets import DEFAULT_TARGET, open_target
 from fixtures.targets.blocking import run_blocking
 from fixtures.targets.external import ExternalTarget
-from fixtures.targets.info import ClusterInfo
 from fixtures.targets.kafka import KafkaTarget
-from fixtures.targets.names import Address
-from fixtures.targets.ports import free_ports
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed, CallTimeout, Connection
 from fixtures.wire.schema import Schemas

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from fixtures.clients.tools import Tools
-from fixtures.targets.info import ClusterInfo
-from fixtures.targets.maven import Release
+from fixtures.interface.info import ClusterInfo
+from fixtures.machine.maven import Release
 from spec.verdict import EnvironmentFault, OutOfReach
 
 

@@ -20,7 +20,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from fixtures.targets import network, optional
+from fixtures.machine import network
+from fixtures.targets import optional
 from shareproof.runner.allured import CONFIG, REPORT, RESULTS
 from spec.verdict import EnvironmentFault
 

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from fixtures.adapters.model.mutants import MUTANTS, Mutant
+from fixtures.adapters.shipped import command_of
 from fixtures.clients.adapter import Adapter
-from fixtures.clients.shipped import command_of
+from fixtures.interface.info import ClusterInfo
 from fixtures.reference.target import ReferenceTarget
-from fixtures.targets.info import ClusterInfo
 from fixtures.wire.schema import Schemas
 from shareproof.runner.inventory import CLIENT, by_rule, read_checks
 from spec.verdict import EnvironmentFault, Violation

@@ -16,11 +16,11 @@ import sys
 import time
 from collections.abc import AsyncIterator
 
+from fixtures.adapters.shipped import command_of
 from fixtures.clients.adapter import Adapter
-from fixtures.clients.shipped import command_of
+from fixtures.interface.info import ClusterInfo
 from fixtures.reference.target import ReferenceTarget
 from fixtures.targets import Target, UsageFault, open_target
-from fixtures.targets.info import ClusterInfo
 from shareproof.runner.inventory import CLIENT, read_checks
 from spec.verdict import EnvironmentFault
 from tools.client_mutants import Hunt

@@ -19,10 +19,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from fixtures.targets.cache import cache_root
+from fixtures.machine.cache import cache_root
+from fixtures.machine.java import find_java
 from fixtures.targets.container.engine import Engine
 from fixtures.targets.container.rootfs import RootFileSystem, linked
-from fixtures.targets.java import find_java
 from fixtures.toxiproxy.server import find_server
 from spec.verdict import EnvironmentFault
 

@@ -68,7 +68,7 @@ class Crew:
         """Start a tracker, or another one."""
         options = ["--bootstrap", self.bootstrap, "--markers", self.markers]
         options += ["--group", self.trackers, "--timeout-ms", str(NOTICED_MS)]
-        self.others.append(self._run("tracker", "kmq.tracker", *options))
+        self.others.append(self._run("tracker", "benchmarks.kmq.tracker", *options))
 
     def warm_up(self) -> None:
         """Produce some records that are not measured, so that nobody does anything first later."""
@@ -172,11 +172,10 @@ class Crew:
         return self.folder / "fired"
 
     def _run(self, name: str, module: str, *arguments: str) -> subprocess.Popen[bytes]:
-        path = os.pathsep.join((str(ROOT), str(ROOT / "fixtures" / "targets")))
         with (self.folder / f"{name}.stderr").open("ab") as errors:
             return subprocess.Popen(
                 [self.python, "-m", module, *arguments],
-                env={**os.environ, "PYTHONPATH": path},
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
                 stdin=subprocess.DEVNULL,
                 stdout=errors,
                 stderr=errors,

@@ -13,10 +13,8 @@ from typing import Any, Protocol
 
 import confluent_kafka as kafka
 
-# fixtures/targets is on the path of the processes that this runs in; see kmq's own words.
-from kmq.client import Client
-from kmq.markers import Place, life_of
-
+from benchmarks.kmq.client import Client
+from benchmarks.kmq.markers import Place, life_of
 from benchmarks.patterns.notes import Event
 from benchmarks.patterns.workload import GROUP, KMQ, SHARE, Working
 

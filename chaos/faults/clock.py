@@ -11,7 +11,7 @@ from chaos.faults.fault import Fault, Injection
 from chaos.faults.roles import ROLES, Role
 from chaos.world import World, broker_clock, client_clock
 from fixtures.clients.admin import Admin
-from fixtures.targets.capability import Capability
+from fixtures.interface.capability import Capability
 
 _JUMPS = (3600.0, -3000.0)
 """Seconds ahead and behind. By default brokers refuse records that are an hour before their time;

@@ -10,7 +10,7 @@ import time
 
 from chaos.faults.fault import Fault, Injection
 from chaos.world import World
-from fixtures.targets.capability import Capability
+from fixtures.interface.capability import Capability
 from fixtures.wire.records import Record, encode_batch
 from fixtures.workload.payload import stranger
 from spec.history import Outcome, Transaction

@@ -13,8 +13,8 @@ from chaos.faults.fault import Fault
 from chaos.faults.outage import Outage
 from chaos.faults.roles import ROLES, Role
 from chaos.world import in_thread
-from fixtures.targets.capability import Capability
-from fixtures.targets.handle import Handle, Plugged
+from fixtures.interface.capability import Capability
+from fixtures.interface.handle import Handle, Plugged
 from spec.verdict import Undecided
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from chaos.world import World
-from fixtures.targets.capability import Capability
+from fixtures.interface.capability import Capability
 
 
 class Injection(ABC):

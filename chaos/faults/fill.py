@@ -14,9 +14,9 @@ from chaos.faults.fault import Fault
 from chaos.faults.outage import Outage
 from chaos.faults.roles import ROLES, Role
 from chaos.world import World
+from fixtures.interface.capability import Capability
+from fixtures.interface.handle import Handle
 from fixtures.targets.broker import Broker
-from fixtures.targets.capability import Capability
-from fixtures.targets.handle import Handle
 from spec.verdict import EnvironmentFault
 
 _NOTHING = 1

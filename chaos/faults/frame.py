@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from chaos.faults.fault import Fault, Injection
 from chaos.world import World
+from fixtures.interface.capability import Capability
 from fixtures.proxies.conditions import CLIENT, INTERNAL
 from fixtures.proxies.fronts import Weather
 from fixtures.proxies.rules import Act, Rule, Way, state_write_refused
-from fixtures.targets.capability import Capability
 from fixtures.wire.errors import ErrorCode
 
 _FETCH, _ACK = frozenset({"ShareFetch"}), frozenset({"ShareAcknowledge", "ShareFetch"})

@@ -8,7 +8,7 @@ from chaos.faults.roles import Role
 from chaos.world import STATE, World, in_thread
 from fixtures.clients.admin import TOPIC_RESOURCE
 from fixtures.clients.configs import alter
-from fixtures.targets.capability import Capability
+from fixtures.interface.capability import Capability
 from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Callable
 
 from chaos.faults.outage import Outage, for_each_role
-from fixtures.targets.handle import Handle
+from fixtures.interface.handle import Handle
 
 
 class Kill(Outage):

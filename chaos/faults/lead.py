@@ -5,7 +5,7 @@ from __future__ import annotations
 from chaos.faults.fault import Fault, Injection
 from chaos.world import OFFSETS, STATE, World
 from fixtures.clients.cluster import share_key
-from fixtures.targets.capability import Capability
+from fixtures.interface.capability import Capability
 from fixtures.wire.placing import partition_of
 from spec.verdict import Undecided
 

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from chaos.faults.fault import Fault, Injection
 from chaos.faults.roles import ROLES, Role
 from chaos.world import World
+from fixtures.interface.capability import Capability
 from fixtures.proxies.conditions import CLIENT, INTERNAL, SLOW, Door, Trouble
-from fixtures.targets.capability import Capability
 
 _DOES: Mapping[Trouble, str] = {
     Trouble.CUT: "Reset every connection of {}, and let none in.",

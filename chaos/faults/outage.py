@@ -9,8 +9,8 @@ from chaos.faults.fault import Fault, Injection
 from chaos.faults.roles import ROLES, Role
 from chaos.hooks import UNDONE_BY
 from chaos.world import World, in_thread
-from fixtures.targets.capability import HOOKS, Capability
-from fixtures.targets.handle import Handle
+from fixtures.interface.capability import HOOKS, Capability
+from fixtures.interface.handle import Handle
 from fixtures.wire.connection import CallFailed
 from spec.verdict import Undecided
 

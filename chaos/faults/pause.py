@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from chaos.faults.outage import Outage, for_each_role
 from chaos.world import in_thread
-from fixtures.targets.handle import Handle
+from fixtures.interface.handle import Handle
 
 
 class Pause(Outage):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from chaos.faults.fault import Fault, Injection
 from chaos.world import World, in_thread
 from fixtures.clients.cluster import eventually
-from fixtures.targets.capability import Capability
+from fixtures.interface.capability import Capability
 from fixtures.wire.connection import CallFailed
 from spec.verdict import Undecided
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from chaos.faults.outage import Outage, for_each_role
-from fixtures.targets.handle import Handle
+from fixtures.interface.handle import Handle
 
 _BY_SIGTERM = (None, 0, 143)
 """Exit codes; of a broker that is not ours there is none to see."""

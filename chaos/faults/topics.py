@@ -10,7 +10,7 @@ from chaos.faults.fault import Fault, Injection
 from chaos.world import World
 from fixtures.clients.cluster import Topic
 from fixtures.clients.member import Member, accept
-from fixtures.targets.capability import Capability
+from fixtures.interface.capability import Capability
 from fixtures.wire.errors import ErrorCode
 from fixtures.workload.book import Book
 from fixtures.workload.plan import Place, Producing

@@ -9,9 +9,9 @@ import psutil
 from chaos.faults.fault import Fault
 from chaos.faults.restart import RollingRestart
 from chaos.world import World
+from fixtures.interface.capability import Capability
+from fixtures.interface.names import DEFAULT_VERSION, release_line
 from fixtures.targets.broker import Broker
-from fixtures.targets.capability import Capability
-from fixtures.targets.names import DEFAULT_VERSION, release_line
 from fixtures.targets.upgrading import release_before, upgrade
 from spec.verdict import Undecided
 

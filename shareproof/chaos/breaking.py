@@ -18,8 +18,8 @@ from chaos.fitting import fitting, offered, usual_proxies
 from chaos.hooks import Hooks
 from chaos.run import RECORD, Chaos, stage, usual_load
 from chaos.schedule import Schedule, draw
+from fixtures.interface.capability import Capability
 from fixtures.targets import UsageFault
-from fixtures.targets.capability import Capability
 from reports.results import Document
 from shareproof.chaos.judging import Judging, judge
 from shareproof.chaos.playing import play_all

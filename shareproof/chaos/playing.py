@@ -20,8 +20,8 @@ from chaos.run import (
     stage,
 )
 from chaos.schedule import Schedule
-from fixtures.targets.capability import Capability
-from fixtures.targets.names import innermost
+from fixtures.interface.capability import Capability
+from fixtures.interface.names import innermost
 from fixtures.workload.plan import KINDS, PLAIN
 from fixtures.workload.terms import Group, Load
 from suites.chaos.scenario import CALM, DYING, MIXED, TARDY, Scenario

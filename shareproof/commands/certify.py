@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from fixtures.clients.shipped import SHIPPED
+from fixtures.adapters.shipped import SHIPPED
 from fixtures.targets import DEFAULT_TARGET, UsageFault
 from shareproof import manual
 from shareproof.commands.options import (

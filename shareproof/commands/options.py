@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fixtures.targets.names import FORMS
+from fixtures.interface.names import FORMS
 from shareproof import manual
 from spec.requirement import Level
 

@@ -8,10 +8,10 @@ import shlex
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fixtures.adapters.shipped import command_of
 from fixtures.clients.adapter import Adapter
-from fixtures.clients.shipped import command_of
-from fixtures.targets.info import ClusterInfo
-from fixtures.targets.names import UsageFault
+from fixtures.interface.info import ClusterInfo
+from fixtures.interface.names import UsageFault
 from shareproof.runner.inventory import CLIENT, read_checks
 from suites.options import Client, RunOptions
 

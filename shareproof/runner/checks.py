@@ -10,7 +10,7 @@ from pathlib import Path
 import allure
 import pytest
 
-from fixtures.targets.info import ClusterInfo
+from fixtures.interface.info import ClusterInfo
 from fixtures.wire.frame import Transcript
 from shareproof.runner import allured
 from shareproof.runner.outcome import broken, observe, pack, refused

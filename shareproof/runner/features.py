@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fixtures.clients.cluster import Cluster
 from fixtures.clients.features import ADMINISTRATION, PROBES, no_administration
-from fixtures.targets.info import ClusterInfo
+from fixtures.interface.info import ClusterInfo
 
 
 async def refusal(info: ClusterInfo, probe: str) -> str | None:

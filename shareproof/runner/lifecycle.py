@@ -13,8 +13,8 @@ import threading
 import time
 from pathlib import Path
 
+from fixtures.interface.info import ClusterInfo
 from fixtures.targets import open_target
-from fixtures.targets.info import ClusterInfo
 from spec.verdict import EnvironmentFault
 from suites.options import RunOptions
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.targets.info import ClusterInfo
-from fixtures.targets.names import FakeName, innermost
+from fixtures.interface.info import ClusterInfo
+from fixtures.interface.names import FakeName, innermost
 from fixtures.wire.frame import Transcript
 from shareproof.runner import features, lifecycle
 from shareproof.runner.checks import (

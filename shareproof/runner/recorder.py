@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.targets.info import ClusterInfo
+from fixtures.interface.info import ClusterInfo
 from reports.results import Run, Timing, suite_version
 from reports.verdicts import Judged, exit_code, settle
 from shareproof.runner.inventory import Check, by_rule, read_checks

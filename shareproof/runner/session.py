@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from fixtures.targets.info import ClusterInfo
-from fixtures.targets.names import UsageFault
+from fixtures.interface.info import ClusterInfo
+from fixtures.interface.names import UsageFault
 from reports import console, html
 from reports.badge import of_results
 from reports.results import Document, Subject, build, write

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from fixtures.targets.info import ClusterInfo
+from fixtures.interface.info import ClusterInfo
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from suites.broker.share import Share, world

@@ -7,8 +7,8 @@ import contextlib
 from collections.abc import AsyncIterator, Mapping
 from random import Random
 
+from fixtures.interface.capability import Capability
 from fixtures.plugins import plugin_options
-from fixtures.targets.capability import Capability
 from fixtures.wire.frame import Transcript
 from spec.verdict import EnvironmentFault, OutOfReach
 from suites import clusters

@@ -13,12 +13,12 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from random import Random
 
+from fixtures.interface.capability import Capability
+from fixtures.interface.names import innermost
+from fixtures.machine.maven import clients_jar
 from fixtures.proxies.conditions import INTERNAL
 from fixtures.proxies.fronts import Fronts, Weather
 from fixtures.proxies.rules import Act, Rule, Way, state_write_refused
-from fixtures.targets.capability import Capability
-from fixtures.targets.maven import clients_jar
-from fixtures.targets.names import innermost
 from fixtures.wire.errors import ErrorCode
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas

@@ -16,7 +16,7 @@ from typing import Any
 from fixtures.clients.admin import Admin, ShareOffset
 from fixtures.clients.cluster import WITHIN, Cluster, Topic, attempts, eventually
 from fixtures.clients.member import CLOSE, Ack, Member, Part, Response, Session, Where, member_id
-from fixtures.targets.info import ClusterInfo
+from fixtures.interface.info import ClusterInfo
 from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import ErrorCode
 from fixtures.wire.frame import Transcript

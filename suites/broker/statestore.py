@@ -16,7 +16,7 @@ from typing import Any
 from uuid import UUID
 
 from fixtures.clients.cluster import SHARE, Topic, eventually, share_key
-from fixtures.targets.maven import coordinator_jar
+from fixtures.machine.maven import coordinator_jar
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import ErrorCode, error_name

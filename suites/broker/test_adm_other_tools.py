@@ -8,7 +8,7 @@ import re
 import pytest
 
 from fixtures.clients.tools import CONFIGS, GROUPS, ToolRun, Tools
-from fixtures.targets.maven import kafka_release
+from fixtures.machine.maven import kafka_release
 from spec.verdict import Undecided
 from suites.broker.group_types import classic_group, consumer_group
 from suites.broker.membership import beating

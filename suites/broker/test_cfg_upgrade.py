@@ -12,10 +12,10 @@ import pytest
 
 from fixtures.clients.cluster import RETRIABLE, WITHIN, Cluster, attempts
 from fixtures.clients.member import Member, accept, release
+from fixtures.interface.capability import Capability
+from fixtures.interface.names import innermost
 from fixtures.targets import Target
 from fixtures.targets.broker import Broker
-from fixtures.targets.capability import Capability
-from fixtures.targets.names import innermost
 from fixtures.targets.upgrading import release_before, upgrade
 from fixtures.wire.errors import error_name
 from fixtures.wire.frame import Transcript

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from chaos.fitting import needed, offered
+from fixtures.interface.capability import Capability
 from fixtures.targets import DEFAULT_TARGET, UsageFault
-from fixtures.targets.capability import Capability
 from suites.chaos.around import AROUND
 from suites.chaos.scenario import (
     COUNTED,

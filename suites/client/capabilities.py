@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fixtures.clients.adapter import Adapter, AdapterFault, Refused, Unsupported
-from fixtures.targets.capability import unmet
+from fixtures.interface.capability import unmet
 from spec.adapter import Capability
 
 _NOWHERE = {"bootstrap": ["127.0.0.1:1"], "group": "nobody"}

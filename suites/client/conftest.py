@@ -9,8 +9,8 @@ from random import Random
 import pytest
 
 from fixtures.clients.adapter import Adapter
+from fixtures.interface.info import ClusterInfo
 from fixtures.reference.target import ReferenceTarget
-from fixtures.targets.info import ClusterInfo
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from suites.client.capabilities import missing, seen_refusing

@@ -14,7 +14,7 @@ from fixtures.clients.cluster import Topic, attempts
 from fixtures.clients.handle import Delivery, Handle, Settled
 from fixtures.hostile.script import Step
 from fixtures.hostile.tap import Exchange, Tap
-from fixtures.targets.info import ClusterInfo
+from fixtures.interface.info import ClusterInfo
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from spec.adapter import Capability

@@ -12,14 +12,14 @@ from collections.abc import Collection, Iterator
 from random import Random
 
 from fixtures.clients.cluster import Cluster
+from fixtures.interface.info import ClusterInfo
+from fixtures.interface.names import ReferenceName, parse_target
+from fixtures.machine.maven import clients_jar, coordinator_jar
 from fixtures.reference.clock import VirtualClock
 from fixtures.reference.cluster import ReferenceCluster
 from fixtures.reference.mutants import parts_of
 from fixtures.reference.target import PROFILE
 from fixtures.targets import open_target
-from fixtures.targets.info import ClusterInfo
-from fixtures.targets.maven import clients_jar, coordinator_jar
-from fixtures.targets.names import ReferenceName, parse_target
 from fixtures.wire.schema import Schemas
 from spec.model.release import Release, release_of
 from spec.profile import load_profile

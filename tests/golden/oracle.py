@@ -14,10 +14,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from fixtures.targets.cache import cache_root, staged
-from fixtures.targets.compiler import compiler_jar
-from fixtures.targets.java import broker_environment, find_java
-from fixtures.targets.maven import Release, kafka_release
+from fixtures.machine.cache import cache_root, staged
+from fixtures.machine.compiler import compiler_jar
+from fixtures.machine.java import broker_environment, find_java
+from fixtures.machine.maven import Release, kafka_release
 from tests.release import RELEASE
 
 _SOURCE = Path(__file__).with_name("Golden.java")

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from fixtures.history.upgrading import is_old, upgrade
+from fixtures.interface.names import KafkaName, parse_target
 from fixtures.targets import UsageFault
-from fixtures.targets.names import KafkaName, parse_target
 from reports.analysis.files import open_history
 from reports.oracle.judging import Verdicts, judge
 from shareproof.chaos.judging import read as read_run

@@ -15,10 +15,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from fixtures.interface.names import KafkaName, parse_target
+from fixtures.machine.maven import kafka_release
 from fixtures.proxies.fronts import Fronts
 from fixtures.targets import UsageFault, open_target
-from fixtures.targets.maven import kafka_release
-from fixtures.targets.names import KafkaName, parse_target
 from fixtures.wire.schema import Schemas
 from spec.verdict import EnvironmentFault
 from tools.findings.program import DIRECT, Run

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from fixtures.interface.info import ClusterInfo
 from fixtures.proxies.fronts import Fronts
 from fixtures.targets import Target
-from fixtures.targets.info import ClusterInfo
 from fixtures.wire.security import PLAINTEXT
 
 DIRECT = "DIRECT"

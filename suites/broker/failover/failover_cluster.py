@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from fixtures.clients.cluster import RETRIABLE, Cluster, eventually, share_key
+from fixtures.interface.handle import Handle
 from fixtures.targets import Target
-from fixtures.targets.handle import Handle
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed
 from fixtures.wire.placing import partition_of

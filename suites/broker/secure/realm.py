@@ -17,7 +17,7 @@ from fixtures.clients.acls import Acls, Entry, Operation, Resource
 from fixtures.clients.cluster import Cluster
 from fixtures.clients.member import Session
 from fixtures.clients.users import create_user
-from fixtures.targets.info import ClusterInfo
+from fixtures.interface.info import ClusterInfo
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import Connection
 from fixtures.wire.security import Security
