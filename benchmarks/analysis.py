@@ -46,7 +46,10 @@ class Run:
 def watched(command: Sequence[str], threads: int) -> tuple[str, float, float, float]:
     """Run a command; return its output, seconds, CPU seconds and peak of memory in GiB."""
     began, peak, spent = time.monotonic(), 0, 0.0
-    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8") as output,
+        tempfile.TemporaryFile("w+", encoding="utf-8") as errors,
+    ):
         process = psutil.Popen(
             command,
             stdout=output,

@@ -100,7 +100,11 @@ def _machine() -> dict[str, Any]:
     model = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.is_file():
-        lines = [one for one in info.read_text().splitlines() if one.startswith("model name")]
+        lines = [
+            one
+            for one in info.read_text(encoding="utf-8").splitlines()
+            if one.startswith("model name")
+        ]
         model = lines[0].split(":", 1)[1].strip() if lines else model
     return {
         "processor": model,
