@@ -136,7 +136,7 @@ def verdict_of(
     idle = [rule for rule in dict.fromkeys(record["owed"]) if rule not in found]
     if idle or record["verdict"] != "pass":
         return "vacuous", tuple(idle)
-    return ("as expected_results", tuple(broken)) if broken else ("pass", ())
+    return ("as foreseen", tuple(broken)) if broken else ("pass", ())
 
 
 def strikes_of(record: Mapping[str, Any]) -> dict[str, Strikes]:
