@@ -97,7 +97,7 @@ class Effect(StrEnum):
     COUNT_BACK = "count back to the durable one"
     LOCK = "lock starts"
     UNLOCK = "lock ends"
-    PERSIST = "durable before the answer"
+    PERSIST = "durable before the response"
     PERSIST_LATER = "durable later"
 
 
