@@ -54,7 +54,7 @@ def test_members_only_move_what_they_hold() -> None:
 
 @pytest.mark.parametrize("event", [Event.GAP, Event.ACCEPT, Event.RELEASE, Event.REJECT])
 def test_what_a_client_settled_is_durable(event: Event) -> None:
-    """ACK-44: what is answered without error is durable before the answer."""
+    """ACK-44: what is answered without error is durable before the response."""
     rows = [row for row in TABLE if row.event is event]
 
     assert all(Effect.PERSIST in row.effects for row in rows)
