@@ -18,9 +18,10 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 
-from reports.analysis.judging import fused
-from reports.analysis.rules import Invariant, by_view, load_invariants
-from reports.analysis.session import VIEWS, release_text, view_text
+from reports.analysis.queries import counts
+from reports.analysis.relations import in_order
+from reports.analysis.rules import Invariant, by_relation, load_invariants
+from reports.analysis.session import release_text
 from spec.history import TABLES
 
 MS100 = 100_000_000
@@ -40,17 +41,12 @@ def duckdb(history: Path, threads: int, memory: str) -> Counts:
         files = f"{history.absolute()}/{name}/*.parquet"
         base.read_parquet(files).create_view(name)
     base.execute(f"CREATE VIEW release AS {release_text()}")
-    for view in VIEWS:
-        base.execute(f"CREATE VIEW {view} AS {ours(view_text(view))}")
     rules = load_invariants()
+    for relation in in_order(rule.over for rule in rules):
+        base.execute(f"CREATE VIEW {relation.name} AS {ours(relation.query())}")
     found: Counts = {}
-    for view, simple in by_view(rules).items():
-        row = base.execute(ours(fused(view, simple))).fetchone()
-        found.update(_pairs(simple, row))
-    for rule in rules:
-        if rule.simple is None:
-            query = f"SELECT count(*), count_if(broken) FROM ({rule.sql})"  # noqa: S608
-            found.update(_pairs([rule], base.execute(ours(query)).fetchone()))
+    for together in by_relation(rules).values():
+        found.update(_pairs(together, base.execute(ours(counts(together))).fetchone()))
     return found
 
 
@@ -74,13 +70,13 @@ def polars(history: Path, threads: int, memory: str) -> Counts:  # noqa: ARG001
         "tides": _tides(pl, tables, shares),
     }
     found: Counts = {}
-    for view, rules in by_view(load_invariants()).items():
-        if view in views:
+    for relation, rules in by_relation(load_invariants()).items():
+        if relation.name in views:
             columns = [
                 one.fill_null(value=False).sum().alias(f"{number}")
                 for number, one in enumerate(_questions(pl, rules))
             ]
-            row = views[view].select(columns).collect(engine="streaming").row(0)
+            row = views[relation.name].select(columns).collect(engine="streaming").row(0)
             found.update(_pairs(rules, row))
     return found
 
@@ -88,8 +84,7 @@ def polars(history: Path, threads: int, memory: str) -> Counts:  # noqa: ARG001
 def _questions(pl: Any, rules: Sequence[Invariant]) -> list[Any]:
     questions: list[Any] = []
     for rule in rules:
-        assert rule.simple is not None
-        exercised, broken = (_asked(text) for text in (rule.simple.exercised, rule.simple.broken))
+        exercised, broken = (_asked(text) for text in (rule.cases, rule.breach))
         # A question that is always true would be one value, not one for each row.
         each = pl.sql_expr(exercised) & pl.first().is_not_null()
         questions += [each, each & pl.sql_expr(broken).fill_null(value=False)]

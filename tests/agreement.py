@@ -17,9 +17,9 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from fixtures.history.compaction import compact
+from reports.analysis import queries
 from reports.analysis.files import open_history
-from reports.analysis.judging import asked
-from reports.analysis.rules import Invariant, by_view, load_invariants
+from reports.analysis.rules import Invariant, by_relation, load_invariants
 from reports.analysis.session import SMALL, open_session, register, unregister
 from reports.oracle.judging import Verdicts, judge
 from spec.history import log_numbers
@@ -36,33 +36,20 @@ def by_spark(spark: SparkSession, rules: Sequence[Invariant]) -> Verdicts:
     Rules over one view are asked together, as the judge does it.
     """
     found: Verdicts = {}
-    alone = [rule for rule in rules if rule.simple is None]
-    for view, together in by_view(rules).items():
-        if "queue" in spark.table(view).columns:
-            found |= _by_queue(spark, view, together)
-        else:
-            alone += together
-    found |= {rule.id: _places(spark, rule) for rule in alone}
+    for together in by_relation(rules).values():
+        found |= _by_place(spark, together)
     return {name: places for name, places in found.items() if places}
 
 
-def _by_queue(spark: SparkSession, view: str, rules: Sequence[Invariant]) -> Verdicts:
+def _by_place(spark: SparkSession, rules: Sequence[Invariant]) -> Verdicts:
     of = range(len(rules))
     counts = ", ".join(f"count_if(x{n}) AS x{n}, count_if(b{n}) AS b{n}" for n in of)
-    query = f"SELECT queue, {counts} FROM ({asked(view, rules, 'queue')}) GROUP BY queue"  # noqa: S608
-    rows = spark.sql(query).collect()
+    each = queries.asked(rules[0].over.name, rules, f"{queries.place(rules[0])} AS place")
+    rows = spark.sql(f"SELECT place, {counts} FROM ({each}) GROUP BY place").collect()  # noqa: S608
     return {
-        rules[n].id: {row.queue: (row[f"x{n}"], row[f"b{n}"]) for row in rows if row[f"x{n}"]}
+        rules[n].id: {row.place: (row[f"x{n}"], row[f"b{n}"]) for row in rows if row[f"x{n}"]}
         for n in of
     }
-
-
-def _places(spark: SparkSession, rule: Invariant) -> dict[int, tuple[int, int]]:
-    query = f"""
-        SELECT coalesce(queue, offset) AS place, count(*) AS tested, count_if(broken) AS broken
-        FROM ({rule.sql}) GROUP BY 1
-    """  # noqa: S608 - our own queries
-    return {row.place: (row.tested, row.broken) for row in spark.sql(query).collect()}
 
 
 def differences(spark: Verdicts, oracle: Verdicts) -> Iterator[str]:
@@ -93,9 +80,10 @@ def tales(release: Release, seeds: Sequence[int], start: int = 0) -> list[Told]:
 
 def _compare(spark: SparkSession, run: Path, name: str) -> tuple[Verdicts, list[str]]:
     history = open_history(run)
-    register(spark, history, name)
+    rules = load_invariants()
+    register(spark, history, name, [rule.over for rule in rules])
     try:
-        found = by_spark(spark, load_invariants())
+        found = by_spark(spark, rules)
     finally:
         unregister(spark, name)
     return found, list(differences(found, judge(history)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,14 +16,18 @@ import pytest
 
 pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from fixtures.history.compaction import compact
 from reports.analysis.files import open_history
-from reports.analysis.rules import load_invariants, parse
+from reports.analysis.invariants import counts, locks
+from reports.analysis.queries import breaches
+from reports.analysis.relations import in_order
+from reports.analysis.rules import Invariant, load_invariants
 from reports.analysis.session import SMALL, open_session, register, unregister
 from reports.oracle.judging import Verdicts, judge
-from spec.history import bucket_of
+from spec.history import TABLES, bucket_of
 from spec.model.release import release_of
 from spec.requirement import Honesty, SpecError, load_requirements
 from tests.agreement import broken_at, by_spark, differences, known, tales
@@ -37,6 +41,7 @@ pytestmark = [
 
 CASES = read_cases()
 RULES = {rule.id: rule for rule in load_invariants()}
+RELATIONS = [rule.over for rule in RULES.values()]
 TOLD_FROM = 1000
 """The first number of a share-partition that a tale is about."""
 SEEDS = range(1, 6)
@@ -75,7 +80,7 @@ def verdicts(
         if found:
             unregister(spark, f"cases_{len(found)}")
         history = open_history(folder)
-        register(spark, history, f"cases_{len(found) + 1}")
+        register(spark, history, f"cases_{len(found) + 1}", RELATIONS)
         by_both = (by_spark(spark, list(RULES.values())), judge(history))
         found[version] = Judged(*by_both, tuple(told))
     yield found
@@ -126,19 +131,47 @@ def test_every_invariant_has_both_sides() -> None:
 
 
 def test_invariants_are_rules_of_the_specification() -> None:
-    """Each file's id and level are those of a rule that is not declared untested."""
+    """Each declaration has the id of a rule that is not declared untested."""
     rules = load_requirements()
 
-    assert [r.id for r in RULES.values() if r.level is not rules[r.id].level] == []
     assert [r for r in RULES if rules[r].honesty is Honesty.UNTESTED] == []
 
 
-def test_a_file_must_say_what_it_is() -> None:
-    """A file without its id or its sentence is refused."""
-    with pytest.raises(SpecError, match="level, source"):
-        parse("-- id: INV-01\nSELECT 1", "x.sql")
-    with pytest.raises(SpecError, match="sentence"):
-        parse("-- id: INV-01\n-- level: MUST\n-- source: KIP\nSELECT 1", "x.sql")
+def test_no_invariant_is_declared_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two declarations with one id are refused."""
+    monkeypatch.setattr(locks, "INVARIANTS", (*locks.INVARIANTS, counts.INV_12))
+
+    with pytest.raises(SpecError, match="INV-12 is declared twice"):
+        load_invariants()
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_an_invariant_names_the_columns_that_it_needs(
+    rule: Invariant, spark: SparkSession, verdicts: dict[str, Judged]
+) -> None:
+    """The expressions of a declaration need each column that it names, and no other."""
+    assert verdicts
+    relation = spark.table(rule.over.name)
+
+    def fits(columns: Sequence[str]) -> bool:
+        relation.select(*columns).createOrReplaceTempView("narrow")
+        try:
+            spark.sql(breaches("narrow", [rule]))
+        except AnalysisException:
+            return False
+        return True
+
+    assert fits(rule.columns)
+    needless = [one for one in rule.columns if fits([c for c in rule.columns if c != one])]
+    assert needless == []
+
+
+def test_relations_say_what_they_read() -> None:
+    """All that a query reads is a table or one of the relations that it uses."""
+    tables = {*TABLES, "release"}
+
+    for relation in in_order(RELATIONS):
+        assert relation.reads - tables <= {used.name for used in relation.uses}
 
 
 def test_the_buckets_are_those_of_spark(spark: SparkSession) -> None:
@@ -185,8 +218,7 @@ def _scans_of_records(plan: str) -> Iterator[list[str]]:
 
 BOUNDED = {
     "_by_rule": "one row of counts",
-    "_by_behaviour": "behaviours(view, rules)",
-    "_alone": "one row of counts",
+    "_by_pattern": "patterns(rules)",
     "_sentences": "LIMIT {_MOST_HITS}",
     "reached": ".limit(",
     "_fault_windows": "LIMIT",
@@ -198,6 +230,7 @@ BOUNDED = {
     "_windows": "LIMIT",
     "_often": "LIMIT",
     "_told": "LIMIT",
+    "unregister": "SHOW VIEWS",
 }
 """The functions that fetch rows from Spark, and what keeps these few."""
 FETCHING = {"collect", "toLocalIterator", "take", "head", "first", "tail", "show"}

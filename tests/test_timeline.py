@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from fixtures.history.compaction import compact
 from fixtures.history.journal import Journal
 from reports.analysis.files import History, open_history
+from reports.analysis.relations import HANDOVERS
 from reports.analysis.session import SMALL, open_session, register, unregister
 from reports.analysis.span import span
 from reports.analysis.stories import stories
@@ -65,7 +66,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> History:
 def spark(told: History) -> Iterator[SparkSession]:
     """A small Spark in which the history is registered."""
     session = open_session("local[2]", "1g", SMALL)
-    register(session, told, "told")
+    register(session, told, "told", [HANDOVERS])
     yield session
     unregister(session, "told")
     session.stop()

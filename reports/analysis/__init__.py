@@ -1,1 +1,1 @@
-"""Judges histories: Spark over the tables of a run, one small SQL file for each invariant."""
+"""Judges histories: Spark over the tables of a run, one declaration for each invariant."""

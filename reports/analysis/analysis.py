@@ -23,15 +23,9 @@ from reports.analysis.files import History, of_one_target, open_history, read_ma
 from reports.analysis.judging import Found, Tell, askable, judge, observation, told
 from reports.analysis.progress import progress
 from reports.analysis.reached import reached
+from reports.analysis.relations import HANDOVERS, SHARES
 from reports.analysis.rules import Invariant, load_invariants
-from reports.analysis.session import (
-    VIEWS,
-    open_session,
-    register,
-    settings_for,
-    unregister,
-    views_of,
-)
+from reports.analysis.session import open_session, register, settings_for, unregister
 from reports.analysis.span import span
 from reports.analysis.stories import stories
 from reports.analysis.timeline import moments_for, timeline
@@ -181,8 +175,8 @@ def _judge(
 ) -> _Judged:
     """Judge a history; with no moments to draw, verdicts and witnesses are all there is."""
     database = f"history_{os.getpid()}_{next(_NUMBERS)}"
-    asked = (rule.sql for rule in askable(history, invariants))
-    register(spark, history, database, VIEWS if moments else views_of(("shares", *asked)))
+    asked = [rule.over for rule in askable(history, invariants)]
+    register(spark, history, database, [SHARES, *asked, *([HANDOVERS] if moments else [])])
     try:
         with progress(spark, tell):
             found = judge(spark, history, invariants, tell)

@@ -1,7 +1,7 @@
 """From a history to verdicts: counts of what exercised each rule, and witnesses of what broke it.
 
-Rules that ask a question of each row of a view are told together, in one pass over that view; the
-others run by themselves. Only counts come back, and for a broken rule its first witnesses.
+Rules over one relation are asked together, in one pass over it. Only counts come back, and for a
+broken rule its first witnesses.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from reports.analysis.files import History
-from reports.analysis.rules import Invariant, by_view
-from reports.analysis.session import BY_RECORD, OVER_RECORDS, SMALL_ROWS, interpreted
+from reports.analysis.queries import OFFSET_BITS, counts, patterns
+from reports.analysis.rules import Invariant, by_relation
+from reports.analysis.session import SMALL_ROWS, interpreted
 from reports.analysis.witnesses import WITNESSES, Hit, Place, witnesses
 from spec.history import BUCKETED, TABLES
 from spec.verdict import Observation, Verdict
@@ -26,8 +27,6 @@ Tell = Callable[[str], None]
 
 _LONGEST = 400
 """Characters of what is told of an error."""
-OFFSET_BITS = 44
-"""Where a log and an offset are one number. Beyond these, witnesses take a pass of their own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,13 +59,10 @@ def judge(
     few = sum(history.rows(name) for name in TABLES if name not in BUCKETED) < SMALL_ROWS
     found = {rule.id: Found(exercised=0, broken=0, seconds=0) for rule in invariants}
     invariants = askable(history, invariants)
-    for view, rules in by_view(invariants).items():
-        tell(f"{history.folder}: {len(rules)} rules over {view}")
-        with interpreted(spark, when=few and view not in OVER_RECORDS):
-            found.update(_guarded(partial(_together, spark, view, rules), rules))
-    for rule in (rule for rule in invariants if rule.simple is None):
-        tell(f"{history.folder}: {rule.id}")
-        found.update(_guarded(partial(_alone, spark, rule), [rule]))
+    for relation, rules in by_relation(invariants).items():
+        tell(f"{history.folder}: {', '.join(rule.id for rule in rules)} over {relation.name}")
+        with interpreted(spark, when=few and not relation.over_records):
+            found.update(_guarded(partial(_together, spark, rules), rules))
     broken = [rule for rule in invariants if found[rule.id].broken]
     if broken:
         tell(f"{history.folder}: witnesses of {', '.join(rule.id for rule in broken)}")
@@ -104,7 +100,7 @@ def observation(
         )
     return Observation(
         requirement=rule.id,
-        check=f"reports/analysis/invariants/{rule.file}[{history.folder.parent.name}]",
+        check=f"reports/analysis/invariants::{rule.id}[{history.folder.parent.name}]",
         verdict=verdict,
         reason=reason,
         evidence={"cases": found.exercised} if found.exercised else {},
@@ -134,69 +130,24 @@ def _verdict(rule: Invariant, found: Found, history: History) -> tuple[Verdict, 
     return Verdict.PASS, ""
 
 
-def fused(view: str, rules: Sequence[Invariant]) -> str:
-    """Return the query that counts the cases and the broken cases of rules over one view."""
-    columns = [
-        f"count_if(x{number}) AS x{number}, count_if(b{number}) AS b{number}"
-        for number in range(len(rules))
-    ]
-    return f"SELECT {', '.join(columns)} FROM ({asked(view, rules)})"  # noqa: S608 - our own files
-
-
-def behaviours(view: str, rules: Sequence[Invariant]) -> str:
-    """Return the query for what there is to tell apart in a view of records.
-
-    It has a row for each set of rules that some records put to the test ("cases") and of those
-    that they break ("breaks"), a bit for each rule: how many records, the first, and the last.
-    There are few such sets, and counting them is cheaper than two counts for every rule.
-    """
-    bits = {
-        name: " + ".join(
-            f"CASE WHEN {letter}{number} THEN {1 << number}L ELSE 0L END"
-            for number in range(len(rules))
-        )
-        for name, letter in (("cases", "x"), ("breaks", "b"))
-    }
-    marked = f"""
-        SELECT {bits["cases"]} AS cases, {bits["breaks"]} AS breaks,
-          shiftleft(CAST(log AS BIGINT), {OFFSET_BITS}) + offset AS place
-        FROM ({asked(view, rules, "log", "offset")})
-    """  # noqa: S608 - our own files
-    return f"""
-        SELECT cases, breaks, count(*) AS records, min(place) AS first, max(place) AS last
-        FROM ({marked})
-        GROUP BY cases, breaks
-    """  # noqa: S608
-
-
-def asked(view: str, rules: Sequence[Invariant], *columns: str) -> str:
-    """Return the query for what each row of a view says to each rule: tested, broken."""
-    questions = list(columns)
-    for number, rule in enumerate(rules):
-        assert rule.simple is not None
-        exercised, broken = rule.simple.exercised, rule.simple.broken
-        questions.append(f"({exercised}) AS x{number}, ({exercised}) AND ({broken}) AS b{number}")
-    return f"SELECT {', '.join(questions)} FROM {view}"  # noqa: S608 - our own files
-
-
-def _together(spark: SparkSession, view: str, rules: Sequence[Invariant]) -> dict[str, Found]:
+def _together(spark: SparkSession, rules: Sequence[Invariant]) -> dict[str, Found]:
     began = time.monotonic()
-    count = _by_behaviour if view in BY_RECORD else _by_rule
-    found = count(spark, view, rules)
+    count = _by_pattern if rules[0].over.by_record else _by_rule
+    found = count(spark, rules)
     share = (time.monotonic() - began) / len(rules)
     return {name: replace(one, seconds=share) for name, one in found.items()}
 
 
-def _by_rule(spark: SparkSession, view: str, rules: Sequence[Invariant]) -> dict[str, Found]:
-    row = spark.sql(fused(view, rules)).collect()[0]
+def _by_rule(spark: SparkSession, rules: Sequence[Invariant]) -> dict[str, Found]:
+    row = spark.sql(counts(rules)).collect()[0]
     return {
         rule.id: Found(exercised=row[f"x{number}"], broken=row[f"b{number}"], seconds=0)
         for number, rule in enumerate(rules)
     }
 
 
-def _by_behaviour(spark: SparkSession, view: str, rules: Sequence[Invariant]) -> dict[str, Found]:
-    rows = spark.sql(behaviours(view, rules)).collect()
+def _by_pattern(spark: SparkSession, rules: Sequence[Invariant]) -> dict[str, Found]:
+    rows = spark.sql(patterns(rules)).collect()
     found: dict[str, Found] = {}
     for number, rule in enumerate(rules):
         tested = [row for row in rows if row.cases >> number & 1]
@@ -211,14 +162,6 @@ def _by_behaviour(spark: SparkSession, view: str, rules: Sequence[Invariant]) ->
             ),
         )
     return found
-
-
-def _alone(spark: SparkSession, rule: Invariant) -> dict[str, Found]:
-    began = time.monotonic()
-    query = f"SELECT count(*) AS x, count_if(broken) AS b FROM ({rule.sql})"  # noqa: S608
-    row = spark.sql(query).collect()[0]
-    seconds = time.monotonic() - began
-    return {rule.id: Found(exercised=row.x, broken=row.b, seconds=seconds)}
 
 
 def told(error: Exception) -> str:

@@ -1,114 +1,78 @@
-"""Invariants as data: each is a small SQL file with its id, level, source and sentence on top.
+"""Invariants as data: what each one asks of the rows of a relation.
 
-A file returns one row for every case that puts its rule to the test, with the columns ``queue``,
-``log``, ``offset``, ``since``, ``until``, ``detail`` and, last, ``broken``. It can be run alone. A
-file that reads one view and filters it can also be told together with the others over that view, so
-that the history is read once: its select list ends with ``<expression> AS broken``, and its
-exercised cases are what its WHERE lets through.
+A declaration says nothing of how it is asked: :mod:`reports.analysis.queries` composes those over
+one relation into one query. The text, level and source of its rule stand in
+``spec/requirements/inv.toml``.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib import resources
+from importlib import import_module
+from pkgutil import iter_modules
 
-from spec.requirement import Level, SpecError
-
-_HEAD = re.compile(r"^-- (id|level|source|needs|about): (.+)$")
-_PLAIN = re.compile(
-    r"SELECT\n(?P<told>.* AS detail),\n(?P<broken>.*) AS broken\n"
-    r"FROM (?P<view>\w+)\nWHERE\s(?P<exercised>.*)\Z",
-    re.DOTALL,
-)
-
-WHOLE = "whole"
-"""What a rule needs whose witness is something missing: a history of which nothing was lost."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Simple:
-    """A rule that is a question to each row of a view.
-
-    ``told`` is what a witness says of such a row: the columns before ``broken``.
-    """
-
-    view: str
-    exercised: str
-    broken: str
-    told: str
+from reports.analysis import invariants
+from reports.analysis.relations import Relation
+from spec.requirement import SpecError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invariant:
-    """One rule over a whole history; ``simple`` is None for a query that stands alone.
+    """One rule over a whole history; all expressions are Spark's SQL over one row.
 
-    ``about`` names the table whose rows put the rule to the test: where it is empty, nothing does.
+    Attributes:
+        id: That of its rule in ``spec/requirements/inv.toml``.
+        over: The relation whose rows put it to the test.
+        columns: The columns of ``over`` that the expressions name.
+        cases: Which rows put the rule to the test.
+        breach: Which of these break it.
+        since, until: Between which times of the run's clock a breach happened, in nanoseconds.
+        detail: What a witness says of a breach, as text.
+        queue, log, offset: Where a breach is.
+        needs_whole: Its witness is something missing: a history of which anything was lost
+            cannot break it for certain.
+        about: A table whose rows put the rule to the test: where it is empty, nothing does.
     """
 
     id: str
-    level: Level
-    source: str
-    sentence: str
-    sql: str
-    file: str
+    over: Relation
+    columns: tuple[str, ...]
+    cases: str = "true"
+    breach: str
+    since: str
+    until: str
+    detail: str
+    queue: str = "queue"
+    log: str = "log"
+    offset: str = "offset"
     needs_whole: bool = False
     about: str = ""
-    simple: Simple | None = None
+
+
+def columns(names: str) -> tuple[str, ...]:
+    """Return the names of columns that are written one after the other."""
+    return tuple(names.split())
 
 
 def load_invariants() -> list[Invariant]:
-    """Return every invariant, by id.
+    """Return every invariant that a module of ``reports.analysis.invariants`` declares, by id.
 
     Raises:
-        SpecError: a file lacks what it must say.
+        SpecError: two have one id.
     """
-    folder = resources.files("reports") / "analysis" / "invariants"
-    files = sorted(folder.iterdir(), key=lambda file: file.name)
-    return [
-        parse(file.read_text(encoding="utf-8"), file.name)
-        for file in files
-        if file.name.endswith(".sql")
-    ]
+    found: dict[str, Invariant] = {}
+    for module in iter_modules(invariants.__path__, f"{invariants.__name__}."):
+        for one in import_module(module.name).INVARIANTS:
+            if one.id in found:
+                raise SpecError(f"{one.id} is declared twice")
+            found[one.id] = one
+    return [found[name] for name in sorted(found)]
 
 
-def parse(text: str, where: str) -> Invariant:
-    """Read one invariant.
-
-    Raises:
-        SpecError: it lacks what it must say; ``where`` names it in the message.
-    """
-    comments = [line for line in text.splitlines() if line.startswith("--")]
-    heads = {found[1]: found[2] for line in comments if (found := _HEAD.match(line))}
-    prose = [line[3:] for line in comments if not _HEAD.match(line)]
-    if missing := {"id", "level", "source"} - heads.keys():
-        raise SpecError(f"{where} does not say its {', '.join(sorted(missing))}")
-    if not prose:
-        raise SpecError(f"{where} does not say its rule in a sentence")
-    sql = "\n".join(line for line in text.splitlines() if not line.startswith("--")).strip()
-    plain = _PLAIN.search(sql)
-    return Invariant(
-        id=heads["id"],
-        level=Level(heads["level"]),
-        source=heads["source"],
-        sentence=" ".join(prose),
-        sql=sql,
-        file=where,
-        needs_whole=heads.get("needs") == WHOLE,
-        about=heads.get("about", ""),
-        simple=Simple(**plain.groupdict()) if plain and _is_flat(sql) else None,
-    )
-
-
-def _is_flat(sql: str) -> bool:
-    return len(re.findall(r"^(SELECT|FROM|WHERE)\b", sql, re.MULTILINE)) == 3
-
-
-def by_view(rules: Iterable[Invariant]) -> dict[str, list[Invariant]]:
-    """Return the rules that are questions to each row of a view, by view."""
-    views: dict[str, list[Invariant]] = {}
+def by_relation(rules: Iterable[Invariant]) -> dict[Relation, list[Invariant]]:
+    """Return rules by the relation that they ask, in their order."""
+    found: dict[Relation, list[Invariant]] = {}
     for rule in rules:
-        if rule.simple is not None:
-            views.setdefault(rule.simple.view, []).append(rule)
-    return views
+        found.setdefault(rule.over, []).append(rule)
+    return found

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from importlib import resources
+from collections.abc import Collection, Iterable, Iterator
 
 import pyarrow as pa
 from pyspark.errors import PySparkRuntimeError
@@ -14,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from reports.analysis.files import History
 from reports.analysis.quiet import without_chatter
+from reports.analysis.relations import Relation, in_order
 from spec.history import BUCKETED, OPTIONAL, TABLES, bucket_of
 from spec.model.release import release_of
 from spec.verdict import EnvironmentFault
@@ -26,25 +25,6 @@ _TYPES = {
     pa.string(): "STRING",
     pa.bool_(): "BOOLEAN",
 }
-VIEWS = (
-    "shares",
-    "unanswered",
-    "handovers",
-    "ledger",
-    "tides",
-    "settlements",
-    "finishes",
-    "views_of_offsets",
-    "endings",
-    "epochs",
-)
-"""Views in the order in which they build on each other."""
-KEPT = frozenset({"shares", "tides"})
-"""Small views that are asked for more than once: worked out once."""
-BY_RECORD = frozenset({"handovers", "ledger"})
-"""Views of records, over tables that are laid out by record."""
-OVER_RECORDS = BY_RECORD | {"tides", "finishes", "settlements"}
-"""Views that read the tables laid out by record; others are small."""
 MOST_LOGS = 100_000
 
 _HUGE = "-XX:-DontCompileHugeMethods"
@@ -150,20 +130,10 @@ def interpreted(spark: SparkSession, *, when: bool) -> Iterator[None]:
             spark.conf.set(name, value)
 
 
-def views_of(queries: Iterable[str]) -> tuple[str, ...]:
-    """Return the views that queries are about, and those that these build on."""
-    text, needed = "\n".join(queries), []
-    for view in reversed(VIEWS):
-        if re.search(rf"\b{view}\b", text):
-            needed.append(view)
-            text += view_text(view)
-    return tuple(reversed(needed))
-
-
 def register(
-    spark: SparkSession, history: History, database: str, views: Sequence[str] = VIEWS
+    spark: SparkSession, history: History, database: str, relations: Iterable[Relation]
 ) -> None:
-    """Make a history's tables, and views over them, the current database.
+    """Make a history's tables, and relations over them, the current database.
 
     Buckets that cannot be read are left out of all large tables alike, so that what is left can be
     judged; small tables that cannot be read are empty.
@@ -173,15 +143,17 @@ def register(
     for name in TABLES:
         _table(spark, history, name).createOrReplaceTempView(name)
     spark.sql(release_text(history.version)).createOrReplaceTempView("release")
-    for view in views:
+    for relation in in_order(relations):
         # Views are kept as plans: those made by CREATE VIEW are read anew whenever they are used.
-        spark.sql(view_text(view)).createOrReplaceTempView(view)
-        if view in KEPT:
-            spark.sql(f"CACHE LAZY TABLE {view}")
+        spark.sql(relation.query()).createOrReplaceTempView(relation.name)
+        if relation.cached:
+            spark.sql(f"CACHE LAZY TABLE {relation.name}")
 
 
-def narrowed(spark: SparkSession, view: str, places: Collection[tuple[int, int]]) -> DataFrame:
-    """Return what one of ``BY_RECORD`` says of records at some logs and offsets.
+def narrowed(
+    spark: SparkSession, relation: Relation, places: Collection[tuple[int, int]]
+) -> DataFrame:
+    """Return what a relation that is ``by_record`` says of records at some logs and offsets.
 
     The files say where these are, so that few others are read.
     """
@@ -194,15 +166,14 @@ def narrowed(spark: SparkSession, view: str, places: Collection[tuple[int, int]]
     )
     for name in BUCKETED:
         spark.table(name).where(here or "false").createOrReplaceTempView(f"few_{name}")
-    tables = "|".join(BUCKETED)
-    return spark.sql(re.sub(rf"\bFROM ({tables})\b", r"FROM few_\1", view_text(view)))
+    return spark.sql(relation.query(**{name: f"few_{name}" for name in BUCKETED}))
 
 
 def unregister(spark: SparkSession, database: str) -> None:
-    """Forget a history's tables and views; its files stay."""
+    """Forget a history's tables and relations; its files stay."""
     spark.catalog.clearCache()
-    for view in (*VIEWS, "release", *TABLES, *(f"few_{name}" for name in BUCKETED)):
-        spark.catalog.dropTempView(view)
+    for view in spark.sql("SHOW VIEWS").collect():
+        spark.catalog.dropTempView(view.viewName)
     spark.sql("USE default")
     spark.sql(f"DROP DATABASE {database} CASCADE")
 
@@ -264,9 +235,3 @@ def release_text(version: str = "") -> str:
     return (
         f"SELECT {release.close_uncounted} AS close_uncounted, {release.throttling} AS throttling"
     )
-
-
-def view_text(view: str) -> str:
-    """Return the query of one of ``VIEWS``."""
-    file = resources.files("reports") / "analysis" / "views" / f"{view}.sql"
-    return file.read_text(encoding="utf-8")

@@ -9,8 +9,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from reports.analysis.files import History
-from reports.analysis.rules import Invariant, by_view
-from reports.analysis.session import BY_RECORD, narrowed
+from reports.analysis.queries import breaches
+from reports.analysis.rules import Invariant, by_relation
+from reports.analysis.session import narrowed
 from reports.analysis.span import span
 
 WITNESSES = 3
@@ -53,36 +54,20 @@ def witnesses(
         spark: the session.
         history: what is registered in it.
         broken: the rules.
-        places: where to look, for rules over views by record; only the records there are read
+        places: where to look, for rules over relations by record; only the records there are read
             again, whatever the size of the history.
     """
     scene = Scene(span(history)[0], _fault_windows(spark))
     found: dict[str, tuple[Hit, ...]] = {}
-    for view, rules in by_view(broken).items():
-        if view in BY_RECORD:
+    for relation, rules in by_relation(broken).items():
+        if relation.by_record:
             at = {place for rule in rules for place in places[rule.id]}
-            narrowed(spark, view, at).createOrReplaceTempView(few := f"few_{view}")
-            found |= _sentences(spark, hits(few, rules), scene)
+            few = f"few_{relation.name}"
+            narrowed(spark, relation, at).createOrReplaceTempView(few)
+            found |= _sentences(spark, breaches(few, rules), scene)
         if missing := [rule for rule in rules if rule.id not in found]:
-            found |= _sentences(spark, _earliest(hits(view, missing)), scene)
-    for rule in broken:
-        if rule.simple is None:
-            query = f"SELECT '{rule.id}' AS rule, * FROM ({rule.sql}) WHERE broken"  # noqa: S608
-            found |= _sentences(spark, _earliest(query), scene)
+            found |= _sentences(spark, _earliest(breaches(relation, missing)), scene)
     return found
-
-
-def hits(view: str, rules: Sequence[Invariant]) -> str:
-    """Return the query for what breaks rules over one view, a row for each rule and case."""
-    asked = [(rule.id, rule.simple) for rule in rules if rule.simple is not None]
-    told = ", ".join(
-        f"CASE WHEN ({one.exercised}) AND ({one.broken}) "
-        f"THEN struct('{name}' AS rule, {one.told}) END"
-        for name, one in asked
-    )
-    # One row for all rules, so that the view is worked out once.
-    each = f"SELECT explode(array({told})) AS hit FROM {view}"  # noqa: S608 - our own files
-    return f"SELECT hit.* FROM ({each}) WHERE hit IS NOT NULL"  # noqa: S608
 
 
 def _earliest(hits: str) -> str:

@@ -95,9 +95,10 @@ def _altered(
 def verdicts(spark: SparkSession, altered: Altered) -> tuple[Verdicts, list[str]]:
     """Return what Spark says of a history of copies, and where the oracle says something else."""
     history: History = open_history(altered.folder)
-    register(spark, history, "altered")
+    rules = load_invariants()
+    register(spark, history, "altered", [rule.over for rule in rules])
     try:
-        found = by_spark(spark, load_invariants())
+        found = by_spark(spark, rules)
     finally:
         unregister(spark, "altered")
     return found, list(differences(found, judge(history)))

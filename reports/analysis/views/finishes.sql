@@ -21,21 +21,21 @@ FROM (
   SELECT queue, offset, min(state) AS state
   FROM (
     SELECT queue, state, explode(sequence(first, last)) AS offset
-    FROM persisted
+    FROM {persisted}
     WHERE state IN (2, 3, 4) AND first >= 0 AND last >= first
   )
   GROUP BY queue, offset, state = 2
 ) AS k
-JOIN shares AS s ON s.queue = k.queue
-JOIN produced AS p ON p.log = s.log AND p.offset = k.offset AND p.transaction IN (0, 1)
-LEFT JOIN settlements AS d ON d.queue = k.queue AND d.offset = k.offset
+JOIN {shares} AS s ON s.queue = k.queue
+JOIN {produced} AS p ON p.log = s.log AND p.offset = k.offset AND p.transaction IN (0, 1)
+LEFT JOIN {settlements} AS d ON d.queue = k.queue AND d.offset = k.offset
 LEFT JOIN (
   SELECT
     log,
     offset,
     count_if(accepted) AS accepted,
     count_if(refused) AS refused
-  FROM settlements
+  FROM {settlements}
   GROUP BY log, offset
 ) AS o ON o.log = s.log AND o.offset = k.offset
 WHERE k.offset >= s.log_start

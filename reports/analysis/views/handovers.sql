@@ -37,5 +37,5 @@ SELECT
     WHEN d.kind = 5 AND d.outcome = 1 THEN d.settle_sent
     ELSE d.ends_by
   END AS free_by
-FROM deliveries AS d
-JOIN shares AS s ON s.queue = d.queue
+FROM {deliveries} AS d
+JOIN {shares} AS s ON s.queue = d.queue

@@ -26,7 +26,7 @@ SELECT
   CASE WHEN p.offset >= l.owed_from THEN l.owed ELSE 0 END AS owed,
   l.queue,
   u.log IS NOT NULL AS may_be_stored
-FROM (SELECT * FROM produced WHERE offset >= 0) AS p
+FROM (SELECT * FROM {produced} WHERE offset >= 0) AS p
 FULL OUTER JOIN (
   SELECT
     log,
@@ -44,8 +44,8 @@ FULL OUTER JOIN (
     bit_or(CASE WHEN present THEN bit ELSE 0 END) AS came
   FROM (
     SELECT d.*, shiftleft(1L, s.slot) AS bit
-    FROM deliveries AS d
-    JOIN shares AS s ON s.queue = d.queue
+    FROM {deliveries} AS d
+    JOIN {shares} AS s ON s.queue = d.queue
   )
   GROUP BY log, offset
 ) AS d ON d.log = p.log AND d.offset = p.offset
@@ -56,8 +56,8 @@ LEFT JOIN (
     bit_or(CASE WHEN dry AND blinds < lowest_limit THEN shiftleft(1L, slot) ELSE 0 END) AS owed,
     bit_or(CASE WHEN committed_only THEN shiftleft(1L, slot) ELSE 0 END) AS committed,
     max(greatest(first, log_start)) AS owed_from
-  FROM shares
+  FROM {shares}
   GROUP BY log
 ) AS l ON l.log = coalesce(p.log, d.log)
-LEFT JOIN unanswered AS u
+LEFT JOIN {unanswered} AS u
   ON u.log = d.log AND u.producer = d.low_producer AND u.sequence = d.low_sequence

@@ -9,6 +9,6 @@ SELECT
   max(count) AS count,
   max(kind = 1 OR attempts > 1) AS accepted,
   max(kind = 3 OR attempts > 1 OR count >= lowest_limit) AS refused
-FROM handovers
-WHERE log IN (SELECT log FROM shares WHERE queue IN (SELECT queue FROM persisted))
+FROM {handovers}
+WHERE log IN (SELECT log FROM {shares} WHERE queue IN (SELECT queue FROM {persisted}))
 GROUP BY queue, log, offset

@@ -13,23 +13,23 @@ SELECT
   coalesce(f.failing, 0) AS failing,
   c.close_uncounted,
   c.throttling
-FROM queues AS q
-LEFT JOIN (SELECT queue, count(*) AS blinds FROM blinds GROUP BY queue) AS b ON b.queue = q.queue
-LEFT JOIN (SELECT queue, count(*) AS reloads FROM reloads GROUP BY queue) AS r
+FROM {queues} AS q
+LEFT JOIN (SELECT queue, count(*) AS blinds FROM {blinds} GROUP BY queue) AS b ON b.queue = q.queue
+LEFT JOIN (SELECT queue, count(*) AS reloads FROM {reloads} GROUP BY queue) AS r
   ON r.queue = q.queue
 LEFT JOIN (
   SELECT
     queue,
     max(log_start) AS log_start,
     max(phase = 'quiet' AND (spso >= log_end OR lag = 0)) AS dry
-  FROM offsets
+  FROM {offsets}
   GROUP BY queue
 ) AS o ON o.queue = q.queue
 LEFT JOIN (
   SELECT queue, min(delivery_limit) AS lowest, max(delivery_limit) AS highest
-  FROM limits
+  FROM {limits}
   GROUP BY queue
 ) AS l ON l.queue = q.queue
-LEFT JOIN (SELECT log, max(before) AS before FROM deletions GROUP BY log) AS x ON x.log = q.log
-CROSS JOIN (SELECT count(*) AS failing FROM faults) AS f
-CROSS JOIN release AS c
+LEFT JOIN (SELECT log, max(before) AS before FROM {deletions} GROUP BY log) AS x ON x.log = q.log
+CROSS JOIN (SELECT count(*) AS failing FROM {faults}) AS f
+CROSS JOIN {release} AS c

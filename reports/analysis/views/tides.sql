@@ -47,7 +47,7 @@ FROM (
                 AND reign = reign_settled
               THEN settle_sent DIV 100000000
             END AS proved_tick
-          FROM deliveries
+          FROM {deliveries}
         )
         GROUP BY queue, acquired_tick, proved_tick
       )
@@ -55,10 +55,10 @@ FROM (
     WHERE side = 0 OR proved_tick IS NOT NULL
     UNION ALL
     SELECT queue, answered DIV 100000000, NULL, NULL, max(spso)
-    FROM offsets
+    FROM {offsets}
     GROUP BY queue, answered DIV 100000000
   ) AS t
-  JOIN shares AS s ON s.queue = t.queue
+  JOIN {shares} AS s ON s.queue = t.queue
   WHERE s.reloads = 0 AND s.log_start <= s.first
   GROUP BY t.queue, t.tick
 )

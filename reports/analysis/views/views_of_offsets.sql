@@ -9,6 +9,6 @@ SELECT
   lag(o.answered) OVER seen AS since,
   lag(o.leader_epoch) OVER seen AS epoch_before,
   lead(o.log_end) OVER seen AS end_after
-FROM offsets AS o
-JOIN shares AS s ON s.queue = o.queue
+FROM {offsets} AS o
+JOIN {shares} AS s ON s.queue = o.queue
 WINDOW seen AS (PARTITION BY o.queue ORDER BY o.sent)

@@ -1,0 +1,1 @@
+"""The invariants, one declaration each; every module lists its own in ``INVARIANTS``."""

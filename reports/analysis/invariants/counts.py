@@ -1,0 +1,137 @@
+"""How often a record is delivered: INV-12, 13, 14, 35 and 39."""
+
+from __future__ import annotations
+
+from reports.analysis.relations import HANDOVERS, Relation
+from reports.analysis.rules import Invariant, columns
+
+_SKIPS = """
+    seen
+    AND next_count > count + 1
+    AND lowest_after >= next_count
+    AND NOT coalesce(highest_before >= next_count - 1, false)
+"""
+"""A count is skipped, and none that was seen early or late explains that."""
+
+INV_12 = Invariant(
+    id="INV-12",
+    over=HANDOVERS,
+    columns=columns(
+        "queue log offset op acquired kind count is_first same_reign seen reign_acquired "
+        "blind_acquired freed holds_until ends_by close_uncounted lowest_after highest_before "
+        "next_op next_sent next_acquired next_count"
+    ),
+    # Where a response got lost, a step of more than one is possible. That a delivery counts which
+    # ended with its session is INV-15; where a release takes such a count back, no end of a session
+    # raises one. Responses overtake each other, so the first that was seen need not be the first
+    # there was.
+    cases="is_first OR same_reign",
+    breach=f"""
+        (
+          is_first
+          AND reign_acquired = 0
+          AND blind_acquired = 0
+          AND count <> 1
+          AND NOT coalesce(lowest_after < count, false)
+        )
+        OR (
+          coalesce(same_reign, false)
+          AND next_sent > acquired
+          AND next_op <> op
+          AND (
+            next_count < count
+            OR (
+              next_count = count
+              AND NOT (kind = 5 AND freed < holds_until)
+              AND NOT (close_uncounted AND freed <= ends_by)
+            )
+            OR ({_SKIPS})
+          )
+        )
+    """,
+    since="acquired",
+    until="coalesce(next_acquired, acquired)",
+    detail="""
+        CASE
+          WHEN is_first AND count <> 1 THEN concat('first delivered with count ', count)
+          ELSE concat('delivered with count ', count, ' and then with count ', next_count)
+        END
+    """,
+)
+
+INV_13 = Invariant(
+    id="INV-13",
+    over=HANDOVERS,
+    columns=columns(
+        "queue log offset acquired count same_reign seen lowest_after highest_before next_op "
+        "next_sent next_acquired next_count"
+    ),
+    # A count may fall back to what was stored, but never rises by more than one. One that seems to
+    # be skipped may have been seen before, where the response to the earlier delivery was the one
+    # that was read late.
+    cases="next_op IS NOT NULL AND NOT same_reign",
+    breach=f"next_sent > acquired AND {_SKIPS}",
+    since="acquired",
+    until="next_acquired",
+    detail="concat('count ', count, ' before the load, ', next_count, ' after it')",
+)
+
+INV_14 = Invariant(
+    id="INV-14",
+    over=HANDOVERS,
+    columns=columns("queue log offset sent acquired count highest_limit"),
+    breach="count > highest_limit",
+    since="sent",
+    until="acquired",
+    detail="concat('count ', count, ', the limit is ', highest_limit)",
+)
+
+CHANGED_LIMITS = Relation(
+    name="changed_limits",
+    # Deliveries, each with every changed limit that was in force since before it, and is until the
+    # next one.
+    sql="""
+        SELECT h.*, l.delivery_limit
+        FROM (
+          SELECT * FROM {handovers}
+          WHERE next_op IS NOT NULL AND same_reign AND order_known
+            AND queue IN (SELECT queue FROM {limits})
+        ) AS h
+        JOIN {limits} AS l ON l.queue = h.queue AND h.sent >= l.until AND h.next_acquired < l.ends
+    """,
+    uses=(HANDOVERS,),
+    over_records=True,
+)
+
+INV_35 = Invariant(
+    id="INV-35",
+    over=CHANGED_LIMITS,
+    columns=columns("queue log offset acquired delivery_limit next_acquired next_count"),
+    breach="next_count > delivery_limit",
+    since="acquired",
+    until="next_acquired",
+    detail="""
+        concat('count ', next_count, ', the limit has been ', delivery_limit,
+          ' since before the last delivery')
+    """,
+    about="limits",
+)
+
+INV_39 = Invariant(
+    id="INV-39",
+    over=HANDOVERS,
+    columns=columns(
+        "queue log offset sent acquired count fellows throttling highest_limit lowest_limit"
+    ),
+    # Releases without throttling do otherwise, and so may groups whose limit is two or changes.
+    cases="""
+        throttling AND count >= highest_limit AND highest_limit > 2
+        AND lowest_limit = highest_limit
+    """,
+    breach="fellows > 0",
+    since="sent",
+    until="acquired",
+    detail="concat('delivered for the last time in one answer with ', fellows, ' others')",
+)
+
+INVARIANTS = (INV_12, INV_13, INV_14, INV_35, INV_39)

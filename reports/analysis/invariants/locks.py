@@ -1,0 +1,181 @@
+"""Who has a record when: INV-01, 02, 03, 09, 15, 18, 23, 26 and 40."""
+
+from __future__ import annotations
+
+from reports.analysis.relations import HANDOVERS
+from reports.analysis.rules import Invariant, columns
+
+_PLACE = "queue log offset"
+_REDELIVERED = (
+    "next_acquired > settle_sent "
+    "AND (next_sent >= settle_answered OR (same_reign AND next_count > count))"
+)
+
+INV_01 = Invariant(
+    id="INV-01",
+    over=HANDOVERS,
+    columns=columns(
+        f"{_PLACE} kind proven same_reign order_known acquired settle_sent settle_answered count "
+        "next_acquired next_count"
+    ),
+    # The holder proves that it had the lock: its acknowledgement was sent after the other had the
+    # record, and was answered OK inside the lock.
+    cases="kind IN (1, 2, 3) AND proven",
+    breach="same_reign AND order_known AND next_acquired < settle_sent",
+    since="acquired",
+    until="settle_answered",
+    detail="concat('held with count ', count, ' and given out again with count ', next_count)",
+)
+
+INV_02 = Invariant(
+    id="INV-02",
+    over=HANDOVERS,
+    columns=columns(
+        f"{_PLACE} kind proven same_reign settle_sent settle_answered count next_sent "
+        "next_acquired next_count"
+    ),
+    cases="kind = 1 AND proven",
+    breach=_REDELIVERED,
+    since="settle_sent",
+    until="next_acquired",
+    detail="concat('accepted at count ', count, ', delivered again with count ', next_count)",
+)
+
+INV_03 = Invariant(
+    id="INV-03",
+    over=HANDOVERS,
+    columns=INV_02.columns,
+    cases="kind = 3 AND proven",
+    breach=_REDELIVERED,
+    since="settle_sent",
+    until="next_acquired",
+    detail="concat('rejected at count ', count, ', delivered again with count ', next_count)",
+)
+
+INV_09 = Invariant(
+    id="INV-09",
+    over=HANDOVERS,
+    columns=columns(
+        f"{_PLACE} kind outcome error attempts same_reign order_known settle_sent holds_until "
+        "freed next_acquired"
+    ),
+    cases="""
+        kind IN (1, 3)
+        AND outcome IN (2, 3)
+        AND attempts = 1
+        AND same_reign
+        AND order_known
+        AND next_acquired > settle_sent
+    """,
+    breach="next_acquired < least(holds_until, freed)",
+    since="settle_sent",
+    until="next_acquired",
+    detail="""
+        concat('settled with error ', error, ' and given out again ',
+          (least(holds_until, freed) - next_acquired) DIV 1000000,
+          ' ms before its lock can have ended')
+    """,
+)
+
+INV_15 = Invariant(
+    id="INV-15",
+    over=HANDOVERS,
+    columns=columns(
+        f"{_PLACE} kind op acquired freed holds_until same_reign count next_op next_sent "
+        "next_acquired next_count"
+    ),
+    # A client that dies of a record must not get it for ever.
+    cases="""
+        kind = 5
+        AND freed < holds_until
+        AND same_reign
+        AND next_sent > acquired
+        AND next_op <> op
+    """,
+    breach="next_count = count",
+    since="freed",
+    until="next_acquired",
+    detail="""
+        concat('its holder was gone after the delivery with count ', count,
+          ', and it came again with count ', next_count)
+    """,
+)
+
+INV_18 = Invariant(
+    id="INV-18",
+    over=HANDOVERS,
+    columns=columns(
+        f"{_PLACE} op acquired lock_ms settle_sent attempts proven same_reign order_known "
+        "holds_until freed next_op next_acquired"
+    ),
+    # Unless its holder let it go, its session ended or the share-partition was loaded anew.
+    cases="next_op IS NOT NULL",
+    breach="""
+        same_reign
+        AND order_known
+        AND NOT proven
+        AND next_op <> op
+        AND next_acquired < least(holds_until, freed)
+        AND next_acquired < settle_sent
+        AND attempts <= 1
+    """,
+    since="acquired",
+    until="next_acquired",
+    detail="""
+        concat('given out again ', (least(holds_until, freed) - next_acquired) DIV 1000000,
+          ' ms before its lock of ', lock_ms, ' ms can have ended')
+    """,
+)
+
+INV_23 = Invariant(
+    id="INV-23",
+    over=HANDOVERS,
+    columns=columns(
+        f"{_PLACE} kind outcome acquired lock_ms free_by next_op next_acquired",
+    ),
+    cases="next_op IS NOT NULL AND (kind IN (0, 5) OR (kind = 2 AND outcome = 1))",
+    breach="next_acquired - free_by > 1000000L * lock_ms + 15000000000L",
+    since="acquired",
+    until="next_acquired",
+    detail="concat('came again ', (next_acquired - free_by) DIV 1000000, ' ms after it was free')",
+)
+
+INV_26 = Invariant(
+    id="INV-26",
+    over=HANDOVERS,
+    columns=columns(
+        f"{_PLACE} kind freed holds_until same_reign failing next_op next_sent next_acquired"
+    ),
+    # Letting go is stored first, so that a run which had faults tells nothing about how long it
+    # takes.
+    cases="""
+        kind = 5
+        AND next_op IS NOT NULL
+        AND freed < holds_until - 4000000000L
+        AND same_reign
+        AND failing = 0
+    """,
+    breach="next_acquired >= holds_until AND next_sent < holds_until",
+    since="freed",
+    until="next_acquired",
+    detail="""
+        concat('freed by the end of its session, but only given out ',
+          (next_acquired - freed) DIV 1000000, ' ms later, after its lock')
+    """,
+)
+
+INV_40 = Invariant(
+    id="INV-40",
+    over=HANDOVERS,
+    columns=columns(f"{_PLACE} kind outcome error settle_sent settle_answered"),
+    cases="kind BETWEEN 1 AND 4 AND outcome BETWEEN 1 AND 2",
+    breach="error = -1 AND settle_answered - settle_sent < 2000000000L",
+    since="settle_sent",
+    until="settle_answered",
+    detail="""
+        concat('an acknowledgement was answered with UNKNOWN_SERVER_ERROR after ',
+          (settle_answered - settle_sent) DIV 1000000, ' ms')
+    """,
+)
+
+INVARIANTS = (INV_01, INV_02, INV_03, INV_09, INV_15, INV_18, INV_23, INV_26, INV_40)

@@ -1,0 +1,136 @@
+"""What is shown of a share-partition, how long requests take: INV-17, 19, 20, 22, 24, 25, 38."""
+
+from __future__ import annotations
+
+from reports.analysis.relations import (
+    ENDINGS,
+    EPOCHS,
+    OPERATIONS,
+    TIDES,
+    VIEWS_OF_OFFSETS,
+    Relation,
+)
+from reports.analysis.rules import Invariant, columns
+
+INV_17 = Invariant(
+    id="INV-17",
+    over=TIDES,
+    columns=columns("queue log tick high low window batch"),
+    # The limit holds for whole batches: the last may be acquired to its end.
+    cases="high >= low",
+    breach="high - low + 1 > window + batch",
+    since="tick * 100000000",
+    until="(tick + 1) * 100000000",
+    detail="""
+        concat(high - low + 1, ' offsets from ', low, ' on are in flight, the limit is ', window)
+    """,
+    offset="high",
+)
+
+INV_19 = Invariant(
+    id="INV-19",
+    over=VIEWS_OF_OFFSETS,
+    columns=columns("queue log spso before sent since answered"),
+    cases="spso >= 0 AND before >= 0 AND sent >= since",
+    breach="spso < before",
+    since="since",
+    until="answered",
+    detail="concat('start offset ', before, ' was shown, then ', spso)",
+    offset="spso",
+)
+
+INV_20 = Invariant(
+    id="INV-20",
+    over=TIDES,
+    columns=columns("queue log tick shown low"),
+    # None below it is acknowledged with proof of its lock after it was shown.
+    cases="shown > 0 AND low IS NOT NULL",
+    breach="low < shown",
+    since="tick * 100000000",
+    until="(tick + 1) * 100000000",
+    detail="concat('start offset ', shown, ' was shown while ', low, ' was held')",
+    offset="low",
+)
+
+INV_22 = Invariant(
+    id="INV-22",
+    over=EPOCHS,
+    columns=columns("queue log offset since until what epoch before"),
+    cases="before IS NOT NULL",
+    breach="epoch < before",
+    since="since",
+    until="until",
+    detail="concat(what, ' ', before, ' was followed by ', epoch)",
+)
+
+INV_24 = Invariant(
+    id="INV-24",
+    over=ENDINGS,
+    columns=columns("queue log spso lag log_start log_end sent answered"),
+    # The start offset that is shown may be one write behind, so where there is a lag to see, that
+    # decides.
+    cases="lag >= 0 OR spso >= log_end",
+    breach="lag > 0",
+    since="sent",
+    until="answered",
+    detail="""
+        concat('start offset ', spso, ' of ', log_end, ', lag ', lag, ' at the end',
+          CASE WHEN log_start > spso THEN concat(', the log begins at ', log_start) ELSE '' END)
+    """,
+    offset="spso",
+)
+
+INV_25 = Invariant(
+    id="INV-25",
+    over=OPERATIONS,
+    columns=columns("op api node sent answered waits_ms"),
+    cases="answered >= 0",
+    breach="answered - sent > 1000000L * waits_ms + 60000000000L",
+    since="sent",
+    until="answered",
+    detail="""
+        concat(api, ' to broker ', node, ' took ', (answered - sent) DIV 1000000, ' ms')
+    """,
+    queue="CAST(NULL AS INT)",
+    log="CAST(NULL AS INT)",
+    offset="op",
+)
+
+LAGS = Relation(
+    name="lags",
+    # What was shown, with the highest offset that was acquired by then.
+    sql="""
+        SELECT o.*, t.high
+        FROM {views_of_offsets} AS o
+        LEFT JOIN {tides} AS t ON t.queue = o.queue AND t.tick = o.answered DIV 100000000
+    """,
+    uses=(VIEWS_OF_OFFSETS, TIDES),
+    over_records=True,
+)
+
+INV_38 = Invariant(
+    id="INV-38",
+    over=LAGS,
+    columns=columns(
+        "queue log spso lag sent answered log_end end_after high blinds committed_only"
+    ),
+    cases="lag >= 0 AND spso >= 0 AND end_after IS NOT NULL",
+    breach="""
+        lag > end_after - spso
+        OR (
+          high IS NOT NULL
+          AND blinds = 0
+          AND NOT committed_only
+          AND lag < log_end - greatest(high + 1, spso)
+        )
+    """,
+    since="sent",
+    until="answered",
+    detail="""
+        concat('lag ', lag, ' with start offset ', spso, ', highest acquired ', high,
+          ', log end from ', log_end, ' to ', end_after)
+    """,
+    offset="spso",
+)
+
+INVARIANTS = (INV_17, INV_19, INV_20, INV_22, INV_24, INV_25, INV_38)

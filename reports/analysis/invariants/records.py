@@ -1,0 +1,186 @@
+"""What is delivered, and what never is: INV-04, 05, 06, 08, 11, 34 and 36."""
+
+from __future__ import annotations
+
+from reports.analysis.relations import HANDOVERS, LEDGER, Relation
+from reports.analysis.rules import Invariant, columns
+
+INV_04 = Invariant(
+    id="INV-04",
+    over=LEDGER,
+    columns=columns(
+        "queue log offset was_produced was_delivered present may_be_stored producer sequence crc "
+        "low_producer high_producer low_sequence high_sequence low_crc high_crc first_sent "
+        "last_acquired"
+    ),
+    # Byte for byte where the batch is still the one that was sealed.
+    cases="was_delivered AND present",
+    breach="""
+        CASE
+          WHEN NOT was_produced THEN NOT may_be_stored
+          ELSE low_producer <> producer
+            OR high_producer <> producer
+            OR low_sequence <> sequence
+            OR high_sequence <> sequence
+            OR (crc >= 0 AND (low_crc <> crc OR high_crc <> crc))
+        END
+    """,
+    since="first_sent",
+    until="last_acquired",
+    detail="""
+        CASE
+          WHEN NOT was_produced
+            THEN concat('record ', low_sequence, ' of producer ', low_producer,
+              ' was stored by nobody')
+          ELSE concat(
+            'record ', sequence, ' of producer ', producer, ' was stored, ', low_sequence, ' of ',
+            low_producer, ' to ', high_sequence, ' of ', high_producer, ' delivered'
+          )
+        END
+    """,
+    needs_whole=True,
+)
+
+INV_05 = Invariant(
+    id="INV-05",
+    over=LEDGER,
+    columns=columns(
+        "queue log offset was_produced transaction owed seen producer sequence produced_sent "
+        "produced_answered"
+    ),
+    cases="was_produced AND transaction IN (0, 1) AND owed <> 0",
+    breach="(owed & ~seen) <> 0",
+    since="produced_sent",
+    until="produced_answered",
+    detail="""
+        concat('record ', sequence, ' of producer ', producer, ' never came to ',
+          bit_count(owed & ~seen), ' of ', bit_count(owed), ' groups')
+    """,
+    needs_whole=True,
+)
+
+INV_06 = Invariant(
+    id="INV-06",
+    over=HANDOVERS,
+    columns=columns(
+        "queue log offset acquired ends_by kind outcome attempts count present crc dry log_start "
+        "blinds blind lowest_limit highest_before next_op"
+    ),
+    # What was last released, dropped or let run out below the limit must come again before the
+    # group is done. What was deleted need not, nor what compaction may have taken, whose batch has
+    # no CRC to be known by.
+    cases="dry AND present AND kind IN (0, 2, 5) AND crc >= 0 AND offset >= log_start",
+    breach="""
+        next_op IS NULL
+        AND NOT coalesce(highest_before > count, false)
+        AND (kind IN (0, 5) OR (kind = 2 AND outcome = 1))
+        AND attempts <= CASE WHEN kind = 2 THEN 1 ELSE 0 END
+        AND count + blinds - blind < lowest_limit
+    """,
+    since="acquired",
+    until="ends_by",
+    detail="concat('count ', count, ' was last, and ended without being finished')",
+    needs_whole=True,
+)
+
+FAILED_ACKNOWLEDGEMENTS = Relation(
+    name="failed_acknowledgements",
+    # Acceptances and rejections that failed or were never answered: how many of their records came
+    # again. Records that may have ended in another way tell nothing.
+    sql="""
+        SELECT
+          queue,
+          any_value(log) AS log,
+          min(CASE WHEN next_op IS NULL THEN offset END) AS offset,
+          settle_sent,
+          max(next_acquired) AS last_acquired,
+          count_if(next_op IS NOT NULL) AS again,
+          count_if(next_op IS NULL) AS gone
+        FROM {handovers}
+        WHERE
+          kind IN (1, 3)
+          AND outcome IN (2, 3)
+          AND attempts = 1
+          AND dry
+          AND present
+          AND crc >= 0
+          AND offset >= log_start
+          AND count + blinds - blind < lowest_limit
+          AND NOT coalesce(highest_before >= count, false)
+        GROUP BY queue, member, settle_sent
+    """,
+    uses=(HANDOVERS,),
+    over_records=True,
+)
+
+INV_08 = Invariant(
+    id="INV-08",
+    over=FAILED_ACKNOWLEDGEMENTS,
+    columns=columns("queue log offset settle_sent last_acquired again gone"),
+    # It took effect for all of them or for none: where some come again, the others do too.
+    cases="again + gone > 1",
+    breach="again > 0 AND gone > 0",
+    since="settle_sent",
+    until="last_acquired",
+    detail="""
+        concat(gone, ' of ', gone + again,
+          ' records of one acknowledgement without success never came again')
+    """,
+    needs_whole=True,
+)
+
+INV_11 = Invariant(
+    id="INV-11",
+    over=HANDOVERS,
+    columns=columns("queue log offset op sent acquired after next_op"),
+    breach="coalesce(next_op = op, false) OR after >= offset",
+    since="sent",
+    until="acquired",
+    detail="""
+        CASE WHEN next_op = op THEN 'listed twice in one answer'
+          ELSE concat('listed after offset ', after, ' in one answer') END
+    """,
+)
+
+INV_34 = Invariant(
+    id="INV-34",
+    over=LEDGER,
+    columns=columns(
+        "queue log offset was_produced transaction seen_committed producer sequence first_sent "
+        "last_acquired"
+    ),
+    cases="was_produced AND transaction = 2",
+    breach="seen_committed <> 0",
+    since="first_sent",
+    until="last_acquired",
+    detail="concat('record ', sequence, ' of producer ', producer, ' was aborted and came')",
+)
+
+AFTER_DELETIONS = Relation(
+    name="after_deletions",
+    # Deliveries of logs of which records were deleted, each with the highest offset below which
+    # all were before its fetch was sent.
+    sql="""
+        SELECT d.queue, d.log, d.offset, d.sent, d.acquired, max(x.before) AS deleted_before
+        FROM (
+          SELECT * FROM {deliveries} WHERE present AND log IN (SELECT log FROM {deletions})
+        ) AS d
+        JOIN (SELECT * FROM {deletions} WHERE outcome = 1) AS x
+          ON x.log = d.log AND d.sent > x.answered
+        GROUP BY d.queue, d.log, d.offset, d.op, d.sent, d.acquired
+    """,
+    over_records=True,
+)
+
+INV_36 = Invariant(
+    id="INV-36",
+    over=AFTER_DELETIONS,
+    columns=columns("queue log offset sent acquired deleted_before"),
+    breach="offset < deleted_before",
+    since="sent",
+    until="acquired",
+    detail="concat('delivered though the log began at ', deleted_before)",
+    about="deletions",
+)
+
+INVARIANTS = (INV_04, INV_05, INV_06, INV_08, INV_11, INV_34, INV_36)

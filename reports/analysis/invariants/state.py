@@ -1,0 +1,182 @@
+"""What is stored, and dead letters: INV-10, 21, 33, 37 and 41."""
+
+from __future__ import annotations
+
+from reports.analysis.relations import FINISHES, HANDOVERS, Relation
+from reports.analysis.rules import Invariant, columns
+
+INV_10 = Invariant(
+    id="INV-10",
+    over=FINISHES,
+    columns=columns("queue log offset since until state own others"),
+    # Nothing is stored as finished that members of other groups finished and none of this one.
+    cases="others",
+    breach="NOT own",
+    since="since",
+    until="until",
+    detail="concat('stored in state ', state, ', though only members of other groups finished it')",
+    needs_whole=True,
+    about="persisted",
+)
+
+STORED_AVAILABLE = Relation(
+    name="stored_available",
+    # What was finished with proof, with the highest count at which it was stored as available, and
+    # when.
+    sql="""
+        SELECT h.*, a.count AS stored_count, a.spso, a.available_at, a.finished_at
+        FROM (
+          SELECT * FROM {handovers}
+          WHERE kind IN (1, 3) AND proven AND queue IN (SELECT DISTINCT queue FROM {persisted})
+        ) AS h
+        LEFT JOIN (
+          SELECT
+            queue,
+            offset,
+            max(count) FILTER (WHERE state = 0) AS count,
+            min(spso) FILTER (WHERE state = 0) AS spso,
+            max(position) FILTER (WHERE state = 0) AS available_at,
+            max(position) FILTER (WHERE state <> 0) AS finished_at
+          FROM (
+            SELECT queue, spso, count, state, position, explode(sequence(first, last)) AS offset
+            FROM {persisted}
+            WHERE first >= 0 AND last >= first
+          )
+          GROUP BY queue, offset
+        ) AS a ON a.queue = h.queue AND a.offset = h.offset
+    """,
+    uses=(HANDOVERS,),
+    over_records=True,
+)
+
+INV_21 = Invariant(
+    id="INV-21",
+    over=STORED_AVAILABLE,
+    columns=columns(
+        "queue log offset settle_sent settle_answered count stored_count spso available_at "
+        "finished_at"
+    ),
+    # Earlier it may have been: counts fall back when a share-partition is loaded.
+    breach="""
+        coalesce(
+          available_at > coalesce(finished_at, -1) AND stored_count >= count AND offset >= spso,
+          false
+        )
+    """,
+    since="settle_sent",
+    until="settle_answered",
+    detail="""
+        concat('finished at count ', count, ', stored as available with count ', stored_count)
+    """,
+    about="persisted",
+)
+
+OWED_DEAD_LETTERS = Relation(
+    name="owed_dead_letters",
+    # What ended so that it has a dead letter for certain, or has none, with what is there.
+    sql="""
+        SELECT h.*, l.kinds
+        FROM (
+          SELECT * FROM {handovers}
+          WHERE
+            present
+            AND offset >= log_start
+            AND (
+              (kind IN (1, 3) AND proven)
+              OR (
+                -- Had for the last time, and let go or let run out.
+                next_op IS NULL
+                AND dry
+                AND count >= highest_limit
+                AND ((kind = 2 AND proven) OR (kind IN (0, 5) AND attempts = 0))
+              )
+            )
+            AND queue IN (SELECT queue FROM {queues} WHERE dead_letters)
+            AND EXISTS (SELECT 1 FROM {phases} WHERE phase = 'letters read')
+        ) AS h
+        LEFT JOIN (
+          SELECT queue, offset, count(DISTINCT count, crc) AS kinds
+          FROM {dead_letters}
+          GROUP BY queue, offset
+        ) AS l ON l.queue = h.queue AND l.offset = h.offset
+    """,
+    uses=(HANDOVERS,),
+    over_records=True,
+)
+
+INV_33 = Invariant(
+    id="INV-33",
+    over=OWED_DEAD_LETTERS,
+    columns=columns("queue log offset acquired settle_answered kind kinds"),
+    breach="CASE WHEN kind = 1 THEN kinds IS NOT NULL ELSE kinds IS NULL OR kinds > 1 END",
+    since="acquired",
+    until="settle_answered",
+    detail="""
+        CASE
+          WHEN kind = 1 THEN 'accepted, and with a dead letter'
+          WHEN kinds IS NULL AND kind = 3 THEN 'rejected, and without a dead letter'
+          WHEN kinds IS NULL THEN 'exhausted, and without a dead letter'
+          ELSE concat(kinds, ' different dead letters')
+        END
+    """,
+    needs_whole=True,
+    about="phases",
+)
+
+INV_37 = Invariant(
+    id="INV-37",
+    over=FINISHES,
+    columns=columns("queue log offset since until state own others"),
+    breach="NOT own AND NOT others",
+    since="since",
+    until="until",
+    detail="concat('stored in state ', state, ', and nobody finished it')",
+    needs_whole=True,
+    about="persisted",
+)
+
+LAST_STORED = Relation(
+    name="last_stored",
+    # What was finished with proof before the whole state topic was read, with the last start offset
+    # that is stored there, and whether the record is stored as finished.
+    sql="""
+        SELECT h.*, s.spso, f.offset IS NOT NULL AS stored
+        FROM (
+          SELECT * FROM {handovers}
+          WHERE kind IN (1, 3) AND proven
+        ) AS h
+        JOIN (SELECT max(since) AS since FROM {phases} WHERE phase = 'state read') AS r
+          ON h.settle_answered <= r.since
+        LEFT JOIN (SELECT queue, max(spso) AS spso FROM {persisted} GROUP BY queue) AS s
+          ON s.queue = h.queue
+        LEFT JOIN (
+          SELECT DISTINCT queue, offset
+          FROM (
+            -- Few are beyond the last start offset.
+            SELECT p.queue, explode(sequence(greatest(p.first, t.spso), p.last)) AS offset
+            FROM {persisted} AS p
+            JOIN (SELECT queue, max(spso) AS spso FROM {persisted} GROUP BY queue) AS t
+              ON t.queue = p.queue
+            WHERE p.state IN (2, 3, 4) AND p.first >= 0 AND p.last >= greatest(p.first, t.spso)
+          )
+        ) AS f ON f.queue = h.queue AND f.offset = h.offset
+    """,
+    uses=(HANDOVERS,),
+    over_records=True,
+)
+
+INV_41 = Invariant(
+    id="INV-41",
+    over=LAST_STORED,
+    columns=columns("queue log offset settle_sent settle_answered count spso stored"),
+    breach="offset >= coalesce(spso, -1) AND NOT stored",
+    since="settle_sent",
+    until="settle_answered",
+    detail="""
+        concat('finished with an answer of OK at count ', count, ', and no stored state says so')
+    """,
+    needs_whole=True,
+    about="phases",
+)
+
+INVARIANTS = (INV_10, INV_21, INV_33, INV_37, INV_41)

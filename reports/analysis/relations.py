@@ -1,0 +1,88 @@
+"""Relations: what invariants ask, each a query over the tables of a history and other relations.
+
+A query names what it reads in braces, so that it can be composed with other inputs, such as a few
+records of a table in place of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from string import Formatter
+
+
+@dataclass(frozen=True, kw_only=True)
+class Relation:
+    """A query with a name.
+
+    Attributes:
+        name: What others call it.
+        sql: The query; ``{name}`` stands for a table of ``spec.history`` or another relation.
+        uses: The relations that it reads; all else in braces are tables.
+        by_record: It has a row for each delivery or record, with ``log`` and ``offset``, over
+            tables that are laid out by these.
+        over_records: It reads the tables that are laid out by record; other relations are small.
+        cached: It is small, and asked more than once: worked out once.
+    """
+
+    name: str
+    sql: str
+    uses: tuple[Relation, ...] = ()
+    by_record: bool = False
+    over_records: bool = False
+    cached: bool = False
+
+    @cached_property
+    def reads(self) -> frozenset[str]:
+        """The names of all tables and relations that the query reads."""
+        return frozenset(name for _, name, _, _ in Formatter().parse(self.sql) if name)
+
+    def query(self, **inputs: str) -> str:
+        """Return the query; ``inputs`` says what it reads in place of what."""
+        return self.sql.format_map({name: inputs.get(name, name) for name in self.reads})
+
+
+def in_order(relations: Iterable[Relation]) -> list[Relation]:
+    """Return relations with all that they use, each after what it uses."""
+    found: dict[str, Relation] = {}
+    for relation in relations:
+        found |= {one.name: one for one in _with_uses(relation) if one.name not in found}
+    return list(found.values())
+
+
+def _with_uses(relation: Relation) -> Iterator[Relation]:
+    for used in relation.uses:
+        yield from _with_uses(used)
+    yield relation
+
+
+def _text(name: str) -> str:
+    file = resources.files("reports") / "analysis" / "views" / f"{name}.sql"
+    return file.read_text(encoding="utf-8")
+
+
+SHARES = Relation(name="shares", sql=_text("shares"), cached=True)
+UNANSWERED = Relation(name="unanswered", sql=_text("unanswered"))
+HANDOVERS = Relation(
+    name="handovers", sql=_text("handovers"), uses=(SHARES,), by_record=True, over_records=True
+)
+LEDGER = Relation(
+    name="ledger",
+    sql=_text("ledger"),
+    uses=(SHARES, UNANSWERED),
+    by_record=True,
+    over_records=True,
+)
+TIDES = Relation(name="tides", sql=_text("tides"), uses=(SHARES,), over_records=True, cached=True)
+SETTLEMENTS = Relation(
+    name="settlements", sql=_text("settlements"), uses=(SHARES, HANDOVERS), over_records=True
+)
+FINISHES = Relation(
+    name="finishes", sql=_text("finishes"), uses=(SHARES, SETTLEMENTS), over_records=True
+)
+VIEWS_OF_OFFSETS = Relation(name="views_of_offsets", sql=_text("views_of_offsets"), uses=(SHARES,))
+ENDINGS = Relation(name="endings", sql=_text("endings"), uses=(SHARES,))
+EPOCHS = Relation(name="epochs", sql=_text("epochs"), uses=(SHARES, VIEWS_OF_OFFSETS))
+OPERATIONS = Relation(name="all_operations", sql="SELECT * FROM {operations}")
