@@ -68,7 +68,7 @@ class Broke:
             "owed": list(owed),
             "produced": self.loaded.produced,
             "delivered": self.loaded.delivered,
-            "dry": self.loaded.dry,
+            "drained": self.loaded.dry,
             "trouble": list(self.trouble),
             "faults": [self._strike(one) for one in self.struck],
         }
@@ -84,5 +84,5 @@ class Broke:
             "hit": one.hit,
             "healed": one.healed,
             "trouble": one.trouble,
-            "in_the_way": "" if one.hit else in_the_way(one, self.struck),
+            "blocked_by": "" if one.hit else in_the_way(one, self.struck),
         }

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from reports.results import Document
+from reports.results import Results
+from reports.verdicts import BROKEN, OK
 
 GOOD, BAD, DIM = "#1a7f37", "#c4212b", "#9a6700"
 
@@ -48,19 +49,19 @@ class Badge:
         (out / "badge.svg").write_text(self.picture(), encoding="utf-8")
 
 
-def of_results(document: Document) -> Badge:
-    """Return the badge of a run: how many required rules hold, and whether all is as foreseen.
+def of_results(results: Results) -> Badge:
+    """Return the badge of a run: how many required rules hold, and whether all is as expected.
 
     A run that was cut short, that failed itself or that judged nothing says so and is never green,
-    nor is one whose ledger foresees that much is missing.
+    nor is one with that many known failures.
     """
-    run, summary = document["run"], document["summary"]
-    judged = sum(summary[word] for word in ("pass", "fail", "unknown", "vacuous"))
+    run, summary = results.run, results.summary
+    judged = summary["pass"] + summary["fail"] + summary["unknown"] + summary["vacuous"]
     message = f"{summary['pass']} of {judged} rules"
-    colour = {0: GOOD, 1: BAD}.get(run["exit_code"], DIM)
-    if run["partial"] or run["faults"]:
+    colour = {OK: GOOD, BROKEN: BAD}.get(run.exit_code, DIM)
+    if run.partial or run.errors:
         message, colour = f"{message}, cut short", DIM
-    elif summary["fail"] and run["exit_code"] == 0:
+    elif summary["fail"] and run.exit_code == OK:
         message = f"{message}, {summary['fail']} known bugs"
         colour = GOOD if summary["pass"] >= MOST * judged else DIM
     elif not judged:

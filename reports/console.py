@@ -1,16 +1,15 @@
-"""What a run prints at its end: only what nobody foresaw, the counts, and where the time went."""
+"""What a run prints at its end: what is unexpected, the counts, and where the time went."""
 
 from __future__ import annotations
 
 import io
 import sys
-from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from reports.results import Document
+from reports.results import Results, RuleResult
 
 COLOURS = {
     "pass": "green",
@@ -22,7 +21,7 @@ COLOURS = {
     "untested": "dim",
 }
 UNWRAPPED = 10_000
-"""Columns where nobody looks at a terminal: whoever reads a line with a program wants it whole."""
+"""Columns of output that goes to no terminal: a row of a table stays one line."""
 
 
 def screen(*, stderr: bool = False, soft_wrap: bool = False, highlight: bool = True) -> Console:
@@ -30,74 +29,72 @@ def screen(*, stderr: bool = False, soft_wrap: bool = False, highlight: bool = T
     width = None if (sys.stderr if stderr else sys.stdout).isatty() else UNWRAPPED
     return Console(stderr=stderr, soft_wrap=soft_wrap, highlight=highlight, width=width)
 
+def line(console: Console, text: str) -> None:
+    """Print a line as it is: not wrapped, no markup, no colours."""
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
 
-def show(document: Document, console: Console) -> None:
+
+def show(results: Results, console: Console) -> None:
     """Print a run's summary."""
-    for fault in document["run"]["faults"]:
-        console.print(f"[bold red]fault[/] {escape(fault)}", soft_wrap=True)
-    for requirement in document["requirements"]:
-        if not requirement["expected"] or requirement["problem"]:
-            _show_requirement(requirement, console)
-    for problem in document["problems"]:
+    for notice in results.run.notices:
+        console.print(f"[bold yellow]notice[/] {escape(notice)}", soft_wrap=True)
+    for error in results.run.errors:
+        console.print(f"[bold red]error[/] {escape(error)}", soft_wrap=True)
+    for rule in results.unexpected:
+        _show_rule(rule, console)
+    for problem in results.problems:
         console.print(f"[bold red]ledger[/] {escape(problem)}", soft_wrap=True)
-    _show_counts(document, console)
-    _show_time(document, console)
+    _show_counts(results, console)
+    _show_time(results, console)
 
 
-def render_text(document: Document, width: int = 100) -> str:
+def render_text(results: Results, width: int = 100) -> str:
     """Return the summary as plain text."""
     buffer = io.StringIO()
-    show(document, Console(file=buffer, width=width, color_system=None))
+    show(results, Console(file=buffer, width=width, color_system=None))
     return buffer.getvalue()
 
 
-def _show_requirement(requirement: dict[str, Any], console: Console) -> None:
-    verdict = requirement["verdict"]
-    colour = COLOURS[verdict]
-    head = f"{requirement['id']} {requirement['level']}"
-    console.print(f"[{colour}]{verdict}[/] {head} {escape(requirement['text'])}", soft_wrap=True)
-    lines = [requirement["reason"], requirement["problem"], *requirement["witness"]]
-    for line in filter(None, lines):
-        console.print(f"    {escape(line)}", soft_wrap=True)
-    for check in requirement["checks"]:
-        if check["transcript"]:
-            console.print(f"    frames: {escape(check['transcript'])}", soft_wrap=True)
-    if requirement["reproduce"]:
-        console.print(f"    [dim]$ {escape(requirement['reproduce'])}[/]", soft_wrap=True)
+def _show_rule(rule: RuleResult, console: Console) -> None:
+    verdict = f"[{COLOURS[rule.verdict]}]{rule.verdict}[/]"
+    console.print(f"{verdict} {rule.id} {rule.level} {escape(rule.text)}", soft_wrap=True)
+    for text in filter(None, (rule.reason, rule.problem, *rule.witness)):
+        console.print(f"    {escape(text)}", soft_wrap=True)
+    for check in rule.checks:
+        if check.transcript:
+            console.print(f"    frames: {escape(check.transcript)}", soft_wrap=True)
+    if rule.reproduce:
+        console.print(f"    [dim]$ {escape(rule.reproduce)}[/]", soft_wrap=True)
 
 
-def _show_counts(document: Document, console: Console) -> None:
-    summary = document["summary"]
-    counts = [f"[{COLOURS[w]}]{summary[w]} {w}[/]" for w in COLOURS if summary[w]]
-    target = document["target"]
-    name = escape(f"{target['name']} ({target['version'] or 'version unknown'})")
-    partial = " [bold red]partial run[/]" if document["run"]["partial"] else ""
+def _show_counts(results: Results, console: Console) -> None:
+    summary, target = dict(results.summary), results.target
+    counts = [f"[{COLOURS[w]}]{n} {w}[/]" for w in COLOURS if (n := summary.get(w))]
+    name = escape(f"{target.name} ({target.version or 'version unknown'})")
+    partial = " [bold red]partial run[/]" if results.run.partial else ""
     console.print(f"{name}: {', '.join(counts) or 'nothing judged'}{partial}", soft_wrap=True)
-    foreseen = sum(
-        entry["expected"] and bool(entry["ledger"]) for entry in document["requirements"]
-    )
     extra = [
         (summary["unexpected"], "unexpected"),
-        (foreseen, "foreseen by the ledger"),
+        (sum(rule.expected and bool(rule.known_failures) for rule in results.requirements), "known"),
         (summary["problems"], "ledger problems"),
-        (len(document["later"]), "younger than this release"),
+        (len(results.newer_than_target), "introduced by a newer release"),
     ]
     said = ", ".join(f"{count} {what}" for count, what in extra if count)
     if said:
         console.print(said, soft_wrap=True)
 
 
-def _show_time(document: Document, console: Console) -> None:
-    timing = document["timing"]
+def _show_time(results: Results, console: Console) -> None:
+    timing = results.timing
     console.print(
-        f"time: {timing['total']:.1f} s in all, cluster up after {timing['cluster_start']:.1f} s, "
-        f"first check after {timing['before_checks']:.1f} s, {timing['executions']} checks in "
-        f"{timing['checks']:.1f} s ({timing['work']:.0f} s of work)",
+        f"time: {timing.total:.1f} s in all, cluster up after {timing.cluster_start:.1f} s, "
+        f"first check after {timing.before_checks:.1f} s, {timing.executions} checks in "
+        f"{timing.checks:.1f} s ({timing.work:.0f} s of work)",
         soft_wrap=True,
     )
     table = Table(box=None, show_header=False, padding=(0, 1))
-    for slow in timing["slowest"][:5]:
-        table.add_row(f"{slow['seconds']:.1f} s", escape(slow["check"].rsplit("/", 1)[-1]))
-    if timing["slowest"]:
+    for slow in timing.slowest[:5]:
+        table.add_row(f"{slow.seconds:.1f} s", escape(slow.check.rsplit("/", 1)[-1]))
+    if timing.slowest:
         console.print("slowest checks:")
         console.print(table)

@@ -1,6 +1,6 @@
 """What a page draws of recorded runs: each history with its faults, timeline, times and stories.
 
-Put together from results.json and from ``timelines.json`` beside it; a page without the latter
+Put together from the results and from ``timelines.json`` beside them; a page without the latter
 still has its tables.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reports.results import Document
+from reports.results import Measure, Results
 
 FILE = "timelines.json"
 """Timelines and stories of a directory's runs, by the folder of their histories."""
@@ -33,22 +33,28 @@ def read_timelines(folder: Path | None) -> dict[str, Any]:
     return dict(document.get("runs", {})) if known else {}
 
 
-def runs(document: Document, timelines: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return each history of a document with all that is known of it, in the order of judging."""
-    measured, reached = document.get("distributions", {}), document.get("reached", {})
-    broken = {_history(one["run"], measured): one for one in document.get("chaos", [])}
+def write_timelines(out: Path, runs: Mapping[str, Any]) -> None:
+    """Write the timelines of some runs, each with its stories, beside their results."""
+    text = json.dumps({"schema": SCHEMA, "runs": runs}, separators=(",", ":"), ensure_ascii=False)
+    (out / FILE).write_text(text + "\n", encoding="utf-8")
+
+
+def runs(results: Results, timelines: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return each judged history with all that is known of it, in the order of judging."""
+    measured, reached = results.distributions or {}, results.reached or {}
+    broken = {_history(one.run, measured): one for one in results.chaos or ()}
     found = []
     for history in dict.fromkeys([*broken, *measured, *reached, *timelines]):
         chaos = broken.get(history)
         drawn = timelines.get(history, {})
         found.append(
             {
-                "name": (chaos or {}).get("scenario") or _name(history),
+                "name": (chaos.scenario if chaos else "") or _name(history),
                 "chaos": chaos,
                 "timeline": drawn.get("timeline") or {},
                 "stories": drawn.get("stories") or [],
-                "measures": _measures(measured.get(history, [])),
-                "reached": reached.get(history, []),
+                "measures": _measures(measured.get(history, ())),
+                "reached": reached.get(history, ()),
             }
         )
     return found
@@ -64,21 +70,20 @@ def _name(history: str) -> str:
     return folder.parent.name if folder.name == "history" else folder.name
 
 
-def _measures(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _measures(rows: Sequence[Measure]) -> list[dict[str, Any]]:
     """Return rows by what they measure, each with its places on a logarithmic scale, in percent."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
+    found: dict[str, list[Measure]] = {}
     for row in rows:
-        found.setdefault(row["measure"], []).append(row)
+        found.setdefault(row.measure, []).append(row)
     return [
-        {"measure": measure, "rows": [_placed(row, own) for row in own]}
+        {"measure": measure, "rows": [{"row": row, "at": _places(row, own)} for row in own]}
         for measure, own in found.items()
     ]
 
 
-def _placed(row: Mapping[str, Any], own: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    whole = math.log1p(max(each["max"] for each in own)) or 1.0
-    at = {
-        name: round(100 * math.log1p(max(0, row[name])) / whole, 1)
-        for name in ("median", "p90", "p99", "max")
+def _places(row: Measure, own: Sequence[Measure]) -> dict[str, float]:
+    whole = math.log1p(max(each.max for each in own)) or 1.0
+    values = {"median": row.median, "p90": row.p90, "p99": row.p99, "max": row.max}
+    return {
+        name: round(100 * math.log1p(max(0, value)) / whole, 1) for name, value in values.items()
     }
-    return {**row, "at": at}

@@ -17,7 +17,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from reports import drawing, telling
-from reports.results import Document
+from reports.plain import text_of
+from reports.results import Results
 from reports.telling import SIGNS, WORDS, Told
 
 __all__ = ["SIGNS", "WORDS", "Told", "render", "write"]
@@ -30,7 +31,7 @@ MOST_FRAMES = 2_500_000
 
 
 def render(
-    document: Document,
+    results: Results,
     *,
     folder: Path | None = None,
     told: Mapping[str, Sequence[Told]] | None = None,
@@ -39,7 +40,7 @@ def render(
     """Return the page. Everything that came from outside is escaped by the template engine.
 
     Args:
-        document: the run's results.
+        results: the run's results.
         folder: the run's directory, where its transcripts are; without it they are left out.
         told: what other runs of the same subject said of each rule, newest first.
         home: where the site is that the page is part of, seen from the page; empty if of none.
@@ -52,16 +53,17 @@ def render(
         lstrip_blocks=True,
     )
     environment.filters["linked"] = telling.linked
-    runs = drawing.runs(document, drawing.read_timelines(folder))
+    runs = drawing.runs(results, drawing.read_timelines(folder))
     drawn = [run["timeline"] for run in runs] if any(run["timeline"] for run in runs) else []
     plots = [_asset(name) for name in PLOTS] if drawn else []
     scripts = [_asset("report.js"), *plots]
     return environment.get_template("report.html.jinja").render(
-        document=document,
+        results=results,
+        fingerprint=_fingerprint(folder, results),
         tell=telling,
         told=told or {},
         home=home,
-        frames=_frames(document, folder) if folder else {},
+        frames=_frames(results, folder) if folder else {},
         runs=runs,
         drawn=drawn,
         styles=[*([_asset("uplot/uPlot.min.css")] if drawn else []), _asset("report.css")],
@@ -72,14 +74,14 @@ def render(
 
 def write(
     out: Path,
-    document: Document,
+    results: Results,
     *,
     told: Mapping[str, Sequence[Told]] | None = None,
     home: str = "",
 ) -> Path:
     """Write the page into the run's directory and return its path."""
     file = out / "report.html"
-    file.write_text(render(document, folder=out, told=told, home=home), encoding="utf-8")
+    file.write_text(render(results, folder=out, told=told, home=home), encoding="utf-8")
     return file
 
 
@@ -92,9 +94,16 @@ def _digest(script: str) -> str:
     return f"'sha256-{digest}'"
 
 
-def _frames(document: Document, folder: Path) -> dict[str, str]:
+def _fingerprint(folder: Path | None, results: Results) -> str:
+    """Return the SHA-256 of results.json, so that a printed certificate names what it rests on."""
+    file = folder / "results.json" if folder else None
+    kept = file.read_bytes() if file and file.is_file() else text_of(results).encode()
+    return hashlib.sha256(kept).hexdigest()
+
+
+def _frames(results: Results, folder: Path) -> dict[str, str]:
     """Return transcripts by their name, packed, for as long as there is room."""
-    names = [check["transcript"] for rule in document["requirements"] for check in rule["checks"]]
+    names = [check.transcript for rule in results.requirements for check in rule.checks]
     packed: dict[str, str] = {}
     room = MOST_FRAMES
     for name in dict.fromkeys(name for name in names if name):

@@ -1,29 +1,278 @@
-"""results.json and run.json: what a run found, for machines.
+"""results.json as typed values: the one document between a run and everything made of it.
 
-The document is versioned by ``"schema"`` and described by ``results.schema.json`` beside this file.
-Everything else that a run writes (page, summary, certificate) is made from this document and what
-lies beside it, so that an old run can be rendered again by a newer release.
+``reports.reading`` makes it of a file, ``reports.writing`` makes a file of it, ``reports.building``
+makes it of settled rules. Nobody else knows that it is JSON. ``results.schema.json`` is generated
+from these classes by ``python -m tools.documents.schemas``: a field without a default is required,
+and a field that equals its default is left out of the file. The descriptions are the docstrings'.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import metadata
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
 
-from reports.verdicts import Judged, tally
-from spec.profile import Expected
-from spec.requirement import Level
-from spec.verdict import Observation
+from spec.requirement import Honesty, Level
+from spec.verdict import Verdict
 
-SCHEMA = 1
-SLOWEST = 10
-SCHEMA_FILE = Path(__file__).with_name("results.schema.json")
+SCHEMA = 2
+"""Additions keep the number; a change that breaks readers raises it."""
 
-Document = dict[str, Any]
+Word = Literal["pass", "unsupported", "vacuous", "unknown", "fail", "error", "untested"]
+"""A verdict, or ``untested`` for a rule that no check can reach."""
+
+Counted = Literal[
+    "pass",
+    "unsupported",
+    "vacuous",
+    "unknown",
+    "fail",
+    "error",
+    "untested",
+    "unexpected",
+    "problems",
+]
+Count = Annotated[int, {"minimum": 0}]
+Seconds = Annotated[float, {"minimum": 0}]
+RuleId = Annotated[str, {"pattern": "^[A-Z]{3}-[0-9]{2,3}$"}]
+Area = Annotated[str, {"pattern": "^[A-Z]{3}$"}]
+Day = Annotated[str, {"format": "date"}]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Canary:
+    """The check that must fail in every run, so that all others are believed."""
+
+    check: str
+    verdict: Verdict
+    reason: str
+    witness: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """How the run was started, and how it ended.
+
+    Attributes:
+        started: ISO 8601, UTC.
+        exit_code: 0 as expected, 1 a rule does not hold, 2 wrong usage, 3 harness or environment,
+            130 interrupted.
+        partial: The run was cut short: absent rules were not judged.
+        errors: Why the harness or the environment could not finish the run.
+        notices: What a reader must know before the verdicts, such as a release newer than the
+            suite.
+        level: Rules from MUST down to this level must hold.
+        canary: The check that must fail; null where a run has none.
+    """
+
+    started: str
+    seconds: Seconds
+    seed: Count
+    command: tuple[str, ...]
+    exit_code: int
+    partial: bool
+    errors: tuple[str, ...]
+    notices: tuple[str, ...]
+    level: Level
+    only: tuple[str, ...]
+    fast: bool
+    versions: Mapping[str, str]
+    canary: Canary | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The broker or cluster that was tested, or that the client under test faced.
+
+    Attributes:
+        version: Empty if the target did not report one.
+        profile: The ledger of known failures that verdicts are compared with.
+    """
+
+    name: str
+    version: str
+    profile: str
+    brokers: Count
+    properties: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """The client under test, as it introduces itself, and the broker it faced.
+
+    Attributes:
+        brokers: Verdicts counted by broker faced; a rule tested with two brokers counts for each.
+    """
+
+    name: str
+    version: str
+    language: str
+    runtime: str
+    capabilities: tuple[str, ...]
+    facing: str
+    facing_version: str
+    brokers: Mapping[str, Mapping[str, Count]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """What one check found of a rule.
+
+    Attributes:
+        transcript: Path inside the run's directory, or empty.
+    """
+
+    check: str
+    verdict: Verdict
+    reason: str
+    seconds: Seconds
+    transcript: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownFailure:
+    """An entry of the ledger that applies to the release under test.
+
+    Attributes:
+        match: Regular expression that the reason or the witness must match.
+        expires: The entry is an error after this day.
+    """
+
+    verdict: Annotated[Verdict, {"enum": ["fail", "unknown", "vacuous"]}]
+    versions: str
+    match: str
+    reason: str
+    bug: str
+    finding: str
+    expires: Day
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleResult:
+    """One requirement and its verdict.
+
+    Attributes:
+        expected: Whether the verdict is pass, unsupported, untested, or a known failure.
+        problem: What is wrong with the ledger's entry: stale, wrong reason, expired.
+        evidence: Named events the verdict rests on.
+        witness: The events that break the rule.
+        facing: Only for clients: the brokers that the rule's checks used.
+        known_failures: The ledger's entries for this rule and release.
+        reproduce: Command that runs this requirement again; empty if no check reaches it.
+    """
+
+    id: RuleId
+    level: Level
+    area: Area
+    text: str
+    source: tuple[str, ...]
+    since: str
+    honesty: Honesty
+    verdict: Word
+    expected: bool
+    reason: str
+    problem: str
+    evidence: Mapping[str, Count]
+    witness: tuple[str, ...]
+    facing: tuple[str, ...] = ()
+    checks: tuple[CheckResult, ...]
+    known_failures: tuple[KnownFailure, ...]
+    reproduce: str
+
+    @property
+    def unexpected(self) -> bool:
+        """Whether nothing explains the verdict, or the ledger's entry is wrong."""
+        return not self.expected or bool(self.problem)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """How long something took, or how often it happened, in one part of a history.
+
+    Attributes:
+        during: The fault, or else the phase, of the delivery.
+        one_in: Of a large history every nth record was measured.
+    """
+
+    during: str
+    measure: str
+    count: Count
+    median: int
+    p90: int
+    p99: int
+    max: int
+    one_in: Annotated[int, {"minimum": 2}] = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """How often a history got into a state worth testing."""
+
+    state: str
+    count: Count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """A fault that was injected.
+
+    Attributes:
+        subject: What it was injected into, such as a broker or a partition.
+        at: Seconds after the load began, as planned.
+        lasts: Seconds, as planned.
+        since: Nanoseconds on the run's clock.
+        until: Nanoseconds on the run's clock.
+        hit: The proof that it took effect; empty if it never did.
+        healed: The proof that it was healed; empty if that was never observed.
+        trouble: Why a proof is missing.
+        blocked_by: The faults that kept it from taking effect, if others did.
+    """
+
+    fault: str
+    subject: str
+    at: float
+    lasts: float
+    since: int
+    until: int
+    hit: str
+    healed: str
+    trouble: str
+    blocked_by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChaosRun:
+    """What was injected into one run, with the proof that it took effect and was healed.
+
+    Attributes:
+        run: The run's directory.
+        seconds: How long records were produced.
+        verdict: Whether every fault took effect, other than those that another one blocked.
+        owed: Rules that the run had to exercise.
+        drained: Whether every group reached the end of the log.
+        trouble: What went wrong that no fault explains.
+    """
+
+    run: str
+    scenario: str
+    seed: int
+    seconds: float
+    verdict: Literal["pass", "vacuous"]
+    owed: tuple[str, ...]
+    produced: Count
+    delivered: Count
+    drained: bool
+    trouble: tuple[str, ...]
+    faults: tuple[Fault, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowCheck:
+    """One of the slowest checks."""
+
+    check: str
+    seconds: Seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,50 +282,73 @@ class Timing:
     Attributes:
         total: The whole run, from options read to reports written.
         cluster_start: Until the target was ready.
-        before_checks: Until the first check began; holds most of ``cluster_start``.
-        checks: From the first check's beginning to the last one's end.
-        work: The checks' own time added up; more than ``checks`` when they overlap.
-        by_check: Each check's own time.
+        before_checks: Until the first check began; includes most of cluster_start.
+        checks: From the start of the first check to the end of the last.
+        work: The checks' own times added up; more than checks when they overlap.
+        executions: How many checks ran.
     """
 
-    total: float
-    cluster_start: float
-    before_checks: float
-    checks: float
-    work: float
-    by_check: Mapping[str, float]
+    total: Seconds
+    cluster_start: Seconds
+    before_checks: Seconds
+    checks: Seconds
+    work: Seconds
+    executions: Count
+    slowest: tuple[SlowCheck, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """The run itself: how it was asked for, and how it ended.
+class Results:
+    """Results of a shareproof run.
 
-    ``canary`` is what came of the check that must fail; None where a run has no such check.
+    Attributes:
+        client: Only if a client library was tested.
+        requirements: One entry per requirement that the run reached or that no check can reach.
+        problems: Problems of the ledger that belong to no single requirement.
+        newer_than_target: Requirements that a release newer than the one under test introduced.
+        summary: How many requirements have each verdict, are unexpected, or have a ledger problem.
+        distributions: Only of judged histories: by history, how long things took and how often
+            they happened.
+        reached: Only of judged histories: by history, how often it got into each state.
+        chaos: Only of chaos runs: what was injected.
     """
 
-    started: str
-    seed: int
-    command: tuple[str, ...]
-    exit_code: int
-    partial: bool
-    faults: tuple[str, ...]
-    level: Level
-    only: tuple[str, ...]
-    fast: bool
-    versions: Mapping[str, str]
+    schema: Annotated[int, {"const": SCHEMA}]
+    run: Run
+    target: Target
+    client: Client | None = None
+    requirements: tuple[RuleResult, ...]
+    problems: tuple[str, ...]
+    newer_than_target: tuple[RuleId, ...]
+    summary: Mapping[Counted, Count]
     timing: Timing
-    canary: Observation | None = None
+    distributions: Mapping[str, tuple[Measure, ...]] | None = None
+    reached: Mapping[str, tuple[Reached, ...]] | None = None
+    chaos: tuple[ChaosRun, ...] | None = None
 
+    @property
+    def subject(self) -> str:
+        """Who was tested: a client with its version, or a target."""
+        return f"{self.client.name} {self.client.version}" if self.client else self.target.name
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
-    """The target that was tested."""
+    @property
+    def is_partial(self) -> bool:
+        """Whether the run was cut short, or covered a part of the rules only."""
+        return bool(self.run.partial or self.run.only or self.run.fast)
 
-    name: str
-    version: str
-    profile: str
-    brokers: int
-    properties: Mapping[str, str] = field(default_factory=dict)
+    @property
+    def unexpected(self) -> tuple[RuleResult, ...]:
+        """The rules whose verdict nothing explains, or whose ledger entry is wrong."""
+        return tuple(rule for rule in self.requirements if rule.unexpected)
+
+    @property
+    def known_failures(self) -> tuple[RuleResult, ...]:
+        """The rules that do not hold, or are undecided, as the ledger says."""
+        return tuple(
+            rule
+            for rule in self.requirements
+            if not rule.unexpected and rule.verdict in {"fail", "unknown"}
+        )
 
 
 def suite_version() -> str:
@@ -85,197 +357,3 @@ def suite_version() -> str:
         return metadata.version("shareproof")
     except metadata.PackageNotFoundError:
         return "checkout"
-
-
-def build(
-    run: Run,
-    subject: Subject,
-    judged: Sequence[Judged],
-    *,
-    problems: Sequence[str],
-    later: Sequence[str],
-    reproduce: Callable[[str], str],
-    transcript: Callable[[str], str],
-    client: Mapping[str, Any] | None = None,
-    faced: Callable[[str], str] = lambda _check: "",
-) -> Document:
-    """Return the results document.
-
-    Args:
-        run: the run's own facts.
-        subject: what was tested.
-        judged: the settled rules.
-        problems: ledger problems that belong to no single rule.
-        later: rules that the tested release does not owe yet.
-        reproduce: gives the command that runs one rule again.
-        transcript: gives the path of a check's transcript inside the run's directory, or ``""``.
-        client: who the client under test says it is, and which broker it faced, if one is tested.
-        faced: in the certificate of a client, gives the broker that a check put in front of it.
-    """
-    requirements = [_requirement(entry, reproduce, transcript, faced) for entry in judged]
-    return {
-        "schema": SCHEMA,
-        "run": _run(run),
-        "target": {
-            "name": subject.name,
-            "version": subject.version,
-            "profile": subject.profile,
-            "brokers": subject.brokers,
-            "properties": dict(subject.properties),
-        },
-        **({"client": {**client, "brokers": _by_broker(requirements)}} if client else {}),
-        "requirements": requirements,
-        "problems": list(problems),
-        "later": list(later),
-        "summary": {
-            **tally(judged),
-            "unexpected": sum(not entry.expected for entry in judged),
-            "problems": len(problems) + sum(bool(entry.problem) for entry in judged),
-        },
-        "timing": _timing(run.timing),
-    }
-
-
-def write(out: Path, document: Document) -> None:
-    """Write results.json and run.json into the run's directory."""
-    out.mkdir(parents=True, exist_ok=True)
-    _dump(out / "results.json", document)
-    facts = {**document["run"], "target": document["target"], "timing": document["timing"]}
-    _dump(out / "run.json", facts)
-
-
-def text_of(document: Document) -> str:
-    """Return a document as its file has it, to the byte."""
-    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-
-
-def read(path: Path) -> Document:
-    """Read results.json, given the file or the directory that holds it.
-
-    Raises:
-        ValueError: it is not there, not JSON, or of a schema that this release does not know.
-    """
-    file = path / "results.json" if path.is_dir() else path
-    try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ValueError(f"{file}: {error.strerror}") from None
-    except ValueError:
-        raise ValueError(f"{file}: not JSON, or only a part of it") from None
-    schema = document.get("schema") if isinstance(document, dict) else None
-    if isinstance(schema, int) and schema > SCHEMA:
-        raise ValueError(
-            f"{file}: results of schema {schema}, and this release knows {SCHEMA}: use a later one"
-        )
-    if not isinstance(document, dict) or schema != SCHEMA:
-        raise ValueError(f"{file}: not results of schema {SCHEMA}")
-    return document
-
-
-def _run(run: Run) -> Document:
-    return {
-        "started": run.started,
-        "seconds": round(run.timing.total, 3),
-        "seed": run.seed,
-        "command": list(run.command),
-        "exit_code": run.exit_code,
-        "partial": run.partial,
-        "faults": list(run.faults),
-        "level": run.level.value,
-        "only": list(run.only),
-        "fast": run.fast,
-        "versions": dict(run.versions),
-        "canary": _canary(run.canary),
-    }
-
-
-def _canary(seen: Observation | None) -> Document | None:
-    if seen is None:
-        return None
-    return {
-        "check": seen.check,
-        "verdict": seen.verdict.value,
-        "reason": seen.reason,
-        "witness": list(seen.witness),
-    }
-
-
-def _by_broker(requirements: Sequence[Document]) -> dict[str, dict[str, int]]:
-    """Count verdicts by the broker faced; a rule that two are faced for counts for each."""
-    found: dict[str, dict[str, int]] = {}
-    for rule in requirements:
-        for broker in rule.get("facing", ()):
-            counts = found.setdefault(broker, {})
-            counts[rule["verdict"]] = counts.get(rule["verdict"], 0) + 1
-    return found
-
-
-def _requirement(
-    judged: Judged,
-    reproduce: Callable[[str], str],
-    transcript: Callable[[str], str],
-    faced: Callable[[str], str],
-) -> Document:
-    rule = judged.rule
-    brokers = sorted({faced(seen.check) for seen in judged.checks} - {""})
-    return {
-        "id": rule.id,
-        "level": rule.level.value,
-        "area": rule.area,
-        "text": rule.text,
-        "source": [str(source) for source in rule.source],
-        "since": rule.since,
-        "honesty": rule.honesty.value,
-        "verdict": judged.word,
-        "expected": judged.expected,
-        "reason": judged.reason,
-        "problem": judged.problem,
-        "evidence": dict(sorted(judged.evidence.items())),
-        "witness": list(judged.witness),
-        **({"facing": brokers} if brokers else {}),
-        "checks": [_check(seen, transcript) for seen in judged.checks],
-        "ledger": [_entry(entry) for entry in judged.entries],
-        "reproduce": reproduce(rule.id) if judged.verdict else "",
-    }
-
-
-def _check(seen: Observation, transcript: Callable[[str], str]) -> Document:
-    return {
-        "check": seen.check,
-        "verdict": seen.verdict.value,
-        "reason": seen.reason,
-        "seconds": seen.seconds,
-        "transcript": transcript(seen.check),
-    }
-
-
-def _entry(entry: Expected) -> Document:
-    return {
-        "verdict": entry.verdict.value,
-        "versions": entry.versions,
-        "match": entry.match,
-        "reason": entry.reason,
-        "bug": entry.bug,
-        "finding": entry.finding,
-        "expires": entry.expires.isoformat(),
-    }
-
-
-def _timing(timing: Timing) -> Document:
-    slowest = sorted(timing.by_check.items(), key=lambda item: -item[1])[:SLOWEST]
-    return {
-        "total": round(timing.total, 3),
-        "cluster_start": round(timing.cluster_start, 3),
-        "before_checks": round(timing.before_checks, 3),
-        "checks": round(timing.checks, 3),
-        "work": round(timing.work, 3),
-        "executions": len(timing.by_check),
-        "slowest": [{"check": check, "seconds": round(spent, 3)} for check, spent in slowest],
-    }
-
-
-def _dump(file: Path, document: Document) -> None:
-    # Written beside and renamed, so that a reader never meets half a file.
-    draft = file.with_suffix(".draft")
-    draft.write_text(text_of(document), encoding="utf-8")
-    draft.replace(file)

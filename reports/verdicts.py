@@ -1,4 +1,4 @@
-"""Settles a run: from what the checks saw to one verdict per rule, held against the ledger.
+"""Settles a run: from what the checks saw to one verdict per rule, compared with the ledger.
 
 Pure. The rules of settlement:
 
@@ -6,8 +6,8 @@ Pure. The rules of settlement:
 * A rule that no check reached is not listed, unless it is declared untested: then it is, with why.
 * A rule younger than the release under test is not owed by it, so it is not listed either, unless a
   check saw the release refuse it (``unsupported``).
-* Every verdict other than ``pass`` and ``unsupported`` must be foreseen by the ledger, with the
-  matching reason and before the entry expires, and every entry must still be needed.
+* Every verdict other than ``pass`` and ``unsupported`` must be a known failure of the ledger, with
+  the matching reason and before the entry expires, and every entry must still be needed.
 """
 
 from __future__ import annotations
@@ -16,19 +16,21 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Final, cast, get_args
 
+from reports.results import Counted, Word
 from spec.profile import Expected, Profile, defined_in
 from spec.requirement import Honesty, Level, Requirement
 from spec.verdict import SEVERITY, Observation, Verdict
 
-UNTESTED = "untested"
+UNTESTED: Final = "untested"
 """What stands in place of a verdict for a rule that no check can reach."""
 
 BENIGN = (Verdict.PASS, Verdict.UNSUPPORTED)
 MAX_WITNESSES = 12
 
 OK, BROKEN, USAGE, FAULT = 0, 1, 2, 3
-"""Exit codes: all as foreseen, a rule does not hold, wrong usage, harness or environment."""
+"""Exit codes: all as expected, a rule does not hold, wrong usage, harness or environment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +51,9 @@ class Judged:
     problem: str = ""
 
     @property
-    def word(self) -> str:
+    def word(self) -> Word:
         """The verdict as reports print it."""
-        return self.verdict.value if self.verdict else UNTESTED
+        return cast("Word", self.verdict.value) if self.verdict else UNTESTED
 
 
 def settle(
@@ -69,7 +71,7 @@ def settle(
     Args:
         requirements: the rules this run was asked about.
         observations: what the checks saw; rules that are not asked about are passed over.
-        profile: the ledger to hold the verdicts against.
+        profile: the ledger to compare the verdicts with.
         version: the release under test, or ``""`` if it did not say.
         today: the date that expiries are compared with.
         release: the Kafka release that says which rules exist, where that is not ``version``.
@@ -105,15 +107,20 @@ def exit_code(judged: Sequence[Judged], problems: Sequence[str], level: Level) -
 
 
 def counts(judged: Judged, level: Level) -> bool:
-    """Tell whether an unforeseen verdict is held against the target at this level."""
+    """Tell whether an unexpected verdict counts against the target at this level."""
     order = list(Level)
     return not judged.expected and order.index(judged.rule.level) <= order.index(level)
 
 
-def tally(judged: Iterable[Judged]) -> dict[str, int]:
+def tally(judged: Iterable[Judged]) -> dict[Counted, int]:
     """Count verdicts, every verdict named even when there is none of it."""
     found = Counter(entry.word for entry in judged)
-    return {word: found[word] for word in (*(v.value for v in SEVERITY), UNTESTED)}
+    return {word: found[word] for word in get_args(Word)}
+
+
+def known_failure(seen: Observation, entries: Iterable[Expected]) -> Expected | None:
+    """Return the ledger's entry that explains what a check saw, if there is one."""
+    return next((each for each in entries if _explains(each, seen)), None)
 
 
 def _owed(rule: Requirement, found: Sequence[Observation], version: str) -> bool:
@@ -132,17 +139,17 @@ def _judge(
     evidence: Counter[str] = Counter()
     for observation in found:
         evidence.update(observation.evidence)
-    unforeseen = [o for o in found if not _foreseen(o, entries)]
+    unexpected = [o for o in found if not _expected(o, entries)]
     return Judged(
         rule=rule,
         verdict=worst.verdict,
-        expected=not unforeseen,
+        expected=not unexpected,
         reason=worst.reason,
         evidence=dict(evidence),
         witness=_witness(found, worst.verdict),
         checks=tuple(found),
         entries=tuple(entries),
-        problem=_problem(found, unforeseen, entries, today, complete),
+        problem=_problem(found, unexpected, entries, today, complete),
     )
 
 
@@ -151,10 +158,10 @@ def _witness(found: Sequence[Observation], verdict: Verdict) -> tuple[str, ...]:
     return tuple(dict.fromkeys(lines))[:MAX_WITNESSES]
 
 
-def _foreseen(observation: Observation, entries: Sequence[Expected]) -> bool:
+def _expected(observation: Observation, entries: Sequence[Expected]) -> bool:
     if observation.verdict in BENIGN or observation.excused:
         return True
-    return any(_explains(entry, observation) for entry in entries)
+    return known_failure(observation, entries) is not None
 
 
 def _explains(entry: Expected, seen: Observation) -> bool:
@@ -163,7 +170,7 @@ def _explains(entry: Expected, seen: Observation) -> bool:
 
 def _problem(
     found: Sequence[Observation],
-    unforeseen: Sequence[Observation],
+    unexpected: Sequence[Observation],
     entries: Sequence[Expected],
     today: date,
     complete: bool,
@@ -174,10 +181,10 @@ def _problem(
     undecided = any(o.verdict is Verdict.ERROR or o.excused for o in found)
     if not entries or undecided:
         return ""
-    if unforeseen:
-        seen = unforeseen[0]
+    if unexpected:
+        seen = unexpected[0]
         return (
-            f"wrong reason: the ledger foresees {entries[0].verdict} matching "
+            f"wrong reason: the ledger expects {entries[0].verdict} matching "
             f"{entries[0].match!r}, the run saw {seen.verdict}: {seen.reason}"
         )
     unused = [
@@ -188,6 +195,6 @@ def _problem(
     if unused and complete and not any(o.verdict is Verdict.UNSUPPORTED for o in found):
         gone = unused[0]
         return (
-            f"stale: the ledger foresees {gone.verdict} ({gone.reason}), which is not seen any more"
+            f"stale: the ledger expects {gone.verdict} ({gone.reason}), which this run did not see"
         )
     return ""

@@ -14,8 +14,8 @@ from pathlib import Path
 from rich.console import Console
 
 from fixtures.targets import UsageFault, open_target
-from reports import html
-from reports.results import Document
+from reports import writing
+from reports.results import Results
 from spec.requirement import Level
 from spec.verdict import EnvironmentFault
 
@@ -74,7 +74,7 @@ def analyse(
     out: Path,
     brief: bool,
     console: Console,
-) -> Document:
+) -> Results:
     """Judge histories, write the results to ``out`` and return them."""
     require("pyarrow", "pyspark")
     _known(only)
@@ -84,7 +84,6 @@ def analyse(
     _prepare([*runs, *([control] if control else [])], console)
     request = Request(
         runs=tuple(run.absolute() for run in runs),
-        out=out,
         control=control.absolute() if control else None,
         master=master,
         memory=memory,
@@ -94,9 +93,9 @@ def analyse(
         settings={"spark.driver.defaultJavaOptions": class_data_options()},
         command=tuple(sys.argv),
     )
-    document = analyse(request, lambda line: tell(console, line))
-    html.write(out, document)
-    return document
+    found = analyse(request, lambda line: tell(console, line))
+    writing.publish(out, found.results, found.timelines)
+    return found.results
 
 
 def _known(only: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""What a run was asked to do, as one value; the same from ``shareproof broker`` and from pytest."""
+"""What a run is asked to do, as one frozen value, from the command line to the workers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OWN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """The client under test: how it was asked for, how to start it, and who it says it is."""
+    """The client under test: how it was asked for, how to start it, and how it introduces itself."""
 
     asked: tuple[str, str]
     command: tuple[str, ...]
@@ -52,13 +52,22 @@ class Client:
         return cls(**fields)
 
     @classmethod
-    def unmet(cls, flag: str, value: str) -> Client:
-        """Return a client that was asked for and has not said who it is yet."""
-        return cls(asked=(flag, value), command=(), name="", version="")
+    def asked_for(cls, *, client: str, adapter: str) -> Client | None:
+        """Return the client that ``--client`` or ``--adapter`` names; it is not introduced yet.
+
+        Raises:
+            UsageFault: both are given.
+        """
+        if client and adapter:
+            raise UsageFault("--client and --adapter: give one of them.")
+        if not client and not adapter:
+            return None
+        asked = ("--client", client) if client else ("--adapter", adapter)
+        return cls(asked=asked, command=(), name="", version="")
 
 
 UNSEEN = "apache-kafka"
-"""The ledger of a target that was not asked yet whose broker it is."""
+"""The ledger of a target that has not started yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +94,7 @@ class RunOptions:
 
         Args:
             only: Areas and rules, each perhaps several with commas between.
-            seed: None for one that nobody chose.
+            seed: None for a random one.
             out: A directory, seen from here; empty for a run without reports.
             profile: A ledger's name, or a path that ends in ``.toml``, seen from here.
             others: Fields that are kept as they are.
@@ -100,11 +109,11 @@ class RunOptions:
 
     @property
     def suite(self) -> str:
-        """Whose checks these are, which is the name of their folder below ``suites``."""
+        """The checks to run: the name of their folder below ``suites``."""
         return "client" if self.client else "broker"
 
     def ledger(self, target: str) -> str:
-        """Return the name of the ledger to hold verdicts against; ``target`` names the target's."""
+        """Return the name of the ledger to compare verdicts with; ``target`` names the target's."""
         if self.profile:
             return self.profile
         if self.client is None:
@@ -215,7 +224,7 @@ def words(values: list[str]) -> tuple[str, ...]:
 
 
 def new_seed() -> int:
-    """Return a seed nobody chose."""
+    """Return a random seed."""
     return secrets.randbelow(2**32)
 
 

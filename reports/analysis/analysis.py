@@ -17,7 +17,6 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from reports import results
 from reports.analysis.distributions import distributions
 from reports.analysis.files import History, of_one_target, open_history, read_manifest
 from reports.analysis.judging import Found, Tell, askable, judge, observation, told
@@ -29,8 +28,8 @@ from reports.analysis.session import open_session, register, settings_for, unreg
 from reports.analysis.span import span
 from reports.analysis.stories import stories
 from reports.analysis.timeline import moments_for, timeline
-from reports.analysis.timeline import write as write_timelines
-from reports.results import Document, Run, Subject, Timing
+from reports.building import Context, build, timing_of
+from reports.results import Measure, Reached, Results, Run, Target, Timing, suite_version
 from reports.verdicts import FAULT, OK, exit_code, settle
 from spec.profile import Profile, defined_in, load_profile
 from spec.requirement import Level, Requirement, load_requirements
@@ -45,7 +44,6 @@ class Request:
 
     Attributes:
         runs: The runs to judge.
-        out: Where the results go.
         control: A run without faults that broken rules are compared with; its own verdicts do not
             count. Without it, one of the runs serves if nothing was done to it.
         profile, version: What the runs say unless given.
@@ -55,7 +53,6 @@ class Request:
     """
 
     runs: tuple[Path, ...]
-    out: Path
     control: Path | None = None
     master: str = "local[*]"
     memory: str = "1g"
@@ -69,19 +66,27 @@ class Request:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis:
+    """What was found: the results, and by history what a page draws of it."""
+
+    results: Results
+    timelines: Mapping[str, Any]
+
+
 @dataclass(slots=True)
 class _Judged:
     """One history with what was found in it."""
 
     history: History
     found: dict[str, Found]
-    distributions: list[dict[str, Any]]
-    reached: list[dict[str, Any]]
+    distributions: list[Measure]
+    reached: list[Reached]
     drawn: dict[str, Any]
 
 
-def analyse(request: Request, tell: Tell) -> Document:
-    """Judge every history and write the results; return them.
+def analyse(request: Request, tell: Tell) -> Analysis:
+    """Judge every history; nothing is written.
 
     Raises:
         EnvironmentFault: none of the histories can be judged at all.
@@ -101,7 +106,7 @@ def analyse(request: Request, tell: Tell) -> Document:
             judged = [_judge(spark, history, invariants, moments, tell) for history in histories]
             control = _judge(spark, quiet, invariants, 0, tell) if quiet else _undisturbed(judged)
     faults += [sentence for one in histories for sentence in (*one.spoiled, *one.cut_short)]
-    document = _settled(
+    found = _settled(
         request,
         judged,
         _observations(judged, invariants, _owed(request, judged), control),
@@ -110,9 +115,8 @@ def analyse(request: Request, tell: Tell) -> Document:
         started=started,
         times=(began, ready, time.monotonic()),
     )
-    results.write(request.out, document)
-    write_timelines(request.out, {str(one.history.folder): one.drawn for one in judged})
-    return document
+    drawn = {str(one.history.folder): one.drawn for one in judged}
+    return Analysis(results=found, timelines=drawn)
 
 
 def _rows(runs: Sequence[Path]) -> int:
@@ -223,7 +227,7 @@ def _settled(
     faults: Sequence[str],
     started: datetime,
     times: tuple[float, float, float],
-) -> Document:
+) -> Results:
     target = judged[0].history.run.get("target", {})
     version = request.version or str(target.get("version", ""))
     profile = load_profile(request.profile or str(target.get("profile") or "apache-kafka"))
@@ -233,40 +237,41 @@ def _settled(
     )
     code = exit_code(settled, (), request.level)
     spoiled = any(one.history.spoiled for one in judged) or len(judged) < len(request.runs)
+    timing = _timing(times, seen)
     run = Run(
         started=started.isoformat(timespec="seconds"),
+        seconds=timing.total,
         seed=int(judged[0].history.run.get("seed", 0)),
         command=request.command,
         exit_code=FAULT if code == OK and spoiled else code,
         partial=bool(faults),
-        faults=tuple(faults),
+        errors=tuple(faults),
+        notices=(),
         level=request.level,
         only=request.only,
         fast=False,
-        versions={"shareproof": results.suite_version()},
-        timing=_timing(times, seen),
+        versions={"shareproof": suite_version()},
+        canary=None,
     )
-    subject = Subject(
+    subject = Target(
         name=str(target.get("name", "history")),
         version=version,
         profile=profile.name,
         brokers=int(judged[0].history.run.get("brokers", 0)),
         properties=judged[0].history.run.get("properties", {}),
     )
-    document = results.build(
+    command = ["shareproof", "analyse", *map(str, request.runs), *_compared(request), "--only"]
+    found = build(
         run,
         subject,
         settled,
-        problems=(),
-        later=[rule for rule in rules if not defined_in(rules[rule], version)],
-        reproduce=lambda rule: " ".join(
-            ["shareproof", "analyse", *map(str, request.runs), *_compared(request), "--only", rule]
-        ),
-        transcript=lambda _: "",
+        Context(reproduce=lambda rule: " ".join([*command, rule])),
+        timing=timing,
+        newer=[rule for rule in rules if not defined_in(rules[rule], version)],
     )
-    measured = {str(one.history.folder): one.distributions for one in judged}
-    states = {str(one.history.folder): one.reached for one in judged}
-    return {**document, "distributions": measured, "reached": states}
+    measured = {str(one.history.folder): tuple(one.distributions) for one in judged}
+    states = {str(one.history.folder): tuple(one.reached) for one in judged}
+    return replace(found, distributions=measured, reached=states)
 
 
 def _owed(request: Request, judged: Sequence[_Judged]) -> dict[Path, tuple[str, ...]]:
@@ -329,11 +334,10 @@ def _observations(
 
 def _timing(times: tuple[float, float, float], seen: Sequence[Observation]) -> Timing:
     began, ready, ended = times
-    return Timing(
+    return timing_of(
         total=ended - began,
         cluster_start=ready - began,
         before_checks=ready - began,
         checks=ended - ready,
-        work=sum(one.seconds for one in seen),
         by_check={one.check: one.seconds for one in seen},
     )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from pyspark.sql import SparkSession
+
+from reports.results import Measure
 
 MOST_WINDOWS = 40
 MOST_ROWS = 2_000_000
@@ -36,12 +37,12 @@ MEASURES = {
 """What is measured, as expressions over the view ``handovers``."""
 
 
-def distributions(spark: SparkSession, rows: int = 0) -> list[dict[str, Any]]:
+def distributions(spark: SparkSession, rows: int = 0) -> list[Measure]:
     """Return count, median, high percentiles and maximum of each measure in each window.
 
     Args:
         spark: the session in which the history is registered.
-        rows: how many deliveries there are, if known. Of very many every so manieth record is
+        rows: how many deliveries there are, if known. Of very many every nth record is
             measured, and the results say ``one_in`` how many that was.
     """
     one_in = max(1, rows // MOST_ROWS)
@@ -54,19 +55,23 @@ def distributions(spark: SparkSession, rows: int = 0) -> list[dict[str, Any]]:
         SELECT {_window(spark)} AS at, {", ".join(columns)}
         FROM handovers WHERE {_sample(one_in)} GROUP BY 1 ORDER BY 1
     """  # noqa: S608 - our own expressions
-    found: list[dict[str, Any]] = []
+    found: list[Measure] = []
     for row in spark.sql(query).collect():
         for number, name in enumerate(MEASURES):
             quantiles: Sequence[int] | None = row[f"q{number}"]
             if quantiles:
+                median, p90, p99, most = quantiles
                 found.append(
-                    {
-                        "during": row["at"],
-                        "measure": name,
-                        "count": row[f"n{number}"],
-                        **dict(zip(("median", "p90", "p99", "max"), quantiles, strict=True)),
-                        **({"one_in": one_in} if one_in > 1 else {}),
-                    }
+                    Measure(
+                        during=row["at"],
+                        measure=name,
+                        count=row[f"n{number}"],
+                        median=median,
+                        p90=p90,
+                        p99=p99,
+                        max=most,
+                        one_in=one_in,
+                    )
                 )
     return found
 

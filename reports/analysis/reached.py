@@ -12,6 +12,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from reports.results import Reached
+
 MOST_WINDOWS = 100
 
 Window = Mapping[str, Any]
@@ -122,13 +124,13 @@ STATES = (
 )
 
 
-def reached(spark: SparkSession) -> list[dict[str, Any]]:
+def reached(spark: SparkSession) -> list[Reached]:
     """Return how often each state was reached; one query over the registered history."""
     found = spark.table("faults").orderBy("since").limit(MOST_WINDOWS).collect()
     windows = [row.asDict() for row in found]
     columns = [f"count_if({_asked(state, windows)}) AS s{n}" for n, state in enumerate(STATES)]
     row = spark.sql(f"SELECT {', '.join(columns)} FROM handovers").collect()[0]  # noqa: S608
-    return [{"state": state.name, "count": row[f"s{n}"]} for n, state in enumerate(STATES)]
+    return [Reached(state=state.name, count=row[f"s{n}"]) for n, state in enumerate(STATES)]
 
 
 def _asked(state: State, windows: Sequence[Window]) -> str:

@@ -6,17 +6,14 @@ seconds since the run began, counts are per second, and None stands where nothin
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from reports.analysis.distributions import MOST_ROWS
 from reports.analysis.witnesses import Hit
-from reports.drawing import FILE, SCHEMA
 
 MOMENTS = 600
 MOMENTS_OF_ALL = 6000
@@ -78,12 +75,6 @@ def timeline(
         "phases": _windows(spark, "phases", "phase", since),
         "marks": [_mark(hit, since) for hit in hits],
     }
-
-
-def write(out: Path, runs: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write the timelines of some runs, each with its stories, beside their results."""
-    text = json.dumps({"schema": SCHEMA, "runs": runs}, separators=(",", ":"), ensure_ascii=False)
-    (out / FILE).write_text(text + "\n", encoding="utf-8")
 
 
 def _rows(spark: SparkSession, name: str, asked: Mapping[str, int]) -> list[Any]:

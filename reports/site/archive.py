@@ -14,10 +14,9 @@ from functools import cached_property
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
-from reports.form import completed
-from reports.results import Document, read
+from reports.reading import on_stderr, read
+from reports.results import Results, RuleResult
 from reports.telling import Told
 
 LONGEST_NAME = 100
@@ -34,19 +33,19 @@ class Run:
     Attributes:
         slug: Its name in addresses; no two runs of an archive have the same.
         folder: Where its files are.
-        document: Its results.
+        results: What it found.
     """
 
     slug: str
     folder: Path
-    document: Document
+    results: Results
 
     @property
     def kind(self) -> str:
         """What was judged: a ``client``, a ``history`` of a broker's work, or a ``broker``."""
-        if "client" in self.document:
+        if self.results.client:
             return "client"
-        return "history" if "distributions" in self.document else "broker"
+        return "broker" if self.results.distributions is None else "history"
 
     @property
     def subject(self) -> str:
@@ -54,27 +53,27 @@ class Run:
 
         What a target did over a whole history is a subject of its own, for it answers other rules.
         """
-        client = self.document.get("client")
+        client, target = self.results.client, self.results.target.name
         if client is not None:
-            return f"{client['name']} {client['version']} facing {client['facing']}"
-        target = str(self.document["target"]["name"])
+            return f"{client.name} {client.version} facing {client.facing}"
         if self.kind == "broker":
             return target
-        return f"{target} under chaos" if "chaos" in self.document else f"{target} under load"
+        return f"{target} under load" if self.results.chaos is None else f"{target} under chaos"
 
     @property
     def started(self) -> str:
         """When it was started; ISO 8601, UTC."""
-        return str(self.document["run"]["started"])
+        return self.results.run.started
 
     @cached_property
-    def rules(self) -> Mapping[str, Document]:
+    def rules(self) -> Mapping[str, RuleResult]:
         """The rules that were judged, by id; those that no check reaches are left out."""
-        return {
-            rule["id"]: rule
-            for rule in self.document["requirements"]
-            if rule["verdict"] != "untested"
-        }
+        return judged(self.results)
+
+
+def judged(results: Results) -> dict[str, RuleResult]:
+    """Return the rules that a run judged, by id; those that no check reaches are left out."""
+    return {rule.id: rule for rule in results.requirements if rule.verdict != "untested"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +135,7 @@ class Archive:
                 continue
             page = address(other)
             for name in run.rules.keys() & other.rules.keys():
-                verdict = other.rules[name]["verdict"]
+                verdict = other.rules[name].verdict
                 one = Told(started=other.started, verdict=verdict, address=f"{page}#{name}")
                 found.setdefault(name, []).append(one)
         return {name: others[:MOST_TOLD] for name, others in found.items()}
@@ -148,29 +147,27 @@ def find(paths: Iterable[Path]) -> Archive:
     Raises:
         ValueError: a path is not there, or has no run at or below it that can be read.
     """
-    documents: dict[Path, Document] = {}
+    found: dict[Path, Results] = {}
     unreadable: list[str] = []
+    earlier: list[str] = []
     for file in dict.fromkeys(file for path in paths for file in _files(path)):
         try:
-            document = read(file)
+            found[file] = read(file, earlier.append)
         except ValueError as error:
             unreadable.append(str(error))
-            continue
-        try:
-            documents[file] = completed(document)
-        except ValueError as error:
-            unreadable.append(f"{file}: {error}")
-    if not documents:
+    if not found:
         raise ValueError("; ".join(unreadable))
-    doubles = _doubles(documents)
+    if earlier:
+        on_stderr(earlier[0] if len(earlier) == 1 else f"{earlier[0]}; so are {len(earlier) - 1} more")
+    doubles = _doubles(found)
     ordered = sorted(
-        ((file, document) for file, document in documents.items() if file not in doubles),
-        key=lambda item: (item[1]["run"]["started"], str(item[0])),
+        ((file, results) for file, results in found.items() if file not in doubles),
+        key=lambda item: (item[1].run.started, str(item[0])),
     )
     slugs: set[str] = set()
     runs = tuple(
-        Run(slug=_slug(document, slugs), folder=file.parent, document=document)
-        for file, document in ordered
+        Run(slug=_slug(results, slugs), folder=file.parent, results=results)
+        for file, results in ordered
     )
     told = tuple(f"{file}: the same run as {kept}" for file, kept in doubles.items())
     return Archive(runs=runs, unreadable=tuple(unreadable), doubles=told)
@@ -186,26 +183,25 @@ def _files(path: Path) -> list[Path]:
     return files
 
 
-def _doubles(documents: Mapping[Path, Document]) -> dict[Path, Path]:
+def _doubles(files: Iterable[Path]) -> dict[Path, Path]:
     """Return copies of one run, each with the file that is kept: the one with most beside it.
 
     A site keeps copies of its runs, and may lie among them.
     """
     same: dict[str, list[Path]] = {}
-    for file in documents:
+    for file in files:
         same.setdefault(sha256(file.read_bytes()).hexdigest(), []).append(file)
     found: dict[Path, Path] = {}
-    for files in same.values():
-        kept = max(files, key=lambda file: len(list(file.parent.iterdir())))
-        found |= {file: kept for file in files if file != kept}
+    for copies in same.values():
+        kept = max(copies, key=lambda file: len(list(file.parent.iterdir())))
+        found |= {file: kept for file in copies if file != kept}
     return found
 
 
-def _slug(document: Document, taken: set[str]) -> str:
+def _slug(results: Results, taken: set[str]) -> str:
     """Return a name for a run that no other has, and take it."""
-    client: Mapping[str, Any] | None = document.get("client")
-    name = f"{client['name']}-{client['version']}" if client else document["target"]["name"]
-    when = re.sub(r"\D", "", document["run"]["started"])[:14]
+    name = results.subject.replace(" ", "-")
+    when = re.sub(r"\D", "", results.run.started)[:14]
     return _free(f"{name}-{when}", taken)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from reports import badge, html
-from reports.results import Document
+from reports.results import RuleResult
 from reports.site import feed
 from reports.site.archive import Archive, Run
 from reports.site.comparing import KINDS, Comparison, compare
@@ -30,7 +30,7 @@ MEANINGS = {
     "fail": "do not hold",
     "unknown": "could not be decided",
     "vacuous": "were not exercised",
-    "unsupported": "are about what it does not have",
+    "unsupported": "need a feature that it does not have",
 }
 """What the signs of the first page count."""
 
@@ -109,14 +109,14 @@ def _keep(run: Run, folder: Path, archive: Archive) -> None:
         elif source.is_file():
             shutil.copyfile(source, folder / name)
     told = archive.told(run, lambda other: f"../{other.slug}/report.html")
-    html.write(folder, run.document, told=told, home="../../index.html")
+    html.write(folder, run.results, told=told, home="../../index.html")
     _write_badge(run, folder / "badge")
 
 
 def _write_badge(run: Run, path: Path) -> None:
     """Write a run's badge as a picture and for shields.io, under a path without its ending."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    shield = badge.of_results(run.document)
+    shield = badge.of_results(run.results)
     path.with_name(f"{path.name}.json").write_text(shield.endpoint(), encoding="utf-8")
     path.with_name(f"{path.name}.svg").write_text(shield.picture(), encoding="utf-8")
 
@@ -158,7 +158,7 @@ def _changed(pages: _Pages, old: Run, new: Run) -> tuple[str, Comparison]:
 
 
 def _write_rules(
-    pages: _Pages, archive: Archive, rules: Mapping[str, Document], detection: Detection
+    pages: _Pages, archive: Archive, rules: Mapping[str, RuleResult], detection: Detection
 ) -> None:
     """Write a page for each judged rule, and the matrix of what the checks of all notice."""
     areas = matrix(detection, load_requirements().values())
@@ -207,32 +207,32 @@ def _past(archive: Archive) -> list[tuple[Past, list[tuple[str, Run | None]]]]:
     ]
 
 
-def _rules(archive: Archive) -> dict[str, Document]:
+def _rules(archive: Archive) -> dict[str, RuleResult]:
     """Return every rule that any run judged, as the newest of them words it, in order of ids."""
     found = {name: rule for run in archive.runs for name, rule in run.rules.items()}
     return dict(sorted(found.items()))
 
 
 def _areas(
-    rules: Mapping[str, Document], newest: Iterable[Run]
-) -> list[tuple[str, str, list[Document], list[Run]]]:
+    rules: Mapping[str, RuleResult], newest: Iterable[Run]
+) -> list[tuple[str, str, list[RuleResult], list[Run]]]:
     """Return each area's name, title and rules, and the runs that judged any of them."""
     found = []
-    for name in sorted({rule["area"] for rule in rules.values()}):
-        owned = [rule for rule in rules.values() if rule["area"] == name]
-        judges = [run for run in newest if any(rule["id"] in run.rules for rule in owned)]
+    for name in sorted({rule.area for rule in rules.values()}):
+        owned = [rule for rule in rules.values() if rule.area == name]
+        judges = [run for run in newest if any(rule.id in run.rules for rule in owned)]
         found.append((name, AREAS.get(name, ""), owned, judges))
     return found
 
 
-def _again(told: Iterable[tuple[Run, Document]]) -> str:
+def _again(told: Iterable[tuple[Run, RuleResult]]) -> str:
     """Return the command of the newest run that saw a rule broken, or else of the newest one."""
-    said = [one for _, one in told if one["reproduce"]]
-    broken = [one for one in said if one["verdict"] == "fail"]
-    return next((str(one["reproduce"]) for one in (*broken, *said)), "")
+    said = [one for _, one in told if one.reproduce]
+    broken = [one for one in said if one.verdict == "fail"]
+    return next((one.reproduce for one in (*broken, *said)), "")
 
 
-def _told(archive: Archive, rule: str) -> list[tuple[Run, Document]]:
+def _told(archive: Archive, rule: str) -> list[tuple[Run, RuleResult]]:
     """Return what each run said of a rule, newest first."""
     return [(run, run.rules[rule]) for run in reversed(archive.runs) if rule in run.rules]
 
@@ -241,8 +241,8 @@ def _tallies(run: Run) -> dict[str, dict[str, int]]:
     """Return how often each verdict was given, by area."""
     found: dict[str, dict[str, int]] = {}
     for rule in run.rules.values():
-        area = found.setdefault(rule["area"], {})
-        area[rule["verdict"]] = area.get(rule["verdict"], 0) + 1
+        area = found.setdefault(rule.area, {})
+        area[rule.verdict] = area.get(rule.verdict, 0) + 1
     return found
 
 

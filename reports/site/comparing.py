@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reports.results import Document
+from reports.results import RuleResult, Word
 
 KINDS = {
     "fail": "newly failing",
-    "error": "newly without a verdict for want of a sound run",
+    "error": "newly without a verdict, because the run failed",
     "unknown": "newly undecided",
     "vacuous": "newly vacuous",
     "unsupported": "newly unsupported",
@@ -21,15 +21,15 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A rule whose verdict is another than before."""
+    """A rule whose verdict changed."""
 
-    rule: Document
-    before: str
+    rule: RuleResult
+    before: Word
 
     @property
-    def word(self) -> str:
+    def word(self) -> Word:
         """The verdict of now."""
-        return str(self.rule["verdict"])
+        return self.rule.verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class Comparison:
         told = [self.sentence]
         for word, found in self.changes.items():
             told += ["", KINDS[word]]
-            told += [f"  {one.rule['id']} was {one.before}: {one.rule['text']}" for one in found]
+            told += [f"  {one.rule.id} was {one.before}: {one.rule.text}" for one in found]
         for what, names in (("judged now only", self.added), ("judged before only", self.dropped)):
             told += ["", what, f"  {' '.join(names)}"] if names else []
         return tuple(told)
@@ -62,19 +62,19 @@ class Comparison:
     def to_plain(self) -> dict[str, Any]:
         """Return the changes as JSON can hold them."""
         changed = [
-            {"rule": one.rule["id"], "before": one.before, "after": one.word}
+            {"rule": one.rule.id, "before": one.before, "after": one.word}
             for found in self.changes.values()
             for one in found
         ]
         return {"changes": changed, "added": list(self.added), "dropped": list(self.dropped)}
 
 
-def compare(old: Mapping[str, Document], new: Mapping[str, Document]) -> Comparison:
+def compare(old: Mapping[str, RuleResult], new: Mapping[str, RuleResult]) -> Comparison:
     """Compare the judged rules of two runs, each by id."""
     changed = [
-        Change(rule=rule, before=str(old[name]["verdict"]))
+        Change(rule=rule, before=old[name].verdict)
         for name, rule in new.items()
-        if name in old and old[name]["verdict"] != rule["verdict"]
+        if name in old and old[name].verdict != rule.verdict
     ]
     by_word = {word: tuple(each for each in changed if each.word == word) for word in KINDS}
     return Comparison(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from reports.results import Client
 from reports.site.archive import Run
 
 Sides = Callable[[Run], tuple[str, str]]
@@ -35,21 +36,26 @@ class Cross:
 
 def by_release(run: Run) -> tuple[str, str]:
     """Return the implementation of a broker, and the release whose rules it was asked for."""
-    target = run.document["target"]
-    version = str(target["version"])
-    return str(target["name"]).removesuffix(f":{version}"), version
+    target = run.results.target
+    return target.name.removesuffix(f":{target.version}"), target.version
 
 
 def by_broker(run: Run) -> tuple[str, str]:
     """Return a client library with its version, and the broker that it faced."""
-    client = run.document["client"]
-    return f"{client['name']} {client['version']}", str(client["facing"])
+    client = _client(run)
+    return f"{client.name} {client.version}", client.facing
 
 
 def by_version(run: Run) -> tuple[str, str]:
     """Return a client library with the broker that it faced, and its version."""
-    client = run.document["client"]
-    return f"{client['name']} facing {client['facing']}", str(client["version"])
+    client = _client(run)
+    return f"{client.name} facing {client.facing}", client.version
+
+
+def _client(run: Run) -> Client:
+    if run.results.client is None:
+        raise ValueError(f"{run.folder}: no client was tested")
+    return run.results.client
 
 
 def cross(runs: Iterable[Run], sides: Sides) -> Cross:

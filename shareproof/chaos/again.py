@@ -21,17 +21,16 @@ from typing import Any
 
 from fixtures.history.class_data import class_data_options
 from fixtures.history.upgrading import is_old, upgrade
-from reports import html
+from reports import writing
 from reports.analysis.analysis import Request, analyse
-from reports.results import Document
-from reports.site.archive import Archive, find
+from reports.results import Results, Run
+from reports.site.archive import Archive, find, judged
 from reports.site.comparing import Comparison, compare
 from reports.verdicts import BROKEN, FAULT, OK, USAGE
 from shareproof.chaos.judging import Judging, judge
-from spec.requirement import Level
 from spec.verdict import EnvironmentFault
 
-Judge = Callable[["Earlier", Path], Document]
+Judge = Callable[["Earlier", Path], Results]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,20 +39,20 @@ class Earlier:
 
     Attributes:
         folder: The directory of its ``results.json``.
-        document: Its results.
+        results: What it found.
         runs: The directories of the runs; empty if one of them is gone.
         lost: The runs that are gone, as the results name them.
     """
 
     folder: Path
-    document: Document
+    results: Results
     runs: tuple[Path, ...]
     lost: tuple[str, ...]
 
     @property
     def chaotic(self) -> bool:
         """Whether the runs were chaos runs, which the chaos command judges."""
-        return "chaos" in self.document
+        return self.results.chaos is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +70,8 @@ class Again:
             return [f"{self.folder}: not judged again: {self.trouble}"]
         changes = [one for found in self.comparison.changes.values() for one in found]
         details = [
-            f"    {one.rule['id']}  {one.before} -> {one.word}"
-            + (f": {one.rule['reason']}" if one.rule["reason"] else "")
+            f"    {one.rule.id}  {one.before} -> {one.word}"
+            + (f": {one.rule.reason}" if one.rule.reason else "")
             for one in changes
         ]
         return [f"{self.folder}: {self.comparison.sentence}", *details]
@@ -85,7 +84,7 @@ class Again:
             "run": str(self.folder),
             "trouble": self.trouble,
             "changed": [
-                {"id": one.rule["id"], "before": one.before, "now": one.word}
+                {"id": one.rule.id, "before": one.before, "now": one.word}
                 for changes in found
                 for one in changes
             ],
@@ -101,22 +100,22 @@ def earlier(archive: Archive) -> list[Earlier]:
         ValueError: there is no such judgement.
     """
     found = [
-        _earlier(run.folder, run.document)
+        _earlier(run.folder, run.results)
         for run in archive.runs
-        if "distributions" in run.document  # only who judges a history measures it
+        if run.results.distributions is not None  # only who judges a history measures it
     ]
     if not found:
         raise ValueError("no judged history there; certificates of brokers and clients have none")
     return found
 
 
-def _earlier(folder: Path, document: Document) -> Earlier:
-    told = [one["run"] for one in document.get("chaos", ())]
-    told = told or [str(Path(name).parent) for name in document["distributions"]]
+def _earlier(folder: Path, results: Results) -> Earlier:
+    told = [one.run for one in results.chaos or ()]
+    told = told or [str(Path(name).parent) for name in results.distributions or ()]
     places = {name: _place(folder, Path(name)) for name in told}
     lost = tuple(name for name, place in places.items() if place is None)
     runs = () if lost else tuple(place for place in places.values() if place is not None)
-    return Earlier(folder=folder, document=document, runs=runs, lost=lost)
+    return Earlier(folder=folder, results=results, runs=runs, lost=lost)
 
 
 def _place(folder: Path, run: Path) -> Path | None:
@@ -129,17 +128,16 @@ def _place(folder: Path, run: Path) -> Path | None:
     return None
 
 
-def judged_again(one: Earlier, out: Path) -> Document:
+def judged_again(one: Earlier, out: Path) -> Results:
     """Judge a judgement's histories again as it was asked then; write the results into ``out``.
 
     Raises:
         EnvironmentFault: they cannot be judged.
     """
-    run = one.document["run"]
-    level, only = Level(run["level"]), tuple(run["only"])
+    run = one.results.run
     if one.chaotic:
         asked = Judging(
-            runs=one.runs, out=out, level=level, only=only, command=tuple(run["command"])
+            runs=one.runs, out=out, level=run.level, only=run.only, command=run.command
         )
         return judge(asked, _quiet)
     for each in one.runs:
@@ -147,22 +145,21 @@ def judged_again(one: Earlier, out: Path) -> Document:
             upgrade(each / "history")
     request = Request(
         runs=one.runs,
-        out=out,
-        control=_control(run["command"]),
-        level=level,
-        only=only,
-        command=tuple(run["command"]),
+        control=_control(run),
+        level=run.level,
+        only=run.only,
+        command=run.command,
         settings={"spark.driver.defaultJavaOptions": class_data_options()},
     )
-    document = analyse(request, _quiet)
-    html.write(out, document)
-    return document
+    found = analyse(request, _quiet)
+    writing.publish(out, found.results, found.timelines)
+    return found.results
 
 
-def _control(command: Sequence[str]) -> Path | None:
-    if "--control" not in command:
+def _control(run: Run) -> Path | None:
+    if "--control" not in run.command:
         return None
-    return Path(command[command.index("--control") + 1])
+    return Path(run.command[run.command.index("--control") + 1])
 
 
 def rejudge(found: Iterable[Earlier], *, replace: bool, by: Judge = judged_again) -> list[Again]:
@@ -179,17 +176,13 @@ def _once_more(one: Earlier, by: Judge, *, replace: bool) -> Again:
     if one.lost:
         gone = f"the history of {', '.join(one.lost)} was not kept"
         return Again(folder=one.folder, trouble=gone)
-    before = _rules(one.document)
+    before = judged(one.results)
     with tempfile.TemporaryDirectory(prefix="shareproof-again-") as aside:
         try:
-            document = by(one, one.folder if replace else Path(aside))
+            now = by(one, one.folder if replace else Path(aside))
         except EnvironmentFault as fault:
             return Again(folder=one.folder, trouble=str(fault))
-    return Again(folder=one.folder, comparison=compare(before, _rules(document)))
-
-
-def _rules(document: Document) -> dict[str, Document]:
-    return {rule["id"]: rule for rule in document["requirements"] if rule["verdict"] != "untested"}
+    return Again(folder=one.folder, comparison=compare(before, judged(now)))
 
 
 def exit_code(told: Iterable[Again]) -> int:

@@ -6,7 +6,8 @@ It needs the extra ``judge``, and is imported only where that is there.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from chaos.run import RECORD, Chaos, stage, usual_load
 from chaos.schedule import Schedule, draw
 from fixtures.interface.capability import Capability
 from fixtures.targets import UsageFault
-from reports.results import Document
+from reports.results import Fault, Results
 from shareproof.chaos.judging import Judging, judge
 from shareproof.chaos.playing import play_all
 from shareproof.histories import tell
@@ -50,7 +51,7 @@ class Asked:
     judged: bool
 
 
-def run(asked: Asked, console: Console) -> Document | None:
+def run(asked: Asked, console: Console) -> Results | None:
     """Carry out a chaos run and return its results, which are also in ``out``.
 
     Nothing is returned where nothing was to be judged.
@@ -67,7 +68,7 @@ def run(asked: Asked, console: Console) -> Document | None:
     return rejudge(runs, asked.out, asked.level, console)
 
 
-def rejudge(runs: tuple[Path, ...], out: Path, level: Level, console: Console) -> Document:
+def rejudge(runs: tuple[Path, ...], out: Path, level: Level, console: Console) -> Results:
     """Judge what was played, now or long ago; a directory of runs stands for all in it."""
     found = tuple(each for run in runs for each in _runs_in(run.absolute()))
     asked = Judging(runs=found, out=out, level=level, command=tuple(sys.argv))
@@ -196,23 +197,21 @@ def _rules(scenario: Scenario) -> list[str]:
     return [rule.removeprefix("INV-") for rule in scenario.rules]
 
 
-def show_struck(document: Document, console: Console) -> None:
-    """Print what hit and what was reached."""
-    for chaos in document["chaos"]:
-        name = chaos["scenario"] or "schedule"
-        said = f"{name}: {len(chaos['faults'])} faults, {_missed(chaos['faults']) or 'all hit'}"
+def show_struck(results: Results, console: Console) -> None:
+    """Print which faults took effect and which states were reached."""
+    for chaos in results.chaos or ():
+        name = chaos.scenario or "schedule"
+        said = f"{name}: {len(chaos.faults)} faults, {_missed(chaos.faults) or 'all took effect'}"
         console.print(said, highlight=False)
-    totals: dict[str, int] = {}
-    for states in document["reached"].values():
-        for state in states:
-            totals[state["state"]] = totals.get(state["state"], 0) + state["count"]
+    totals: Counter[str] = Counter()
+    for states in (results.reached or {}).values():
+        totals.update({state.state: state.count for state in states})
     for name, count in totals.items():
         console.print(f"{count or 'never':>8} {name}", highlight=False)
 
 
-def _missed(faults: Sequence[Mapping[str, str]]) -> str:
-    """Return which faults never hit, and what was in their way; nothing if all hit."""
-    missed = [one for one in faults if not one["hit"]]
-    blocked = {one["fault"]: one.get("in_the_way", "") for one in missed}
-    said = (f"{name} ({by} in its way)" if by else name for name, by in blocked.items())
-    return f"never hit: {', '.join(said)}" if missed else ""
+def _missed(faults: Sequence[Fault]) -> str:
+    """Return which faults never took effect, and what blocked them; nothing if all did."""
+    blocked = {one.fault: one.blocked_by for one in faults if not one.hit}
+    said = (f"{name} (blocked by {by})" if by else name for name, by in blocked.items())
+    return f"never took effect: {', '.join(said)}" if blocked else ""

@@ -102,9 +102,9 @@ def play(swarm: Swarm, hours: float, seed: int) -> Played:
         schedule = swarm.draw(number)
         tell(f"== seed {number}: {described(schedule)}")
         try:
-            document = swarm.play(schedule, out)
-            code, said = int(document["run"]["exit_code"]), told(document)
-            failed += [out] if broken(document) else []
+            results = swarm.play(schedule, out)
+            code, said = results.run.exit_code, told(results)
+            failed += [out] if broken(results) else []
         except EnvironmentFault as fault:
             code, said = FAULT, str(fault)
         worst = max(worst, code)

@@ -22,8 +22,8 @@ from chaos.shrink import described, shrink
 from fixtures.targets import UsageFault
 from reports.analysis.files import open_history
 from reports.oracle import judging as oracle
-from reports.results import Document
-from reports.results import read as read_results
+from reports.reading import read as read_results
+from reports.results import Results
 from reports.verdicts import BROKEN, OK
 from shareproof.chaos.judging import Judging, judge
 
@@ -51,7 +51,7 @@ class Swarm:
         some = rng.sample(kinds, min(len(kinds), rng.randint(*_SOME)))
         return draw(seed, self.seconds, sorted(some, key=lambda kind: kind.name))
 
-    def play(self, schedule: Schedule, out: Path) -> Document:
+    def play(self, schedule: Schedule, out: Path) -> Results:
         """Play a schedule on a cluster of its own, and judge it."""
         chaos = self.chaos(schedule)
         with stage(chaos, tell) as ready:
@@ -103,23 +103,24 @@ class Replays:
         return found
 
 
-def broken(document: Document, *, foreseen: bool = False) -> list[str]:
-    """Return the rules that a run broke and nobody foresaw, or those that somebody did."""
-    failed = [rule for rule in document["requirements"] if rule["verdict"] == "fail"]
-    return [rule["id"] for rule in failed if bool(rule["expected"]) == foreseen]
+def broken(results: Results, *, known: bool = False) -> list[str]:
+    """Return the rules that a run broke unexpectedly, or the known failures among them."""
+    failed = [rule for rule in results.requirements if rule.verdict == "fail"]
+    return [rule.id for rule in failed if rule.expected == known]
 
 
-def told(document: Document) -> str:
+def told(results: Results) -> str:
     """Return in a few words what a night has to know of a run."""
-    faults = [fault for run in document["chaos"] for fault in run["faults"] if not fault["hit"]]
-    owed = {rule for run in document["chaos"] for rule in run["owed"]}
-    idle = [r["id"] for r in document["requirements"] if r["verdict"] == "vacuous"]
+    runs = results.chaos or ()
+    missed = [fault for run in runs for fault in run.faults if not fault.hit]
+    owed = {rule for run in runs for rule in run.owed}
+    idle = [rule.id for rule in results.requirements if rule.verdict == "vacuous"]
     said = {
-        "broken": broken(document),
-        "never hit": [one["fault"] for one in faults if not one["in_the_way"]],
-        "had another fault in its way": [one["fault"] for one in faults if one["in_the_way"]],
+        "broken": broken(results),
+        "never took effect": [one.fault for one in missed if not one.blocked_by],
+        "blocked by another fault": [one.fault for one in missed if one.blocked_by],
         "never exercised": [rule for rule in idle if rule in owed],
-        "went wrong": [trouble for run in document["chaos"] for trouble in run["trouble"]],
+        "went wrong": [trouble for run in runs for trouble in run.trouble],
     }
     words = [f"{what}: {', '.join(dict.fromkeys(which))}" for what, which in said.items() if which]
     return "; ".join(words) or "nothing broken"
@@ -139,7 +140,7 @@ def shrink_run(swarm: Swarm, run: Path, *, tries: int, replays: int, most: int) 
     """
     if (run / "results.json").is_file():
         results = read_results(run)
-        rules = broken(results) or broken(results, foreseen=True)
+        rules = broken(results) or broken(results, known=True)
     else:
         rules = sorted(broken_by_oracle(run))
     if not rules:

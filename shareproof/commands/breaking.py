@@ -61,7 +61,8 @@ def break_things(
     as_json: AsJson = False,
 ) -> None:
     """Break a cluster under load on purpose, heal it, and judge the whole history."""
-    from reports.console import screen, show
+    from reports.console import line, screen, show
+    from reports.plain import text_of
     from shareproof import histories
     from suites.options import new_seed, words
 
@@ -73,7 +74,7 @@ def break_things(
         raise typer.Exit
     console = screen(stderr=True)
     if rejudge:
-        document = chaos.rejudge(tuple(rejudge), out.absolute(), level, console)
+        results = chaos.rejudge(tuple(rejudge), out.absolute(), level, console)
     else:
         asked = chaos.Asked(
             target=target,
@@ -92,20 +93,19 @@ def break_things(
             out=out.absolute(),
             judged=judged,
         )
-        console.print(f"seed {asked.seed}, target {target}", highlight=False, markup=False)
+        line(console, f"seed {asked.seed}, target {target}")
         played = chaos.run(asked, console)
         if played is None:
-            told = f"not judged: shareproof chaos --rejudge {out}"
-            console.print(told, highlight=False, markup=False, soft_wrap=True)
+            line(console, f"not judged: shareproof chaos --rejudge {out}")
             raise typer.Exit
-        document = played
+        results = played
     if as_json:
-        typer.echo(json.dumps(document, indent=1, ensure_ascii=False))
+        typer.echo(text_of(results), nl=False)
     else:
-        chaos.show_struck(document, screen())
-        show(document, screen())
-        console.print(f"reports in {out}", highlight=False, markup=False, soft_wrap=True)
-    raise typer.Exit(int(document["run"]["exit_code"]))
+        chaos.show_struck(results, screen())
+        show(results, screen())
+        line(console, f"reports in {out}")
+    raise typer.Exit(results.run.exit_code)
 
 
 def _tell(*, scenarios: bool, as_json: bool) -> None:

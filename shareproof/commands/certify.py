@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -94,7 +93,6 @@ def client(
 
     if bool(client) is bool(adapter):
         raise UsageFault("Give --client NAME or --adapter COMMAND: one of them.")
-    asked = ("--client", client) if client else ("--adapter", adapter)
     options = RunOptions.asked(
         target=target,
         brokers=brokers,
@@ -105,21 +103,22 @@ def client(
         fast=fast,
         drafts=drafts,
         profile=profile,
-        client=Client.unmet(*asked),
+        client=Client.asked_for(client=client, adapter=adapter),
     )
-    _certify(options, f"client {asked[1]}, facing {target}", workers, as_json=as_json)
+    _certify(options, f"client {client or adapter}, facing {target}", workers, as_json=as_json)
 
 
 def _certify(options: RunOptions, subject: str, workers: int | None, *, as_json: bool) -> NoReturn:
-    from reports.console import screen
+    from reports.console import line, screen
+    from reports.plain import text_of
     from shareproof.runner.run import run_checks, show_end
 
     console = screen(stderr=True)
-    console.print(f"seed {options.seed}, {subject}", highlight=False, markup=False)
+    line(console, f"seed {options.seed}, {subject}")
     ended = run_checks(options, workers, console)
-    if as_json and ended.document:
-        typer.echo(json.dumps(ended.document, indent=1, ensure_ascii=False))
+    if as_json and ended.results:
+        typer.echo(text_of(ended.results), nl=False)
     else:
         show_end(ended, screen(stderr=as_json))
-        console.print(f"reports in {options.out}", highlight=False, markup=False, soft_wrap=True)
+        line(console, f"reports in {options.out}")
     raise typer.Exit(ended.code)

@@ -1,4 +1,4 @@
-"""``up`` and ``doctor``: a cluster to try things on, and what a machine lacks for one."""
+"""``up`` and ``doctor``: a cluster to try things on, and the prerequisites of one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def up(
 
 
 def doctor(*, as_json: AsJson = False) -> None:
-    """Say what this machine lacks for a run, and how to get it."""
+    """Check prerequisites, and show how to install what is missing."""
     from rich.markup import escape
     from rich.table import Table
 

@@ -57,7 +57,7 @@ def report(
     for run in archive.runs:
         told = archive.told(run, partial(_page_of, run.folder))
         with _writing():
-            page = html.write(run.folder, run.document, told=told)
+            page = html.write(run.folder, run.results, told=told)
         typer.echo(page)
 
 

@@ -1,4 +1,4 @@
-"""``load`` and ``analyse``: leave a history, and judge what was left."""
+"""``load`` and ``analyse``: record a history, and judge recorded ones."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def load(
     as_json: AsJson = False,
 ) -> None:
     """Put a mixed load on a target, without faults, and record its history."""
-    from reports.console import screen
+    from reports.console import line, screen
     from shareproof import histories
     from suites.options import new_seed
 
     chosen = new_seed() if seed is None else seed
     console = screen(stderr=True)
-    console.print(f"seed {chosen}, target {target}", highlight=False, markup=False)
+    line(console, f"seed {chosen}, target {target}")
     done = histories.load(
         target=target,
         brokers=brokers,
@@ -69,13 +69,14 @@ def analyse(
     as_json: AsJson = False,
 ) -> None:
     """Judge recorded histories by the invariants and write the verdicts."""
-    from reports.console import screen, show
+    from reports.console import line, screen, show
+    from reports.plain import text_of
     from shareproof import histories
     from suites.options import words
 
     console = screen(stderr=True)
     where = (out or runs[0] / "analysis").absolute()
-    document = histories.analyse(
+    results = histories.analyse(
         runs,
         control=control,
         master=master,
@@ -87,8 +88,8 @@ def analyse(
         console=console,
     )
     if as_json:
-        typer.echo(json.dumps(document, indent=1, ensure_ascii=False))
+        typer.echo(text_of(results), nl=False)
     else:
-        show(document, screen())
-        console.print(f"results in {where}", highlight=False, markup=False, soft_wrap=True)
-    raise typer.Exit(int(document["run"]["exit_code"]))
+        show(results, screen())
+        line(console, f"results in {where}")
+    raise typer.Exit(results.run.exit_code)

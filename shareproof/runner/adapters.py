@@ -1,17 +1,17 @@
-"""Which client a run certifies: from what was asked for to who the adapter says it is."""
+"""Which client a run certifies: from what was asked for to how the adapter introduces itself."""
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import shlex
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import replace
 
 from fixtures.adapters.shipped import command_of
 from fixtures.clients.adapter import Adapter
 from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import UsageFault
+from reports import results
 from shareproof.runner.inventory import CLIENT, read_checks
 from suites.options import Client, RunOptions
 
@@ -19,20 +19,18 @@ HOSTILE = "hostile reference broker"
 """What a client faces in the checks that need answers no real broker gives on request."""
 
 
-def chosen(option: argparse.Namespace) -> Client | None:
-    """Return the client that pytest's options name, None if they name none.
+def introduced(options: RunOptions) -> RunOptions:
+    """Return the options with the client as it introduces itself, if they name one.
 
     Raises:
-        UsageFault: they name two, or one that does not exist.
+        UsageFault: it does not exist.
         AdapterFault: it does not say hello.
     """
-    if option.client and option.adapter:
-        raise UsageFault("--client and --adapter: give one of them.")
-    if option.adapter:
-        return greet(("--adapter", option.adapter), words(option.adapter))
-    if option.client:
-        return greet(("--client", option.client), command_of(option.client))
-    return None
+    if options.client is None:
+        return options
+    flag, value = options.client.asked
+    command = words(value) if flag == "--adapter" else command_of(value)
+    return replace(options, client=greet(options.client.asked, command))
 
 
 def words(command: str) -> tuple[str, ...]:
@@ -86,17 +84,18 @@ def faced(options: RunOptions) -> Callable[[str], str]:
     return lambda check: HOSTILE if check.split("[", 1)[0] in hostile else options.target
 
 
-def facing(options: RunOptions, info: ClusterInfo | None) -> dict[str, Any] | None:
-    """Return what a client's certificate says of the client and of the broker it faced."""
+def facing(options: RunOptions, info: ClusterInfo | None) -> results.Client | None:
+    """Return what a client's results say of the client and of the broker it faced."""
     client = options.client
     if client is None:
         return None
-    return {
-        "name": client.name,
-        "version": client.version,
-        "language": client.language,
-        "runtime": client.runtime,
-        "capabilities": list(client.capabilities),
-        "facing": options.target,
-        "facing_version": info.version if info else "",
-    }
+    return results.Client(
+        name=client.name,
+        version=client.version,
+        language=client.language,
+        runtime=client.runtime,
+        capabilities=client.capabilities,
+        facing=options.target,
+        facing_version=info.version if info else "",
+        brokers={},
+    )

@@ -1,4 +1,4 @@
-"""What a run leaves for Allure beside its results: verdicts as categories, and whom it tested.
+"""What a run leaves for Allure beside its results: verdicts as categories, and what was tested.
 
 Allure 2 takes categories and environment from files among the results. Allure 3 takes them from the
 ``allurerc.json`` that lies above them, so that ``npx allure generate`` in the run's directory makes
@@ -14,7 +14,7 @@ from typing import Any
 
 import allure
 
-from reports.results import Document
+from reports.results import Results
 from spec.verdict import SEVERITY, Verdict
 
 RESULTS, CONFIG, REPORT, HISTORY = (
@@ -31,11 +31,11 @@ SAID: Mapping[Verdict, str] = {
     Verdict.FAIL: "fail: the implementation broke a rule",
     Verdict.ERROR: "error: the suite or its machine failed",
     Verdict.UNKNOWN: "unknown: could not be decided",
-    Verdict.VACUOUS: "vacuous: the rule was never put to the test",
+    Verdict.VACUOUS: "vacuous: the rule was never exercised",
 }
-"""Categories of what nobody foresaw, in the order a reader wants them."""
+"""Categories of unexpected verdicts, in the order a reader wants them."""
 
-UNSUPPORTED = "unsupported: declared absent, and seen refused"
+UNSUPPORTED = "unsupported: declared absent, and refused"
 
 _MESSAGES: Mapping[Verdict, str] = {
     Verdict.FAIL: ".*Violation.*|.*AssertionError.*",
@@ -51,30 +51,30 @@ def label(verdicts: Iterable[Verdict]) -> None:
     allure.dynamic.label(LABEL, worst.value)  # type: ignore[no-untyped-call]
 
 
-def write(out: Path, document: Document) -> None:
+def write(out: Path, results: Results) -> None:
     """Write all that Allure wants of a run into its directory."""
     folder = out / RESULTS
     folder.mkdir(parents=True, exist_ok=True)
     _dump(folder / "categories.json", _categories_of_2())
-    lines = [f"{name}={value}" for name, value in _environment(document).items()]
+    lines = [f"{name}={value}" for name, value in _environment(results).items()]
     text = "\n".join(line.replace("\n", " ") for line in lines)
     (folder / "environment.properties").write_text(text + "\n", encoding="utf-8")
-    _dump(out / CONFIG, _config(document))
+    _dump(out / CONFIG, _config(results))
 
 
-def _environment(document: Document) -> dict[str, str]:
-    run, target, client = document["run"], document["target"], document.get("client")
-    found = {
-        "target": target["name"],
-        "version": target["version"] or "unknown",
-        "brokers": target["brokers"],
-        "ledger": target["profile"],
-        "seed": run["seed"],
-        "exit code": run["exit_code"],
-        **run["versions"],
+def _environment(results: Results) -> dict[str, str]:
+    run, target, client = results.run, results.target, results.client
+    found: dict[str, object] = {
+        "target": target.name,
+        "version": target.version or "unknown",
+        "brokers": target.brokers,
+        "ledger": target.profile,
+        "seed": run.seed,
+        "exit code": run.exit_code,
+        **run.versions,
     }
     if client:
-        found |= {"client": f"{client['name']} {client['version']}", "language": client["language"]}
+        found |= {"client": f"{client.name} {client.version}", "language": client.language}
     return {name.replace(" ", "_"): str(value) for name, value in found.items()}
 
 
@@ -83,26 +83,26 @@ def _categories_of_2() -> list[dict[str, Any]]:
         {"name": SAID[verdict], "matchedStatuses": ["failed", "broken"], "messageRegex": pattern}
         for verdict, pattern in _MESSAGES.items()
     ]
-    foreseen = {"name": "foreseen by the ledger, or unsupported", "matchedStatuses": ["skipped"]}
-    return [*told, foreseen, {"name": SAID[Verdict.ERROR], "matchedStatuses": ["broken"]}]
+    known = {"name": "known failure, or unsupported", "matchedStatuses": ["skipped"]}
+    return [*told, known, {"name": SAID[Verdict.ERROR], "matchedStatuses": ["broken"]}]
 
 
-def _config(document: Document) -> dict[str, Any]:
+def _config(results: Results) -> dict[str, Any]:
     told = [_category(verdict, name, "failed", "broken") for verdict, name in SAID.items()]
-    foreseen = [
-        _category(verdict, f"{verdict.value}, as the ledger foresees", "skipped")
+    known = [
+        _category(verdict, f"{verdict.value}: known failure", "skipped")
         for verdict in (Verdict.FAIL, Verdict.UNKNOWN, Verdict.VACUOUS)
     ]
     unsupported = _category(Verdict.UNSUPPORTED, UNSUPPORTED, "skipped")
-    title = f"shareproof: {document['target']['name']}"
+    title = f"shareproof: {results.target.name}"
     options = {"reportName": title, "groupBy": ["feature", "story"]}
     return {
         "name": title,
         "output": REPORT,
         "historyPath": HISTORY,
         "appendHistory": True,
-        "variables": _environment(document),
-        "categories": [*told, *foreseen, unsupported],
+        "variables": _environment(results),
+        "categories": [*told, *known, unsupported],
         "plugins": {"awesome": {"options": options}},
     }
 

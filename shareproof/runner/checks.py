@@ -12,6 +12,7 @@ import pytest
 
 from fixtures.interface.info import ClusterInfo
 from fixtures.wire.frame import Transcript
+from reports.verdicts import known_failure
 from shareproof.runner import allured
 from shareproof.runner.outcome import broken, observe, pack, refused
 from shareproof.runner.recorder import PROPERTY
@@ -95,7 +96,7 @@ def conclude(
     if not troubled:
         return
     _keep_transcript(item, options)
-    if report.failed and (reason := _foreseen(troubled, options, info)):
+    if report.failed and (reason := _known(troubled, options, info)):
         report.outcome = "skipped"
         report.wasxfail = reason
 
@@ -115,10 +116,11 @@ def _observed(item: pytest.Item, call: pytest.CallInfo[None]) -> list[Observatio
     return []
 
 
-def _foreseen(
-    troubled: Sequence[Observation], options: RunOptions, info: ClusterInfo | None
-) -> str:
-    """Return the ledger's reason if it foresaw all of it; then pytest need not cry out."""
+def _known(troubled: Sequence[Observation], options: RunOptions, info: ClusterInfo | None) -> str:
+    """Return the ledger's reasons if all of it is known; then pytest and Allure show no failure.
+
+    Only for display: the controller settles the verdicts. Allure writes its files in the worker.
+    """
     # A stage has a cluster of its own: this process may never have seen the common one.
     ledger = load_ledger(options.ledger(info.profile if info else UNSEEN))
     entries = ledger.expectations(options.judged(info.version if info else options.version))
@@ -127,14 +129,10 @@ def _foreseen(
         if seen.excused:
             reasons.append(seen.reason)
             continue
-        fitting = [
-            entry
-            for entry in entries.get(seen.requirement, [])
-            if entry.explains(seen.verdict, seen.reason, seen.witness)
-        ]
-        if not fitting:
+        entry = known_failure(seen, entries.get(seen.requirement, ()))
+        if entry is None:
             return ""
-        reasons.append(f"foreseen {seen.verdict} of {seen.requirement}: {fitting[0].reason}")
+        reasons.append(f"known {seen.verdict} of {seen.requirement}: {entry.reason}")
     return "; ".join(reasons)
 
 

@@ -1,10 +1,13 @@
-"""The options of a run on pytest's command line, and back from there to one value."""
+"""What a run is asked to do: handed over by the command line, or read from pytest's own."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import pytest
 
 from fixtures.targets import DEFAULT_TARGET
+from reports.results import Results
 from spec.requirement import Level
 from suites.options import DEFAULT_BROKERS, Client, RunOptions, checked
 
@@ -40,25 +43,38 @@ def add_options(parser: pytest.Parser) -> None:
     )
 
 
-def from_pytest(config: pytest.Config, client: Client | None = None) -> RunOptions:
-    """Read the options back from pytest; ``client`` is what its options were found to mean.
+@dataclass(slots=True, eq=False)
+class Commission:
+    """A run that somebody starts from within Python: its options, and afterwards its results.
+
+    A plugin of pytest, so that neither options nor results need a way of their own through it.
+    """
+
+    options: RunOptions
+    results: Results | None = None
+
+
+def options_of(config: pytest.Config) -> RunOptions:
+    """Return what a run is asked to do: by a :class:`Commission`, or on pytest's command line.
 
     Raises:
-        UsageFault: one of them makes no sense.
+        UsageFault: one of the options makes no sense.
     """
+    commission = commission_of(config)
+    if commission:
+        return commission.options
     option = config.option
+    names = ("target", "brokers", "only", "seed", "out", "fast", "drafts", "expect_version")
     return checked(
         RunOptions.asked(
-            target=option.target,
-            brokers=option.brokers,
-            only=option.only,
+            **{name: getattr(option, name) for name in (*names, "profile")},
             level=Level(option.level),
-            seed=option.seed,
-            out=option.out,
-            fast=option.fast,
-            drafts=option.drafts,
-            expect_version=option.expect_version,
-            profile=option.profile,
-            client=client,
+            client=Client.asked_for(client=option.client, adapter=option.adapter),
         )
     )
+
+
+def commission_of(config: pytest.Config) -> Commission | None:
+    """Return the commission that started pytest, if one did."""
+    plugins = config.pluginmanager.get_plugins()
+    return next((each for each in plugins if isinstance(each, Commission)), None)

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from fixtures.interface.info import ClusterInfo
-from reports.results import Run, Timing, suite_version
-from reports.verdicts import Judged, exit_code, settle
+from reports.building import timing_of
+from reports.results import Canary, Run, Timing, suite_version
+from reports.verdicts import BROKEN, FAULT, OK, Judged, exit_code, settle
 from shareproof.runner.inventory import Check, by_rule, read_checks
 from shareproof.runner.outcome import broken, unpack
 from spec import requirement
@@ -45,6 +46,7 @@ class Recorder:
     planned: set[str] = field(default_factory=set)
     present: set[str] = field(default_factory=set)
     faults: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
     ordinary_failures: int = 0
     interrupted: bool = False
     first_check: float = 0.0
@@ -92,7 +94,7 @@ class Recorder:
         return read_checks(self.checks_folder, drafts=self.options.drafts)
 
     def judge(self, info: ClusterInfo | None) -> Verdicts:
-        """Settle the run against the ledger; ``info`` is None if the target never came up."""
+        """Settle the run, with the ledger; ``info`` is None if the target never came up."""
         options = self.options
         profile = load_ledger(options.ledger(info.profile if info else UNSEEN))
         release = options.expect_version or (info.version if info else options.version)
@@ -109,13 +111,13 @@ class Recorder:
             unfinished=self._unfinished(),
         )
         self._note_strangers(observations)
-        later = [rule.id for rule in rules.values() if not defined_in(rule, release)]
+        newer = [rule.id for rule in rules.values() if not defined_in(rule, release)]
         listed = {entry.rule.id for entry in judged}
         return Verdicts(
             judged=judged,
             problems=check_profile(profile, requirement.load_requirements())
             + self._stale(profile, version),
-            later=[rule for rule in later if rule not in listed],
+            newer=[rule for rule in newer if rule not in listed],
             profile=profile.name,
             version=version,
         )
@@ -159,48 +161,59 @@ class Recorder:
     def code(self, verdicts: Verdicts) -> int:
         """Return the exit code of the run."""
         if self.faults:
-            return 3
+            return FAULT
         code = exit_code(verdicts.judged, verdicts.problems, self.options.level)
-        return code or (1 if self.ordinary_failures else 0)
+        return code or (BROKEN if self.ordinary_failures else OK)
 
-    def describe(self, code: int, host_seconds: float) -> Run:
-        """Return the facts of the run itself."""
+    def timing(self, host_seconds: float) -> Timing:
+        """Return where the time went so far."""
         now = time.monotonic()
-        checks = {id_: spent for id_, spent in self.seconds.items() if id_ in self.seen}
+        return timing_of(
+            total=now - self.began,
+            cluster_start=host_seconds,
+            before_checks=max(0.0, (self.first_check or now) - self.began),
+            checks=max(0.0, self.last_check - self.first_check),
+            by_check={id_: spent for id_, spent in self.seconds.items() if id_ in self.seen},
+        )
+
+    def describe(self, code: int, seconds: float) -> Run:
+        """Return the facts of the run itself."""
         return Run(
             started=self.started.isoformat(timespec="seconds"),
+            seconds=seconds,
             seed=self.options.seed,
             command=tuple(sys.argv),
             exit_code=code,
             partial=self.interrupted or bool(self.faults),
-            faults=tuple(self.faults),
+            errors=tuple(self.faults),
+            notices=tuple(self.notices),
             level=self.options.level,
             only=self.options.only,
             fast=self.options.fast,
-            canary=canary.told(self.canary),
             versions={
                 "shareproof": suite_version(),
                 "python": platform.python_version(),
                 "pytest": pytest.__version__,
                 "platform": platform.platform(),
             },
-            timing=Timing(
-                total=now - self.began,
-                cluster_start=host_seconds,
-                before_checks=max(0.0, (self.first_check or now) - self.began),
-                checks=max(0.0, self.last_check - self.first_check),
-                work=sum(checks.values()),
-                by_check=checks,
-            ),
+            canary=self._canary(),
+        )
+
+    def _canary(self) -> Canary | None:
+        seen = canary.told(self.canary)
+        if seen is None:
+            return None
+        return Canary(
+            check=seen.check, verdict=seen.verdict, reason=seen.reason, witness=seen.witness
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdicts:
-    """A settled run, and against which ledger it was settled."""
+    """A settled run, and the ledger it was compared with."""
 
     judged: list[Judged]
     problems: list[str]
-    later: list[str]
+    newer: list[str]
     profile: str
     version: str

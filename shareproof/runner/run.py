@@ -1,4 +1,4 @@
-"""Runs the checks: hands the options to pytest, and what pytest left behind to people."""
+"""Runs the checks with pytest, in this process, and shows how the run ended."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import pytest
 from rich.console import Console
 
 from fixtures.targets import UsageFault
-from reports.console import show
-from reports.results import Document, read
+from reports.console import line, show
+from reports.results import Results
 from reports.verdicts import FAULT, USAGE
 from shareproof import ROOT
 from shareproof.runner.inventory import Check, read_checks
+from shareproof.runner.options import Commission
 from shareproof.runner.progress import ProgressLine
 from spec.requirement import load_requirements
 from suites.options import RunOptions, checked
@@ -30,10 +31,10 @@ WORKERS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How a run ended; ``document`` is None if it never came to results."""
+    """How a run ended; ``results`` is None if there are none."""
 
     code: int
-    document: Document | None
+    results: Results | None
     log: Path
 
 
@@ -57,38 +58,36 @@ def run_checks(options: RunOptions, workers: int | None, console: Console) -> En
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
     log = out / "pytest.log"
+    commission = Commission(options)
     with (
         log.open("w", encoding="utf-8") as sink,
-        _watching(console) as line,
+        _watching(console) as progress,
         contextlib.redirect_stdout(sink),
     ):
-        code = int(pytest.main(_arguments(options, workers), plugins=[line]))
-    return _ended(code, out, log)
+        code = int(pytest.main(_arguments(options, workers), plugins=[commission, progress]))
+    return _ended(code, commission.results, log)
 
 
 def show_end(ended: Ended, console: Console) -> None:
     """Print a run's summary for people."""
-    if ended.document:
-        show(ended.document, console)
+    if ended.results:
+        show(ended.results, console)
     else:
-        said = f"The run came to no results; {ended.log} says why."
-        console.print(said, markup=False, soft_wrap=True)
+        line(console, f"The run produced no results; see {ended.log}.")
 
 
-def _ended(code: int, out: Path, log: Path) -> Ended:
-    try:
-        document = read(out)
-    except ValueError:
-        # Pytest numbers its own ends from 0 to 5; without results all of them are faults but one.
-        usage = code in {USAGE, int(pytest.ExitCode.USAGE_ERROR)}
-        return Ended(code=USAGE if usage else FAULT, document=None, log=log)
-    return Ended(code=int(document["run"]["exit_code"]), document=document, log=log)
+def _ended(code: int, results: Results | None, log: Path) -> Ended:
+    if results:
+        return Ended(code=results.run.exit_code, results=results, log=log)
+    # Pytest's own exit codes are 0 to 5; without results all of them are faults but one.
+    usage = code in {USAGE, int(pytest.ExitCode.USAGE_ERROR)}
+    return Ended(code=USAGE if usage else FAULT, results=None, log=log)
 
 
 @contextlib.contextmanager
 def _watching(console: Console) -> Iterator[ProgressLine]:
-    # While a check runs in this very process pytest captures file descriptor 2, so progress needs
-    # a descriptor of its own.
+    # Where checks run in this process pytest captures file descriptor 2, so progress needs a
+    # descriptor of its own.
     with os.fdopen(os.dup(2), "w", encoding="utf-8", buffering=1) as screen:
         own = Console(file=screen, width=console.width) if console.is_terminal else console
         with ProgressLine(own) as line:
@@ -96,25 +95,12 @@ def _watching(console: Console) -> Iterator[ProgressLine]:
 
 
 def _arguments(options: RunOptions, workers: int) -> list[str]:
+    """Return what pytest is told; the run's own options travel in the commission."""
     arguments = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT)]
-    arguments += ["--target", options.target, "--brokers", str(options.brokers)]
-    arguments += ["--level", options.level.value, "--seed", str(options.seed), "--out", options.out]
     # Hypothesis has no part in these checks, and would double the time a worker needs to start.
     arguments += ["-p", "no:hypothesispytest", "--tb=short", "-n", str(workers)]
-    for word in options.only:
-        arguments += ["--only", word]
     if workers:
         arguments += ["--dist", "loadscope"]
-    if options.fast:
-        arguments.append("--fast")
-    if options.drafts:
-        arguments.append("--drafts")
-    if options.expect_version:
-        arguments += ["--expect-version", options.expect_version]
-    if options.profile:
-        arguments += ["--profile", options.profile]
-    if options.client:
-        arguments += options.client.asked
     return [*arguments, str(ROOT / "suites" / options.suite)]
 
 

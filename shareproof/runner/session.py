@@ -19,15 +19,16 @@ import pytest
 
 from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import UsageFault
-from reports import console, html
+from reports import console, writing
 from reports.badge import of_results
-from reports.results import Document, Subject, build, write
+from reports.building import Context, build
+from reports.results import Results, Target
 from reports.verdicts import FAULT, USAGE
 from shareproof.runner import allured
-from shareproof.runner.adapters import chosen, faced, facing
+from shareproof.runner.adapters import faced, facing, introduced
 from shareproof.runner.checks import rules_of, transcript_name
 from shareproof.runner.lifecycle import Host
-from shareproof.runner.options import from_pytest
+from shareproof.runner.options import commission_of, options_of
 from shareproof.runner.recorder import Recorder
 from shareproof.runner.scheduling import scope, stage_scheduler
 from spec.requirement import SpecError
@@ -43,7 +44,7 @@ class Controller:
 
     def __init__(self, config: pytest.Config) -> None:
         try:
-            self.options = from_pytest(config, chosen(config.option))
+            self.options = introduced(options_of(config))
             self.host = Host(self.options)
         except UsageFault as fault:
             raise pytest.UsageError(str(fault)) from None
@@ -51,7 +52,7 @@ class Controller:
             pytest.exit(str(fault), returncode=FAULT)
         self.config = config
         self.recorder = Recorder(self.options, config.rootpath / "suites" / self.options.suite)
-        self.document: Document | None = None
+        self.results: Results | None = None
         self.info: ClusterInfo | None = None
         config.add_cleanup(self.host.close)
         self._prepare_out()
@@ -193,9 +194,10 @@ class Controller:
         verdicts = recorder.judge(self.info)
         code = INTERRUPTED if recorder.interrupted else recorder.code(verdicts)
         out = Path(options.out) if options.out else None
-        self.document = build(
-            recorder.describe(code, self.host.start_seconds),
-            Subject(
+        timing = recorder.timing(self.host.start_seconds)
+        found = build(
+            recorder.describe(code, timing.total),
+            Target(
                 name=options.client.asked[1] if options.client else options.target,
                 version=verdicts.version,
                 profile=verdicts.profile,
@@ -203,25 +205,39 @@ class Controller:
                 properties=self.info.properties if self.info else {},
             ),
             verdicts.judged,
+            Context(
+                reproduce=options.reproduce,
+                transcript=lambda check: _existing(out, transcript_name(check)),
+                faced=faced(options),
+            ),
+            timing=timing,
             problems=verdicts.problems,
-            later=verdicts.later,
+            newer=verdicts.newer,
             client=facing(options, self.info),
-            faced=faced(options),
-            reproduce=options.reproduce,
-            transcript=lambda check: _existing(out, transcript_name(check)),
         )
         if out:
-            write(out, self.document)
-            html.write(out, self.document)
-            of_results(self.document).write(out)
-            allured.write(out, self.document)
+            _write(out, found)
+        self._hand_over(found)
         return code
 
+    def _hand_over(self, found: Results) -> None:
+        """Keep the results for the summary, and give them to whoever commissioned the run."""
+        self.results = found
+        if commission := commission_of(self.config):
+            commission.results = found
+
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the verdicts below pytest's own words."""
-        if self.document:
+        """Print the verdicts below pytest's own output."""
+        if self.results:
             terminalreporter.section("verdicts")
-            terminalreporter.write(console.render_text(self.document))
+            terminalreporter.write(console.render_text(self.results))
+
+
+def _write(out: Path, found: Results) -> None:
+    """Write everything that people and machines get of a run."""
+    writing.publish(out, found)
+    of_results(found).write(out)
+    allured.write(out, found)
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

@@ -1,0 +1,64 @@
+"""Frozen dataclasses to what JSON can hold, and back.
+
+A field that equals its default is left out, and may be missing. Unknown keys are dropped: a later
+release may add some.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+_T = TypeVar("_T")
+
+
+def to_plain(value: object) -> Any:
+    """Return a value as dicts, lists, strings and numbers."""
+    if is_dataclass(value):
+        pairs = ((field, getattr(value, field.name)) for field in fields(value))
+        return {
+            field.name: to_plain(one)
+            for field, one in pairs
+            if field.default is MISSING or one != field.default
+        }
+    if isinstance(value, Mapping):
+        return {name: to_plain(one) for name, one in value.items()}
+    if isinstance(value, tuple | list):
+        return [to_plain(one) for one in value]
+    return value.value if isinstance(value, Enum) else value
+
+
+def text_of(value: object) -> str:
+    """Return a value as a JSON file has it, to the byte."""
+    return json.dumps(to_plain(value), indent=1, ensure_ascii=False) + "\n"
+
+
+def from_plain(kind: type[_T], plain: Any) -> _T:
+    """Undo :func:`to_plain`; ``plain`` has the form that the schema of ``kind`` demands."""
+    return cast("_T", _made(kind, plain))
+
+
+def _made(kind: Any, plain: Any) -> Any:
+    if is_dataclass(kind):
+        hints = hints_of(cast("type", kind))
+        return kind(**{name: _made(hints[name], plain[name]) for name in hints if name in plain})
+    origin, args = get_origin(kind), get_args(kind)
+    if origin in {Union, UnionType}:
+        (inner,) = (each for each in args if each is not NoneType)
+        return None if plain is None else _made(inner, plain)
+    if origin is tuple:
+        return tuple(_made(args[0], each) for each in plain)
+    if origin is Mapping:
+        return {name: _made(args[1], each) for name, each in plain.items()}
+    return kind(plain) if isinstance(kind, type) and issubclass(kind, Enum) else plain
+
+
+@cache
+def hints_of(kind: type) -> Mapping[str, Any]:
+    """Return the types of a dataclass's fields, without annotations."""
+    return get_type_hints(kind)

@@ -1,0 +1,108 @@
+"""The JSON Schema of results.json, made of the types in ``reports.results``.
+
+``python -m tools.documents.schemas`` writes ``reports/results.schema.json``; a test compares.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+
+from reports.reading import SCHEMA_FILE
+from reports.results import SCHEMA, Results
+
+Schema = dict[str, Any]
+
+_PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean"}
+_ENTRY = re.compile(r"^    (\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
+
+
+def schema() -> Schema:
+    """Return the schema of results.json."""
+    definitions: dict[str, Schema] = {}
+    _definition(Results, definitions)
+    root = definitions.pop(Results.__name__)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"Results of a shareproof run, schema {SCHEMA}",
+        **root,
+        "$defs": dict(sorted(definitions.items())),
+    }
+
+
+def text() -> str:
+    """Return the schema as its file has it."""
+    return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _definition(kind: type, definitions: dict[str, Schema]) -> None:
+    """Add the schema of a dataclass, and of those that it is made of."""
+    hints = get_type_hints(kind, include_extras=True)
+    docs = inspect.getdoc(kind) or ""
+    said = {name: " ".join(text.split()) for name, text in _ENTRY.findall(docs)}
+    known = fields(cast("Any", kind))
+    definitions[kind.__name__] = {
+        "description": docs.partition("\n")[0],
+        "type": "object",
+        "additionalProperties": False,
+        "required": [each.name for each in known if each.default is MISSING],
+        "properties": {
+            each.name: {
+                **_schema(_present(hints[each.name], each.default), definitions),
+                **({"description": said[each.name]} if each.name in said else {}),
+            }
+            for each in known
+        },
+    }
+
+
+def _present(hint: Any, default: object) -> Any:
+    """Return the type of a field in the file, from which None is left out where it may be."""
+    if default is not None or get_origin(hint) not in {Union, UnionType}:
+        return hint
+    return next(each for each in get_args(hint) if each is not NoneType)
+
+
+def _schema(hint: Any, definitions: dict[str, Schema]) -> Schema:
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _schema(args[0], definitions) | args[1]
+    if origin is Literal:
+        return {"enum": list(args)}
+    if origin in {Union, UnionType}:
+        return {"anyOf": [_schema(each, definitions) for each in args]}
+    if origin is tuple:
+        return {"type": "array", "items": _schema(args[0], definitions)}
+    if origin is Mapping:
+        return _mapping(*args, definitions)
+    if hint is NoneType:
+        return {"type": "null"}
+    if is_dataclass(hint):
+        if hint.__name__ not in definitions:
+            _definition(cast("type", hint), definitions)
+        return {"$ref": f"#/$defs/{hint.__name__}"}
+    if issubclass(hint, Enum):
+        return {"enum": [each.value for each in hint]}
+    return {"type": _PLAIN[hint]}
+
+
+def _mapping(key: Any, value: Any, definitions: dict[str, Schema]) -> Schema:
+    values = _schema(value, definitions)
+    if get_origin(key) is not Literal:
+        return {"type": "object", "additionalProperties": values}
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": list(get_args(key)),
+        "properties": dict.fromkeys(get_args(key), values),
+    }
+
+
+if __name__ == "__main__":
+    SCHEMA_FILE.write_text(text(), encoding="utf-8")
