@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Mapping
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from reports.results import Results, RuleResult
+from reports.results import Results, RuleResult, Word
 
-COLOURS = {
+COLOURS: Mapping[Word, str] = {
     "pass": "green",
     "unsupported": "cyan",
     "vacuous": "magenta",
@@ -28,6 +29,7 @@ def screen(*, stderr: bool = False, soft_wrap: bool = False, highlight: bool = T
     """Return a console on standard output or error; only on a terminal it wraps what is long."""
     width = None if (sys.stderr if stderr else sys.stdout).isatty() else UNWRAPPED
     return Console(stderr=stderr, soft_wrap=soft_wrap, highlight=highlight, width=width)
+
 
 def line(console: Console, text: str) -> None:
     """Print a line as it is: not wrapped, no markup, no colours."""
@@ -68,14 +70,17 @@ def _show_rule(rule: RuleResult, console: Console) -> None:
 
 
 def _show_counts(results: Results, console: Console) -> None:
-    summary, target = dict(results.summary), results.target
-    counts = [f"[{COLOURS[w]}]{n} {w}[/]" for w in COLOURS if (n := summary.get(w))]
+    summary, target = results.summary, results.target
+    counts = [f"[{COLOURS[w]}]{summary[w]} {w}[/]" for w in COLOURS if summary[w]]
     name = escape(f"{target.name} ({target.version or 'version unknown'})")
     partial = " [bold red]partial run[/]" if results.run.partial else ""
     console.print(f"{name}: {', '.join(counts) or 'nothing judged'}{partial}", soft_wrap=True)
     extra = [
         (summary["unexpected"], "unexpected"),
-        (sum(rule.expected and bool(rule.known_failures) for rule in results.requirements), "known"),
+        (
+            sum(rule.expected and bool(rule.known_failures) for rule in results.requirements),
+            "known",
+        ),
         (summary["problems"], "ledger problems"),
         (len(results.newer_than_target), "introduced by a newer release"),
     ]

@@ -46,7 +46,8 @@ def from_plain(kind: type[_T], plain: Any) -> _T:
 def _made(kind: Any, plain: Any) -> Any:
     if is_dataclass(kind):
         hints = hints_of(cast("type", kind))
-        return kind(**{name: _made(hints[name], plain[name]) for name in hints if name in plain})
+        given = {name: _made(hint, plain[name]) for name, hint in hints.items() if name in plain}
+        return cast("Any", kind)(**given)
     origin, args = get_origin(kind), get_args(kind)
     if origin in {Union, UnionType}:
         (inner,) = (each for each in args if each is not NoneType)

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Final, cast, get_args
+from typing import Final, get_args
 
 from reports.results import Counted, Word
 from spec.profile import Expected, Profile, defined_in
@@ -53,7 +53,7 @@ class Judged:
     @property
     def word(self) -> Word:
         """The verdict as reports print it."""
-        return cast("Word", self.verdict.value) if self.verdict else UNTESTED
+        return self.verdict.value if self.verdict else UNTESTED
 
 
 def settle(

@@ -33,7 +33,7 @@ OWN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """The client under test: how it was asked for, how to start it, and how it introduces itself."""
+    """The client under test: how it was asked for, how to start it, and what it says it is."""
 
     asked: tuple[str, str]
     command: tuple[str, ...]

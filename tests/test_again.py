@@ -13,11 +13,11 @@ import pytest
 
 pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
 
-from reports.results import write
+from reports.reading import parse
 from reports.site.archive import find
 from shareproof.chaos.again import earlier, exit_code, main, rejudge
 from tests.small_histories import read_cases, write_history
-from tests.test_results import document
+from tests.test_results import document, keep
 
 ROOT = Path(__file__).parents[1]
 BREAKS = "INV-02: An accepted record comes again."
@@ -27,7 +27,7 @@ def results(folder: Path, *, runs: list[str]) -> Path:
     """Write the results of a judgement of some runs, without their histories."""
     found = document()
     found["distributions"] = {f"{run}/history": [] for run in runs}
-    write(folder, found)
+    keep(folder, found)
     return folder
 
 
@@ -78,12 +78,12 @@ def test_changed_verdicts_end_with_1(tmp_path: Path, capsys: pytest.CaptureFixtu
     def other(_: object, __: Path) -> Any:
         now = document()
         now["requirements"][0] |= {"verdict": "vacuous", "reason": "nothing happened"}
-        return now
+        return parse(now)
 
     changed = rejudge(found, replace=False, by=other)
     assert exit_code(changed) == 1
     assert "-> vacuous: nothing happened" in capsys.readouterr().err
-    assert exit_code(rejudge(found, replace=False, by=lambda *_: document())) == 0
+    assert exit_code(rejudge(found, replace=False, by=lambda *_: parse(document()))) == 0
     assert "no verdict changed" in capsys.readouterr().err
 
 
@@ -97,7 +97,7 @@ def test_certificates_are_not_judged_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An archive of certificates only has nothing that could be judged again: wrong usage."""
-    write(tmp_path, document())
+    keep(tmp_path, document())
     assert main([str(tmp_path)]) == 2
     assert "no judged history there" in capsys.readouterr().err
 

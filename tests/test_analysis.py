@@ -27,7 +27,7 @@ from reports.analysis.analysis import Request, _Judged, _observations, _owed
 from reports.analysis.files import History, of_one_target
 from reports.analysis.judging import Found
 from reports.analysis.rules import load_invariants
-from reports.results import SCHEMA_FILE
+from reports.reading import SCHEMA_FILE
 from spec.history import Manifest, bucket_of
 from spec.verdict import MixedTargets
 from tests.small_histories import Case, read_cases, write_history
@@ -141,7 +141,7 @@ def test_a_run_owes_what_it_says(said: list[str] | None, excused: set[str]) -> N
     rules = [rule for rule in load_invariants() if rule.id in {"INV-01", "INV-02"}]
     idle = {rule.id: Found(exercised=0, broken=0, seconds=0) for rule in rules}
     judged = [_Judged(history, idle, [], [], {})]
-    request = Request(runs=(Path("run"),), out=Path("out"))
+    request = Request(runs=(Path("run"),))
 
     seen = _observations(judged, rules, _owed(request, judged), None)
 
@@ -192,7 +192,7 @@ def test_a_cut_and_spoiled_history_is_judged(tmp_path: Path) -> None:
         "pass",
     )
     assert code == 1
-    assert any("settled.arrows: cut" in fault for fault in document["run"]["faults"])
+    assert any("settled.arrows: cut" in fault for fault in document["run"]["errors"])
     jsonschema.validate(document, json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
 
 
@@ -227,4 +227,4 @@ def test_on_a_real_cluster(tmp_path: Path, cluster: str) -> None:
     assert code == 1, said
     broken = {rule for rule, verdict in _verdicts(document).items() if verdict == "fail"}
     assert broken == {"INV-02"}
-    assert any(spoiled.path in fault for fault in document["run"]["faults"])
+    assert any(spoiled.path in fault for fault in document["run"]["errors"])

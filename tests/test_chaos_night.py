@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,13 @@ import pytest
 pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
 
 from chaos.schedule import Schedule
-from reports.results import Document
+from reports.reading import parse
+from reports.results import Results
 from reports.verdicts import BROKEN, FAULT, OK
 from shareproof.chaos import night as nights
 from shareproof.chaos.night import Night, whole_night
 from spec.verdict import EnvironmentFault
-from tests.test_results import document
+from tests.test_results import document, keep
 
 SEED = 4711
 
@@ -35,7 +35,7 @@ class Plays:
         """Return an empty schedule of a seed."""
         return Schedule(seed=seed, seconds=1.0, strikes=())
 
-    def play(self, schedule: Schedule, out: Path) -> Document:
+    def play(self, schedule: Schedule, out: Path) -> Results:
         """Leave the results of a run."""
         self.played.append(schedule.seed)
         if self.trouble:
@@ -45,9 +45,8 @@ class Plays:
             results["run"]["exit_code"] = OK
             for rule in results["requirements"]:
                 rule["verdict"] = "pass"
-        out.mkdir(parents=True)
-        (out / "results.json").write_text(json.dumps(results), encoding="utf-8")
-        return results
+        keep(out, results)
+        return parse(results)
 
 
 @pytest.fixture

@@ -68,4 +68,4 @@ def test_what_was_in_the_way_is_written_down() -> None:
     schedule = Schedule(seed=1, seconds=40)
     document = broke.to_document(schedule, scenario="", owed=("INV-01",))
     assert document["verdict"] == "pass"
-    assert [one["in_the_way"] for one in document["faults"]] == ["", "fill-leader"]
+    assert [one["blocked_by"] for one in document["faults"]] == ["", "fill-leader"]

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from reports.oracle.judging import Verdicts
+from reports.plain import from_plain
+from reports.results import ChaosRun
 from suites.chaos.scenarios import SCENARIOS
 from tools.documents.chaos import played, struck
 from tools.documents.played import Played, Strikes, merged, read, strikes_of, verdict_of, write
@@ -15,8 +17,10 @@ from tools.documents.played import Played, Strikes, merged, read, strikes_of, ve
 HELD, BROKEN = {0: (9, 0)}, {0: (9, 2), 1: (9, 0)}
 
 
-def _record(**more: Any) -> dict[str, Any]:
-    return {"owed": ["INV-01"], "trouble": [], "verdict": "pass", **more}
+def _record(**more: Any) -> ChaosRun:
+    plain = {"run": "r", "scenario": "", "seed": 1, "seconds": 1.0, "produced": 1, "delivered": 1}
+    plain |= {"drained": True, "owed": ["INV-01"], "trouble": [], "verdict": "pass", "faults": []}
+    return from_plain(ChaosRun, plain | more)
 
 
 @pytest.mark.parametrize(
@@ -40,11 +44,10 @@ def test_a_run_has_one_verdict(
 
 def test_strikes_are_counted_by_kind() -> None:
     """Of each kind of fault it is counted how often it struck, hit and was healed."""
-    faults = [
-        {"fault": "elect-leader", "hit": "seen", "healed": "seen"},
-        {"fault": "elect-leader", "hit": "", "healed": "seen"},
-    ]
-    counted = strikes_of({"faults": faults})
+    words = dict.fromkeys(("subject", "trouble", "blocked_by"), "")
+    plain = {**words, **dict.fromkeys(("at", "lasts", "since", "until"), 1), "healed": "seen"}
+    faults = [{"fault": "elect-leader", "hit": hit, **plain} for hit in ("seen", "")]
+    counted = strikes_of(_record(faults=faults).faults)
     assert counted == {"elect-leader": Strikes(struck=2, hit=1, healed=2)}
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from fixtures.targets.doctor import Finding
-from reports.results import write
+from reports.reading import parse
 from shareproof import cli
 from shareproof.commands import cluster
 from shareproof.runner import run
@@ -22,7 +22,7 @@ from spec.requirement import load_requirements
 from spec.verdict import EnvironmentFault
 from suites.options import RunOptions
 from tests.fake import ROOT
-from tests.test_results import document
+from tests.test_results import document, keep
 
 Shot = tuple[int, str, str]
 
@@ -131,7 +131,7 @@ def test_unreachable_cluster_is_three(tmp_path: Path) -> None:
     )
 
     assert ran.returncode == 3, ran.stderr
-    assert address in json.loads(ran.stdout)["run"]["faults"][0]
+    assert address in json.loads(ran.stdout)["run"]["errors"][0]
 
 
 def test_json_is_all_there_is_on_standard_output(
@@ -143,7 +143,7 @@ def test_json_is_all_there_is_on_standard_output(
     def ran(options: RunOptions, workers: int | None, console: Any) -> Ended:
         assert (options.only, options.seed, workers) == (("ACK", "LCK-02"), 9, 2)
         console.print("progress")
-        return Ended(code=1, document=results, log=tmp_path / "pytest.log")
+        return Ended(code=1, results=parse(results), log=tmp_path / "pytest.log")
 
     monkeypatch.setattr(run, "run_checks", ran)
 
@@ -172,7 +172,7 @@ def test_list_is_a_table_for_people(shell: Shell) -> None:
 
 def test_report_renders_a_finished_run_again(shell: Shell, tmp_path: Path) -> None:
     """``report`` makes the page from results.json alone and prints where it is."""
-    write(tmp_path, document())
+    keep(tmp_path, document())
 
     code, out, _ = shell("report", str(tmp_path))
 
@@ -182,7 +182,7 @@ def test_report_renders_a_finished_run_again(shell: Shell, tmp_path: Path) -> No
 
 def test_report_builds_a_site(shell: Shell, tmp_path: Path) -> None:
     """``report RUNS --site DIR`` builds a site over all runs below and prints where it is."""
-    write(tmp_path / "archive" / "one", document())
+    keep(tmp_path / "archive" / "one", document())
     code, out, _ = shell("report", str(tmp_path / "archive"), "--site", str(tmp_path / "site"))
     assert (code, out.strip()) == (0, str(tmp_path / "site" / "index.html"))
     assert (tmp_path / "site" / "feed.xml").exists()
@@ -222,7 +222,7 @@ def test_what_changed_is_told(shell: Shell, tmp_path: Path) -> None:
     first = after["requirements"][0]
     first["verdict"] = "pass" if first["verdict"] != "pass" else "fail"
     for name, found in (("z-old", before), ("a-new", after)):
-        write(tmp_path / name, found)
+        keep(tmp_path / name, found)
     given = ("report", str(tmp_path / "z-old"), str(tmp_path / "a-new"), "--diff")
     code, out, _ = shell(*given)
     was = before["requirements"][0]["verdict"]

@@ -237,7 +237,7 @@ def test_what_is_incomplete_owes_nothing(damage: dict[str, Any], *, excused: boo
     )
     found = {"INV-02": Found(exercised=0, broken=0, seconds=0)}
     judged = [_Judged(history, found, [], [], {})]
-    request = Request(runs=(Path("run"),), out=Path("out"))
+    request = Request(runs=(Path("run"),))
 
     (said,) = _observations(judged, [RULES["INV-02"]], _owed(request, judged), None)
 

@@ -14,6 +14,8 @@ import pytest
 
 from fixtures.proxies.alterations import ALTERATIONS
 from fixtures.reference.mutants import MUTANTS
+from reports.reading import parse
+from tests.test_results import document
 from tools.detection import campaign, page, real
 from tools.detection.campaign import Outcome, Plan
 from tools.detection.certified import accepted
@@ -296,16 +298,20 @@ def test_unknown_words_are_wrong_usage() -> None:
 
 def test_certifications_are_accepting_examples() -> None:
     """A check all of whose rules held in a certification has accepted that broker, and no other."""
+    whole = document()
+    (judged, _), (one, *_) = whole["requirements"], whole["requirements"][0]["checks"]
 
     def rule(name: str, **verdicts: str) -> dict[str, Any]:
-        seen = [{"check": f"test_x.py::{check}[1]", "verdict": v} for check, v in verdicts.items()]
-        return {"id": name, "evidence": {"assertions": 2}, "checks": seen}
+        seen = [
+            one | {"check": f"test_x.py::{check}[1]", "verdict": v} for check, v in verdicts.items()
+        ]
+        return judged | {"id": name, "evidence": {"assertions": 2}, "checks": seen}
 
     rules = [rule("ACK-01", test_a="pass", test_b="pass"), rule("ACK-02", test_b="unknown")]
-    results = {"target": {"name": "kafka:4.4.0"}, "run": {"seed": 7}, "requirements": rules}
+    results = whole | {"requirements": rules}
 
-    found = accepted(results, ["test_x.py::test_a", "test_x.py::test_b"]).accepts
+    found = accepted(parse(results), ["test_x.py::test_a", "test_x.py::test_b"]).accepts
 
     assert list(found) == ["test_x.py::test_a"]
     assert found["test_x.py::test_a"].evidence == {"ACK-01": {"assertions": 2}}
-    assert accepted(results, []).accepts == {}
+    assert accepted(parse(results), []).accepts == {}

@@ -11,12 +11,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from reports.form import completed
-from reports.results import text_of, write
+from reports.plain import text_of, to_plain
+from reports.reading import parse
 from reports.site.archive import find
 from reports.site.build import build
 from shareproof.detected import detection
-from tests.test_results import certificate, document
+from tests.test_results import certificate, document, earlier, keep
 
 Spoil = Callable[[dict[str, Any]], object]
 
@@ -51,30 +51,30 @@ def test_form_is_demanded(spoil: Spoil, said: str) -> None:
     found = document()
     spoil(found)
     with pytest.raises(ValueError, match=r"^.+") as refused:
-        completed(found)
+        parse(found)
     assert said in str(refused.value)
 
 
 @pytest.mark.parametrize("made", [document, certificate])
 def test_what_we_write_has_the_form(made: Callable[[], dict[str, Any]]) -> None:
     """Results of ours are taken as they are."""
-    assert completed(made()) == made()
+    assert to_plain(parse(made())) == made()
 
 
 def test_earlier_and_later_releases_are_read() -> None:
     """What an earlier release did not say is added, and what a later one adds is no fault."""
-    earlier = document()
-    del earlier["run"]["canary"]
-    assert completed(earlier)["run"]["canary"] is None
-    completed(document() | {"weather": "fine"})
+    before = earlier(document())
+    del before["run"]["canary"]
+    assert parse(before).run.canary is None
+    parse(document() | {"weather": "fine"})
 
 
 def test_what_cannot_be_read_is_named_and_the_rest_is_shown(tmp_path: Path) -> None:
     """One sentence for each file that is left out; the others have their pages."""
-    write(tmp_path / "good", document())
+    keep(tmp_path / "good", document())
     for name, text in {
         "half": text_of(document())[:500],
-        "later": text_of(document() | {"schema": 2}),
+        "later": text_of(document() | {"schema": 3}),
         "list": "[]",
         "bare": '{"schema": 1}',
     }.items():
@@ -89,12 +89,12 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_shown(tmp_path: Path) -> N
     told = {line.split("results.json: ")[0].split("/")[-2]: line for line in archive.left_out}
     assert set(told) == {"half", "later", "list", "bare", "bytes"}
     assert "only a part of it" in told["half"]
-    assert "of schema 2, and this release knows 1: use a later one" in told["later"]
+    assert "of schema 3, and this release knows 2: use a later one" in told["later"]
 
 
 def test_copies_of_a_run_count_once(tmp_path: Path) -> None:
     """A run that lies in an archive twice is one run: that with its history and logs beside it."""
-    write(tmp_path / "a-copy", document())
+    keep(tmp_path / "a-copy", document())
     shutil.copytree(tmp_path / "a-copy", tmp_path / "run")
     (tmp_path / "run" / "history").mkdir()
 
@@ -107,7 +107,7 @@ def test_copies_of_a_run_count_once(tmp_path: Path) -> None:
 
 def test_a_site_among_its_runs(tmp_path: Path) -> None:
     """A site that lies in its archive, or is an archive, is built again without growing."""
-    write(tmp_path / "run", document())
+    keep(tmp_path / "run", document())
     (tmp_path / "run" / "junit.xml").touch()
     for archive in (tmp_path, tmp_path, tmp_path / "site"):
         build(find([archive]), tmp_path / "site", detection())
@@ -116,7 +116,7 @@ def test_a_site_among_its_runs(tmp_path: Path) -> None:
 
 def test_half_a_timeline_spoils_no_page(tmp_path: Path) -> None:
     """A page is made without the drawing whose file cannot be read."""
-    write(tmp_path / "run", document())
+    keep(tmp_path / "run", document())
     for text in ('{"schema": 1, "ru', '{"schema": 1}', json.dumps({"schema": 99, "runs": 3})):
         (tmp_path / "run" / "timelines.json").write_text(text, encoding="utf-8")
         build(find([tmp_path / "run"]), tmp_path / "site", detection())
@@ -128,7 +128,7 @@ def test_names_of_any_length_and_kind_have_a_page_and_a_feed(tmp_path: Path) -> 
         found = document()
         found["target"]["name"] = name
         found["run"]["started"] = f"2026-03-0{day}T00:00:00+00:00"
-        write(tmp_path / str(day), found)
+        keep(tmp_path / str(day), found)
     first = build(find([tmp_path]), tmp_path / "site", detection())
     assert len(list((first.parent / "runs").iterdir())) == 3
     assert len(ElementTree.parse(first.parent / "feed.xml").findall(".//item")) == 3  # noqa: S314

@@ -11,12 +11,12 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from reports import html
-from reports.results import write
+from reports.reading import parse
 from reports.site.archive import find
 from reports.site.build import build
 from reports.site.detecting import Detection
 from tests.chromium import chromium, look
-from tests.test_results import HOSTILE, document
+from tests.test_results import HOSTILE, document, keep
 
 FRAMES = f"1.000 → 127.0.0.1:1 ShareFetch v2 #1\n      group_id: {HOSTILE}\n1.001 ← bye\n"
 
@@ -51,7 +51,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run")
     (folder / "transcripts").mkdir()
     (folder / "transcripts" / "x.txt").write_text(FRAMES, encoding="utf-8")
-    return html.write(folder, results(HOSTILE))
+    return html.write(folder, parse(results(HOSTILE)))
 
 
 def test_page_opens_without_a_complaint(browser: Browser, page: Path) -> None:
@@ -150,7 +150,7 @@ def test_certificate_is_one_sheet(browser: Browser, tmp_path: Path) -> None:
     found = results()
     known = found["requirements"][0] | {"expected": True, "problem": ""}
     found["requirements"] = [known | {"id": f"ACK-{number}"} for number in range(10, 60)]
-    with look(browser, html.write(tmp_path, found), "#certificate") as seen:
+    with look(browser, html.write(tmp_path, parse(found)), "#certificate") as seen:
         assert not seen.page.locator("#rules").is_visible()
         assert seen.page.get_by_text("This is no certificate: the run was cut short").is_visible()
         sheet = seen.page.pdf(prefer_css_page_size=True)
@@ -162,7 +162,7 @@ def test_site_tells_the_history_of_a_rule(browser: Browser, tmp_path: Path) -> N
     for day in (1, 2):
         found = results()
         found["run"]["started"] = f"2026-03-0{day}T00:00:00+00:00"
-        write(tmp_path / "runs" / str(day), found)
+        keep(tmp_path / "runs" / str(day), found)
     archive = find([tmp_path / "runs"])
     index = build(archive, tmp_path / "site", Detection())
     newest = index.parent / "runs" / archive.runs[1].slug / "report.html"
@@ -212,6 +212,7 @@ def chaos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = results(HOSTILE)
     fault = {"fault": HOSTILE, "subject": HOSTILE, "at": 600.0, "lasts": 300.0, "trouble": HOSTILE}
     fault |= {"since": 600 * 10**9, "until": 900 * 10**9, "hit": "", "healed": HOSTILE}
+    fault |= {"blocked_by": HOSTILE}
     row = {"during": HOSTILE, "measure": HOSTILE, "count": 7}
     found["distributions"] = {"/run/history": [row | {"median": 0, "p90": 1, "p99": 2, "max": 9}]}
     found["reached"] = {"/run/history": [{"state": HOSTILE, "count": 0}]}
@@ -222,8 +223,11 @@ def chaos(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "seed": 1,
             "produced": 1,
             "delivered": 1,
-            "dry": False,
+            "drained": False,
             "verdict": "vacuous",
+            "seconds": 3600.0,
+            "owed": [HOSTILE],
+            "trouble": [HOSTILE],
             "faults": [fault],
         }
     ]
@@ -231,7 +235,7 @@ def chaos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     drawn = {"timeline": recorded(HOSTILE), "stories": [story]}
     text = json.dumps({"schema": 1, "runs": {"/run/history": drawn}})
     (folder / "timelines.json").write_text(text, encoding="utf-8")
-    return html.write(folder, found)
+    return html.write(folder, parse(found))
 
 
 def test_an_hour_of_chaos_is_drawn(browser: Browser, chaos: Path) -> None:

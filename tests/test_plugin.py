@@ -226,7 +226,7 @@ def test_out_of_reach_is_not_held_against_the_target(every: Ran) -> None:
 
 def test_younger_rule_is_not_owed(every: Ran) -> None:
     """A rule that came after the release is neither run nor listed, but named."""
-    assert every.document["later"] == ["ACK-41"]
+    assert every.document["newer_than_target"] == ["ACK-41"]
 
 
 def test_target_starts_once_and_stops(every: Ran) -> None:
@@ -396,7 +396,7 @@ def test_target_that_does_not_start_ends_the_run_at_once(house: FakeHouse, worke
     ran = house.run("-n", workers, FAKE_FAULT="Java 17 is missing")
 
     assert ran.code == 3, ran.output
-    assert ran.document["run"]["faults"] == ["Java 17 is missing"]
+    assert ran.document["run"]["errors"] == ["Java 17 is missing"]
     assert ran.document["summary"]["fail"] == 0
 
 
@@ -422,7 +422,7 @@ def test_stranger(judge):
     ran = house.run()
 
     assert ran.code == 3
-    assert "ACK-99" in ran.document["run"]["faults"][0]
+    assert "ACK-99" in ran.document["run"]["errors"][0]
 
 
 def test_plain_tests_start_no_cluster(house: FakeHouse) -> None:
@@ -480,7 +480,7 @@ def test_canary_fails_and_troubles_nobody(every: Ran) -> None:
 
     assert (canary["verdict"], canary["reason"]) == ("fail", "it must fail")
     assert "CANARY" not in every.rules
-    assert every.document["run"]["faults"] == []
+    assert every.document["run"]["errors"] == []
     junit = ElementTree.parse(every.house.out / "junit.xml").getroot()  # noqa: S314 - our own
     case = next(one for one in junit.iter("testcase") if one.get("name") == "test_canary")
     assert [child.tag for child in case] == ["skipped"]
@@ -498,7 +498,7 @@ def test_canary_that_lives_is_a_fault(house: FakeHouse, claim: str, verdict: str
     ran = house.run()
 
     assert (ran.code, ran.verdicts["01"]) == (3, "pass")
-    assert f"the canary must fail, and came out as {verdict}" in ran.document["run"]["faults"][0]
+    assert f"the canary must fail, and came out as {verdict}" in ran.document["run"]["errors"][0]
 
 
 def test_canary_that_is_lost_is_a_fault(house: FakeHouse) -> None:
@@ -510,7 +510,7 @@ def test_canary_that_is_lost_is_a_fault(house: FakeHouse) -> None:
     ran = house.run()
 
     assert ran.code == 3
-    assert "never reported" in ran.document["run"]["faults"][0]
+    assert "never reported" in ran.document["run"]["errors"][0]
 
 
 GOOD = """

@@ -12,31 +12,45 @@ import jsonschema
 import pytest
 
 from reports import console, html, telling
-from reports.results import SCHEMA_FILE, Run, Subject, Timing, build, read, write
+from reports.building import Context, build, timing_of
+from reports.plain import to_plain
+from reports.reading import SCHEMA_FILE, parse, read
+from reports.results import SCHEMA, Client, Results, Run, Target
 from reports.verdicts import settle
+from reports.writing import write
 from spec.profile import Expected, Profile
 from spec.requirement import Basis, Honesty, Level, Requirement
 from spec.source import Kind, Source
 from spec.verdict import Observation, Verdict
+from tools.documents import schemas
 
 HOSTILE = "<script>alert('1')</script>[red]{{ 7*7 }}"
 
 
 def document(text: str = "A rule.") -> dict[str, Any]:
-    """Return a broker's results in which everything says ``text``."""
-    return _document(text)
+    """Return a broker's results in which everything says ``text``, as their file has them."""
+    found: dict[str, Any] = to_plain(_results(text))
+    return found
 
 
 def certificate(text: str = "A rule.") -> dict[str, Any]:
-    """Return a client's results in which everything says ``text``."""
-    return _document(
-        text,
-        client=client(text),
-        faced=lambda check: text if check.startswith("suites/broker/test_x") else "",
-    )
+    """Return a client's results in which everything says ``text``, as their file has them."""
+
+    def faced(check: str) -> str:
+        return text if check.startswith("suites/broker/test_x") else ""
+
+    found: dict[str, Any] = to_plain(_results(text, client=client(text), faced=faced))
+    return found
 
 
-def _document(text: str, **more: Any) -> dict[str, Any]:
+def keep(folder: Path, plain: dict[str, Any]) -> None:
+    """Write results, given as their file has them."""
+    write(folder, parse(plain))
+
+
+def _results(
+    text: str, client: Client | None = None, faced: Callable[[str], str] = lambda _: ""
+) -> Results:
     rule = Requirement(
         id="ACK-01",
         level=Level.MUST,
@@ -82,44 +96,44 @@ def _document(text: str, **more: Any) -> dict[str, Any]:
     )
     return build(
         run(text),
-        Subject(name=text, version=text, profile=text, brokers=3, properties={text: text}),
+        Target(name=text, version=text, profile=text, brokers=3, properties={text: text}),
         judged,
+        Context(
+            reproduce=lambda id_: f"shareproof broker --only {id_} {text}",
+            transcript=lambda _: f"transcripts/{text}.txt",
+            faced=faced,
+        ),
+        timing=timing_of(
+            total=3.0, cluster_start=1.0, before_checks=1.5, checks=1.0, by_check={text: 2.0}
+        ),
         problems=[text],
-        later=["ACK-09"],
-        reproduce=lambda id_: f"shareproof broker --only {id_} {text}",
-        transcript=lambda _: f"transcripts/{text}.txt",
-        **more,
+        newer=["ACK-09"],
+        client=client,
     )
 
 
-def client(text: str) -> dict[str, Any]:
-    """Return who a client says it is."""
+def client(text: str, **known: str) -> Client:
+    """Return what a client says it is."""
     words = ("name", "version", "language", "runtime", "facing", "facing_version")
-    return {**dict.fromkeys(words, text), "capabilities": [text]}
+    return Client(**{**dict.fromkeys(words, text), **known}, capabilities=(text,), brokers={})
 
 
 def run(text: str) -> Run:
     """Return a run's facts."""
-    timing = Timing(
-        total=3.0,
-        cluster_start=1.0,
-        before_checks=1.5,
-        checks=1.0,
-        work=2.0,
-        by_check={text: 2.0},
-    )
     return Run(
         started="2026-01-01T00:00:00+00:00",
+        seconds=3.0,
         seed=7,
         command=("shareproof", text),
         exit_code=1,
         partial=True,
-        faults=(text,),
+        errors=(text,),
+        notices=(text,),
         level=Level.SHOULD,
         only=("ACK",),
         fast=False,
         versions={"shareproof": text},
-        timing=timing,
+        canary=None,
     )
 
 
@@ -144,26 +158,26 @@ def test_certificates_tell_which_broker_was_faced() -> None:
 
 def test_results_survive_the_disk(tmp_path: Path) -> None:
     """Results are read back as they were written; run.json has the seed and the command."""
-    write(tmp_path, document())
+    keep(tmp_path, document())
 
-    assert read(tmp_path) == document()
+    assert to_plain(read(tmp_path)) == document()
     facts = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
     assert (facts["seed"], facts["command"]) == (7, ["shareproof", "A rule."])
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 2}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 3}'])
 def test_foreign_results_are_refused(tmp_path: Path, text: str) -> None:
     """Anything but results of the known schema is refused in one sentence."""
     (tmp_path / "results.json").write_text(text, encoding="utf-8")
 
-    with pytest.raises(ValueError, match=r"results\.json: (not|results of schema 2)"):
+    with pytest.raises(ValueError, match=r"results\.json: (not|results of schema 3)"):
         read(tmp_path)
 
 
 @pytest.mark.parametrize("results", [document, certificate])
 def test_page_escapes_everything_hostile(results: Callable[[str], dict[str, Any]]) -> None:
     """No text of a target, a client, a check or a ledger becomes markup of the page."""
-    page = html.render(results(HOSTILE))
+    page = html.render(parse(results(HOSTILE)))
 
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert" in page
@@ -172,7 +186,7 @@ def test_page_escapes_everything_hostile(results: Callable[[str], dict[str, Any]
 
 def test_page_needs_nothing_beside_it() -> None:
     """The page loads nothing from anywhere."""
-    page = html.render(document())
+    page = html.render(parse(document()))
 
     assert "http" not in page.replace("http-equiv", "")
     assert "src=" not in page
@@ -180,8 +194,8 @@ def test_page_needs_nothing_beside_it() -> None:
 
 
 def test_summary_prints_the_unexpected_only() -> None:
-    """The console names what nobody foresaw, with reason, witness and command, and the counts."""
-    text = console.render_text(document("twice"))
+    """The console names what is unexpected, with reason, witness and command, and the counts."""
+    text = console.render_text(parse(document("twice")))
 
     assert "fail ACK-01 MUST twice" in text
     assert "$ shareproof broker --only ACK-01" in text
@@ -192,7 +206,7 @@ def test_summary_prints_the_unexpected_only() -> None:
 
 def test_summary_takes_hostile_text_literally() -> None:
     """Markup in somebody's text is text."""
-    assert HOSTILE in console.render_text(document(HOSTILE))
+    assert HOSTILE in console.render_text(parse(document(HOSTILE)))
 
 
 @pytest.mark.parametrize(
@@ -206,4 +220,63 @@ def test_summary_takes_hostile_text_literally() -> None:
 )
 def test_runtime_of_a_client_is_told_once(language: str, runtime: str, told: str) -> None:
     """A client's language is not said twice where its runtime begins with it."""
-    assert telling.runtime({"language": language, "runtime": runtime}) == told
+    assert telling.runtime(client("x", language=language, runtime=runtime)) == told
+
+
+def test_schema_is_generated_from_the_types() -> None:
+    """The committed schema is what the types say; python -m tools.documents.schemas writes it."""
+    assert SCHEMA_FILE.read_text(encoding="utf-8") == schemas.text()
+
+
+def earlier(plain: dict[str, Any]) -> dict[str, Any]:
+    """Return results as schema 1 had them."""
+    old = {**plain, "schema": 1, "later": plain["newer_than_target"]}
+    del old["newer_than_target"]
+    old["run"] = {**plain["run"], "faults": plain["run"]["errors"]}
+    del old["run"]["errors"], old["run"]["notices"]
+    old["requirements"] = [
+        {**rule, "ledger": rule["known_failures"]} for rule in plain["requirements"]
+    ]
+    for rule in old["requirements"]:
+        del rule["known_failures"]
+    return old
+
+
+@pytest.mark.parametrize("results", [document, certificate])
+def test_results_of_schema_1_are_read(
+    tmp_path: Path, results: Callable[[], dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Results with the names of before mean the same, and a sentence says that they are old."""
+    (tmp_path / "results.json").write_text(json.dumps(earlier(results())), encoding="utf-8")
+
+    found = to_plain(read(tmp_path))
+
+    assert found["run"].pop("notices") == []
+    wanted = results()
+    del wanted["run"]["notices"]
+    assert found == wanted
+    assert f"results of schema 1, read as schema {SCHEMA}" in capsys.readouterr().err
+
+
+def test_chaos_of_schema_1_is_read() -> None:
+    """What was injected has other names than before, and one that was not always there."""
+    fault = dict.fromkeys(("fault", "subject", "hit", "healed", "trouble"), "x")
+    times = dict.fromkeys(("at", "lasts", "since", "until"), 1)
+    run: dict[str, Any] = {"run": "r", "scenario": "", "seed": 1, "seconds": 1.0, "owed": []}
+    run |= {"verdict": "pass", "produced": 1, "delivered": 1, "dry": True, "trouble": []}
+    blocked = {**fault, **times, "in_the_way": "fill-leader"}
+    old = earlier(document()) | {"chaos": [{**run, "faults": [{**fault, **times}, blocked]}]}
+
+    (found,) = parse(old).chaos or ()
+
+    assert found.drained
+    assert [one.blocked_by for one in found.faults] == ["", "fill-leader"]
+
+
+def test_notices_are_shown() -> None:
+    """What a reader must know before the verdicts is on the console and on the page."""
+    found = document()
+    found["run"]["notices"] = ["Kafka 4.9 is newer than this suite"]
+
+    assert "notice Kafka 4.9 is newer than this suite" in console.render_text(parse(found))
+    assert "Kafka 4.9 is newer than this suite" in html.render(parse(found))

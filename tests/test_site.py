@@ -14,7 +14,8 @@ import pytest
 
 from reports import badge
 from reports.evidence import ALTERATION, KAFKA_MUTANT
-from reports.results import write
+from reports.plain import to_plain
+from reports.reading import parse
 from reports.site.archive import Archive, Run, find
 from reports.site.build import build
 from reports.site.comparing import compare
@@ -23,7 +24,7 @@ from reports.site.detecting import Detection, Missed, Noticed, figures
 from shareproof.detected import detection
 from spec.requirement import Honesty, load_requirements
 from spec.track_record import load_track_record
-from tests.test_results import HOSTILE, document
+from tests.test_results import HOSTILE, client, document, keep
 
 SEEN = Detection(
     made={KAFKA_MUTANT: 2},
@@ -45,19 +46,24 @@ def judged(verdict: str, *, day: int, target: str = "kafka:4.4.0", **summary: in
     """Return results of one judged rule, started on a day of March."""
     found = document()
     found["target"] |= {"name": target, "version": target.partition(":")[2] or "4.4.0"}
-    found["run"] |= {"started": f"2026-03-{day:02}T00:00:00+00:00", "partial": False, "faults": []}
-    found["requirements"][0] |= {"verdict": verdict, "ledger": []}
+    found["run"] |= {"started": f"2026-03-{day:02}T00:00:00+00:00", "partial": False, "errors": []}
+    found["requirements"][0] |= {"verdict": verdict, "known_failures": []}
     found["summary"] |= dict.fromkeys(("pass", "fail", "unknown", "vacuous"), 0) | {verdict: 1}
     found["summary"] |= summary
     return found
 
 
+def java(version: str, facing: str) -> Any:
+    """Return a version of the Java client that faced a broker."""
+    return to_plain(client("x", name="java", version=version, facing=facing))
+
+
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
     """Two runs of one target and one of another, in folders below the one returned."""
-    write(tmp_path / "b", judged("fail", day=2))
-    write(tmp_path / "a", judged("pass", day=1))
-    write(tmp_path / "c" / "deep", judged("pass", day=3, target="reference"))
+    keep(tmp_path / "b", judged("fail", day=2))
+    keep(tmp_path / "a", judged("pass", day=1))
+    keep(tmp_path / "c" / "deep", judged("pass", day=3, target="reference"))
     return tmp_path
 
 
@@ -77,7 +83,7 @@ def test_runs_are_found_in_order(runs: Path) -> None:
 def test_client_is_the_subject() -> None:
     """A run that judged a client belongs to the client and the broker it faced."""
     found = judged("pass", day=1)
-    found["client"] = {"name": "java", "version": "4.4.0", "facing": "reference"}
+    found["client"] = java("4.4.0", "reference")
     (run,) = _archive(found).runs
     assert (run.kind, run.subject) == ("client", "java 4.4.0 facing reference")
 
@@ -97,7 +103,7 @@ def test_history_is_a_subject_of_its_own() -> None:
 
 def _archive(*documents: Any) -> Archive:
     runs = (
-        Run(slug=str(number), folder=Path(), document=found)
+        Run(slug=str(number), folder=Path(), results=parse(found))
         for number, found in enumerate(documents)
     )
     return Archive(runs=tuple(runs))
@@ -107,7 +113,7 @@ def test_glance_does_not_stand_for_a_whole_run() -> None:
     """The row of a subject is its most complete run, and the newest among those."""
     whole, glance = judged("pass", day=1), judged("fail", day=2)
     whole["requirements"].append(whole["requirements"][0] | {"id": "ACK-03"})
-    assert _archive(whole, glance).newest[0].document is whole
+    assert to_plain(_archive(whole, glance).newest[0].results) == whole
 
 
 def test_broken_files_are_named_and_left_out(runs: Path) -> None:
@@ -186,7 +192,7 @@ def test_clients_are_crossed_with_brokers() -> None:
     """A row is a client with its version, a column is the broker that it faced."""
     runs = [judged("pass", day=day) for day in (1, 2)]
     for run, version in zip(runs, ("4.1.2", "4.4.0"), strict=True):
-        run["client"] = {"name": "java", "version": version, "facing": f"kafka:{version}"}
+        run["client"] = java(version, f"kafka:{version}")
     found = cross(_archive(*runs).newest, by_broker)
     assert (found.rows, found.columns) == (
         ("java 4.1.2", "java 4.4.0"),
@@ -199,7 +205,7 @@ def test_versions_of_a_client_are_neighbours() -> None:
     """What changed from one version of a client to the next is told where both faced one broker."""
     runs = [judged("pass", day=day) for day in (1, 2)]
     for run, version in zip(runs, ("4.1.2", "4.4.0"), strict=True):
-        run["client"] = {"name": "java", "version": version, "facing": "kafka:4.4.0"}
+        run["client"] = java(version, "kafka:4.4.0")
     ((old, new),) = cross(_archive(*runs).newest, by_version).neighbours
     assert (old.subject, new.subject) == (
         "java 4.1.2 facing kafka:4.4.0",
@@ -210,7 +216,7 @@ def test_versions_of_a_client_are_neighbours() -> None:
 def test_releases_are_compared(tmp_path: Path) -> None:
     """The first page leads from one release to the next, and says what changed."""
     for day, (target, verdict) in enumerate((("kafka:4.3.1", "fail"), ("kafka:4.4.0", "pass")), 1):
-        write(tmp_path / target, judged(verdict, day=day, target=target))
+        keep(tmp_path / target, judged(verdict, day=day, target=target))
     first = build(find([tmp_path]), tmp_path / "site", SEEN)
     link = re.search(r'href="(changes/[^"]+)">1 newly passing<', first.read_text(encoding="utf-8"))
     assert link is not None
@@ -249,7 +255,7 @@ def test_track_record_leads_to_runs(tmp_path: Path) -> None:
     for day, (release, verdict) in enumerate(((past.seen, "fail"), (past.mended, "pass")), 1):
         found = judged(verdict, day=day, target=f"kafka:{release}")
         found["requirements"][0]["id"] = past.rule
-        write(tmp_path / release, found)
+        keep(tmp_path / release, found)
     first = build(find([tmp_path]), tmp_path / "site", SEEN)
     page = unescape((first.parent / "track-record.html").read_text(encoding="utf-8"))
     told = re.findall(rf'<a class="(\w+)" href="runs/([^/]+)/report.html#{past.rule}">', page)
@@ -267,7 +273,7 @@ def test_badges_keep_their_addresses(runs: Path, tmp_path: Path) -> None:
         "reference.json",
         "reference.svg",
     ]
-    newest = badge.of_results(judged("fail", day=2))
+    newest = badge.of_results(parse(judged("fail", day=2)))
     assert (badges / "kafka-4.4.0.json").read_text(encoding="utf-8") == newest.endpoint()
 
 
@@ -294,7 +300,7 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
     """Nothing that a run says becomes markup, a script, or a path."""
     found = document(HOSTILE)
     found["target"]["name"] = f"../../{HOSTILE}"
-    write(tmp_path / "run", found)
+    keep(tmp_path / "run", found)
     build(find([tmp_path / "run"]), tmp_path / "site", SEEN)
     for page in (tmp_path / "site").rglob("*.html"):
         assert "<script>alert" not in page.read_text(encoding="utf-8"), page
@@ -305,20 +311,20 @@ def test_badge_is_never_green_for_a_broken_run() -> None:
     """A run is green when all is as foreseen and most rules hold; cut short it never is."""
     good = judged("pass", day=1)
     good["run"]["exit_code"] = 0
-    assert badge.of_results(good) == badge.Badge("share groups", "1 of 1 rules", badge.GOOD)
+    assert badge.of_results(parse(good)) == badge.Badge("share groups", "1 of 1 rules", badge.GOOD)
     known = judged("fail", day=1)
     known["run"]["exit_code"] = 0
-    assert badge.of_results(known) == badge.Badge(
+    assert badge.of_results(parse(known)) == badge.Badge(
         "share groups", "0 of 1 rules, 1 known bugs", badge.DIM
     )
     known["summary"]["pass"] = 9
-    assert badge.of_results(known).colour == badge.GOOD
+    assert badge.of_results(parse(known)).colour == badge.GOOD
     cut = judged("pass", day=1)
     cut["run"] |= {"exit_code": 0, "partial": True}
-    assert badge.of_results(cut).colour == badge.DIM
+    assert badge.of_results(parse(cut)).colour == badge.DIM
     bad = judged("fail", day=1)
     bad["run"]["exit_code"] = 1
-    assert badge.of_results(bad).colour == badge.BAD
+    assert badge.of_results(parse(bad)).colour == badge.BAD
 
 
 def test_badge_of_nothing_is_not_green() -> None:
@@ -326,5 +332,5 @@ def test_badge_of_nothing_is_not_green() -> None:
     nothing = judged("pass", day=1) | {
         "summary": dict.fromkeys(judged("pass", day=1)["summary"], 0)
     }
-    found = badge.of_results(nothing)
+    found = badge.of_results(parse(nothing))
     assert (found.message, found.colour) == ("nothing could be judged", badge.DIM)

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from reports.results import write
 from reports.site.archive import find
 from reports.site.build import build
 from shareproof.detected import detection
 from tests.chromium import chromium, look
+from tests.test_results import keep
 from tests.test_site import judged
 
 PAGES = ("index", "rules", "detection", "track-record", "rules/ACK-01")
@@ -30,7 +30,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A site over two releases and two clients, with the matrix of today's records."""
     room = tmp_path_factory.mktemp("archive")
     for day, (release, verdict) in enumerate((("4.3.1", "fail"), ("4.4.0", "pass")), start=1):
-        write(room / release, judged(verdict, day=day, target=f"kafka:{release}"))
+        keep(room / release, judged(verdict, day=day, target=f"kafka:{release}"))
         client = judged(verdict, day=day + 2)
         client["client"] = {
             "name": "java",
@@ -40,8 +40,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "capabilities": [],
             "facing": "kafka:4.4.0",
             "facing_version": "4.4.0",
+            "brokers": {},
         }
-        write(room / f"java-{release}", client)
+        keep(room / f"java-{release}", client)
     return build(find([room]), room / "site", detection()).parent
 
 

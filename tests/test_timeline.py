@@ -21,9 +21,9 @@ from reports.analysis.relations import HANDOVERS
 from reports.analysis.session import SMALL, open_session, register, unregister
 from reports.analysis.span import span
 from reports.analysis.stories import stories
-from reports.analysis.timeline import moments_for, timeline, write
+from reports.analysis.timeline import moments_for, timeline
 from reports.analysis.witnesses import Hit
-from reports.drawing import FILE, SCHEMA_FILE
+from reports.drawing import FILE, SCHEMA_FILE, write_timelines
 from tests.small_histories import Case, write_history
 
 pytestmark = [
@@ -126,7 +126,9 @@ def test_what_is_written_is_as_its_schema_says(
         "timeline": timeline(spark, [HIT], since=since, until=until, moments=5),
         "stories": stories(spark, [HIT], since),
     }
-    write(tmp_path, {"told/history": drawn, "without/length": {"timeline": {}, "stories": []}})
+    write_timelines(
+        tmp_path, {"told/history": drawn, "without/length": {"timeline": {}, "stories": []}}
+    )
     written = json.loads((tmp_path / FILE).read_text(encoding="utf-8"))
     schema = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
 

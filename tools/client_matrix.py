@@ -7,13 +7,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from reports.reading import read as read_results
+from reports.results import Client, Results, RuleResult, Word
 from shareproof.runner.adapters import HOSTILE
 
 _HEAD = """\
@@ -29,31 +29,38 @@ row names. This page is made from results by `python -m tools.client_matrix`.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One client in front of one broker: the verdict, the words and the level of each rule."""
+    """One client in front of one broker."""
 
-    client: str
-    version: str
-    runtime: str
-    broker: str
-    summary: dict[str, int]
-    rules: dict[str, dict[str, Any]]
-    brokers: dict[str, dict[str, int]]
+    client: Client
+    results: Results
+
+    @property
+    def rules(self) -> dict[str, RuleResult]:
+        """Its rules by id."""
+        return {rule.id: rule for rule in self.results.requirements}
+
+    @property
+    def broker(self) -> str:
+        """The broker it faced, with the version where the name has none."""
+        facing, version = self.client.facing, self.client.facing_version
+        named = not version or version in facing
+        return facing if named else f"{facing.split(':', maxsplit=1)[0]} {version}"
 
     def holding(self, *, hostile: bool) -> str:
         """Return how many rules hold in front of the hostile broker, or of the other one."""
-        found = [n for name, n in self.brokers.items() if (name == HOSTILE) is hostile]
+        found = [n for name, n in self.client.brokers.items() if (name == HOSTILE) is hostile]
         judged = [(n.get("pass", 0), sum(n.values()) - n.get("unsupported", 0)) for n in found]
         return f"{judged[0][0]} of {judged[0][1]}" if judged else ""
 
     @property
     def title(self) -> str:
         """The head of its column."""
-        return f"{self.client} {self.version}"
+        return f"{self.client.name} {self.client.version}"
 
     def verdict(self, rule: str) -> str:
         """Return the verdict of a rule, in words that fit a table."""
-        found = self.rules[rule]
-        return f"**{found['verdict']}**" if found["verdict"] == "fail" else str(found["verdict"])
+        verdict = self.rules[rule].verdict
+        return f"**{verdict}**" if verdict == "fail" else verdict
 
 
 def read(directory: Path) -> Run:
@@ -63,22 +70,12 @@ def read(directory: Path) -> Run:
         SystemExit: there are no results of a client in the directory.
     """
     try:
-        document = json.loads((directory / "results.json").read_text(encoding="utf-8"))
-        client = document["client"]
-    except (OSError, ValueError, KeyError) as error:
-        raise SystemExit(f"{directory} holds no results of a client ({error!r}).") from None
-    facing = str(client["facing"])
-    if client["facing_version"] and client["facing_version"] not in facing:
-        facing = f"{facing.split(':', maxsplit=1)[0]} {client['facing_version']}"
-    return Run(
-        client=client["name"],
-        version=client["version"],
-        runtime=client["runtime"],
-        broker=facing,
-        summary=document["summary"],
-        rules={rule["id"]: rule for rule in document["requirements"]},
-        brokers=client.get("brokers", {}),
-    )
+        results = read_results(directory)
+    except ValueError as error:
+        raise SystemExit(str(error)) from None
+    if results.client is None:
+        raise SystemExit(f"{directory} holds no results of a client.")
+    return Run(client=results.client, results=results)
 
 
 def page(runs: Sequence[Run]) -> str:
@@ -87,43 +84,51 @@ def page(runs: Sequence[Run]) -> str:
 
 
 def _summary(runs: Sequence[Run]) -> list[str]:
-    counted = ("pass", "fail", "unsupported", "unknown", "vacuous", "error", "untested")
+    counted: tuple[Word, ...] = (
+        "pass",
+        "fail",
+        "unsupported",
+        "unknown",
+        "vacuous",
+        "error",
+        "untested",
+    )
     lines = [
         "| client | runtime | broker | holds there | holds at the hostile broker | "
         f"{' | '.join(counted)} |",
         f"|{'---|' * (5 + len(counted))}",
     ]
     for run in runs:
-        numbers = " | ".join(str(run.summary.get(verdict, 0)) for verdict in counted)
+        numbers = " | ".join(str(run.results.summary[verdict]) for verdict in counted)
         faced = f"{run.holding(hostile=False)} | {run.holding(hostile=True)}"
-        lines.append(f"| {run.title} | {run.runtime} | {run.broker} | {faced} | {numbers} |")
+        lines.append(f"| {run.title} | {run.client.runtime} | {run.broker} | {faced} | {numbers} |")
     return lines
 
 
 def _matrix(runs: Sequence[Run]) -> list[str]:
     common = sorted(set.intersection(*(set(run.rules) for run in runs)), key=_number)
-    verdicts = {rule: {run.rules[rule]["verdict"] for run in runs} for rule in common}
+    verdicts = {rule: {run.rules[rule].verdict for run in runs} for rule in common}
     kept = [rule for rule in common if verdicts[rule] == {"pass"}]
     shown = [rule for rule in common if not verdicts[rule] <= {"pass", "untested"}]
-    columns = " | ".join(f"{run.title}, {run.runtime} @ {run.broker}" for run in runs)
+    columns = " | ".join(f"{run.title}, {run.client.runtime} @ {run.broker}" for run in runs)
     lines = [f"{len(kept)} rules hold for all of them. The others:", ""]
     lines += [f"| rule | level | {columns} | findings |", f"|---|---|{'---|' * (len(runs) + 1)}"]
     for rule in shown:
         found = runs[0].rules[rule]
         cells = " | ".join(run.verdict(rule) for run in runs)
         pages = _findings([run.rules[rule] for run in runs])
-        lines.append(f"| {rule} {found['text']} | {found['level']} | {cells} | {pages} |")
+        lines.append(f"| {rule} {found.text} | {found.level} | {cells} | {pages} |")
     return lines
 
 
-def _findings(rules: Sequence[dict[str, Any]]) -> str:
+def _findings(rules: Sequence[RuleResult]) -> str:
     """Return links to the findings that ledgers name for a rule that does not hold."""
     named = {
-        entry["finding"]
+        entry.finding
         for rule in rules
-        if rule["verdict"] in {"fail", "unknown"}
-        for entry in rule["ledger"]
-        if entry["finding"]
+        if rule.verdict in {"fail", "unknown"}
+        for entry in rule.known_failures
+        if entry.finding
     }
     return " ".join(f"[{name[:3]}](findings/{name}.md)" for name in sorted(named))
 

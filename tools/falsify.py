@@ -14,7 +14,6 @@ Only ``fail`` counts. A check that a lie leaves undecided has not rejected anyth
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -26,6 +25,8 @@ from typing import Any
 from fixtures.proxies.alterations import ALTERATIONS
 from fixtures.proxies.altering import HONEST
 from fixtures.targets import DEFAULT_TARGET, open_target
+from reports.reading import read
+from reports.results import Results
 from shareproof.runner.inventory import Check, read_checks
 from shareproof.runner.scheduling import scope
 from tools.falsified import RECORD, Matrix, Pair
@@ -37,7 +38,7 @@ PATIENCE = "0.25"
 MOST_WORKERS = 12
 
 
-def run_behind(name: str, target: str, checks: Sequence[str]) -> dict[str, object]:
+def run_behind(name: str, target: str, checks: Sequence[str]) -> Results:
     """Run checks behind one alteration and return the run's results."""
     hands = min(MOST_WORKERS, len(checks))
     with tempfile.TemporaryDirectory(prefix="shareproof-falsify-") as out:
@@ -47,8 +48,7 @@ def run_behind(name: str, target: str, checks: Sequence[str]) -> dict[str, objec
         results = Path(out) / "results.json"
         if not results.exists():
             raise SystemExit(f"{name}: the run left no results; see: {' '.join(command)}")
-        document: dict[str, object] = json.loads(results.read_text(encoding="utf-8"))
-        return document
+        return read(results)
 
 
 def play(checks: Sequence[Check], target: str, names: Sequence[str], *, full: bool) -> None:
@@ -69,16 +69,12 @@ def _surroundings() -> dict[str, Any]:
     return {"cwd": ROOT, "env": environment, "stdout": subprocess.DEVNULL}
 
 
-def _failures(results: dict[str, object]) -> Iterator[Pair]:
+def _failures(results: Results) -> Iterator[Pair]:
     """Yield the node id and the rule of each check that reported its rule broken."""
-    for requirement in _list(results["requirements"]):
-        for check in _list(requirement["checks"]):
-            if check["verdict"] == "fail":
-                yield str(check["check"]), str(requirement["id"])
-
-
-def _list(value: object) -> list[dict[str, object]]:
-    return value if isinstance(value, list) else []
+    for rule in results.requirements:
+        for check in rule.checks:
+            if check.verdict == "fail":
+                yield check.check, rule.id
 
 
 def sweep(

@@ -15,13 +15,15 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fixtures.mutants import MUTANTS
 from fixtures.targets import DEFAULT_TARGET
+from reports.reading import read
+from reports.results import Results
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = ROOT / "evidence" / "killed_real.json"
@@ -40,7 +42,7 @@ class Kill:
     check: str
 
 
-def certify(target: str, rules: Iterable[str], brokers: int, seed: int) -> dict[str, Any]:
+def certify(target: str, rules: Iterable[str], brokers: int, seed: int) -> Results:
     """Run the checks of some rules against a target and return the run's results."""
     with tempfile.TemporaryDirectory(prefix="shareproof-mutant-") as out:
         command = [sys.executable, "-m", "shareproof", "broker", "--target", target]
@@ -53,17 +55,15 @@ def certify(target: str, rules: Iterable[str], brokers: int, seed: int) -> dict[
         results = Path(out) / "results.json"
         if not results.exists():
             raise SystemExit(f"{target}: the run left no results: {done.stderr.strip()}")
-        document: dict[str, Any] = json.loads(results.read_text(encoding="utf-8"))
-        return document
+        return read(results)
 
 
-def verdicts(results: Mapping[str, Any]) -> Iterator[tuple[Kill, str, str]]:
+def verdicts(results: Results) -> Iterator[tuple[Kill, str, str]]:
     """Yield rule and check, the verdict, and its reason, for each check of a run."""
-    for requirement in results["requirements"]:
-        for check in requirement["checks"]:
-            function = str(check["check"]).partition("[")[0]
-            kill = Kill(rule=requirement["id"], check=function)
-            yield kill, check["verdict"], str(check.get("reason", ""))
+    for rule in results.requirements:
+        for check in rule.checks:
+            kill = Kill(rule=rule.id, check=check.check.partition("[")[0])
+            yield kill, check.verdict, check.reason
 
 
 def hunt(name: str, seed: int) -> Kill | None:

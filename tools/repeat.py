@@ -8,18 +8,15 @@ a new check is only trusted after it came through this.
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from fixtures.targets import DEFAULT_TARGET
-
-Results = dict[str, Any]
-"""A parsed results.json."""
+from reports.reading import read
+from reports.results import Results
 
 
 def certify(target: str, seed: int, out: Path, rest: list[str]) -> Results:
@@ -28,21 +25,19 @@ def certify(target: str, seed: int, out: Path, rest: list[str]) -> Results:
     command += ["--seed", str(seed), "--out", str(out), *rest]
     with (out.parent / f"{out.name}.log").open("wb") as log:
         subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, check=False)
-    results = out / "results.json"
-    if not results.exists():
+    if not (out / "results.json").exists():
         raise SystemExit(f"seed {seed} left no results; see {out}.log")
-    document: Results = json.loads(results.read_text(encoding="utf-8"))
-    return document
+    return read(out)
 
 
 def verdicts(results: Results) -> dict[str, str]:
     """Return the verdict of each rule."""
-    return {rule["id"]: rule["verdict"] for rule in results["requirements"]}
+    return {rule.id: rule.verdict for rule in results.requirements}
 
 
 def executions(results: Results) -> int:
     """Return how many checks ran."""
-    return len({check["check"] for rule in results["requirements"] for check in rule["checks"]})
+    return len({check.check for rule in results.requirements for check in rule.checks})
 
 
 def differing(runs: list[Results]) -> dict[str, Counter[str]]:
@@ -68,8 +63,8 @@ def main() -> int:
         runs.append(certify(options.target, seed, (folder / f"seed-{seed}").resolve(), rest))
         last = runs[-1]
         print(
-            f"seed {seed}: exit {last['run']['exit_code']}, {last['run']['seconds']:.0f} s, "
-            f"{executions(last)} checks, {last['summary']}",
+            f"seed {seed}: exit {last.run.exit_code}, {last.run.seconds:.0f} s, "
+            f"{executions(last)} checks, {dict(last.summary)}",
             flush=True,
         )
     print(f"{sum(map(executions, runs))} check executions in {len(runs)} runs; see {folder}")

@@ -10,7 +10,6 @@ code 1 when an entry was not confirmed.
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 import subprocess
 import sys
@@ -20,6 +19,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from reports.reading import read
+from reports.results import RuleResult
 from spec.requirement import load_requirements
 from spec.track_record import Past, load_track_record
 
@@ -79,15 +80,13 @@ def ask(question: Question, rules: list[str]) -> dict[str, Seen]:
         results = Path(out) / "results.json"
         if not results.exists():
             raise SystemExit(f"{shlex.join(command)} left no results:\n{done.stdout}{done.stderr}")
-        document = json.loads(results.read_text(encoding="utf-8"))
-    wanted = [r for r in document["requirements"] if r["id"] in rules]
-    return {rule["id"]: _seen(rule) for rule in wanted}
+        found = read(results)
+    return {rule.id: _seen(rule) for rule in found.requirements if rule.id in rules}
 
 
-def _seen(rule: Mapping[str, object]) -> Seen:
-    checks = rule["checks"] if isinstance(rule["checks"], list) else []
-    reasons = [str(c["reason"]) for c in checks if c["verdict"] == rule["verdict"] and c["reason"]]
-    return Seen(str(rule["verdict"]), reasons[0] if reasons else str(rule["reason"]))
+def _seen(rule: RuleResult) -> Seen:
+    reasons = [each.reason for each in rule.checks if each.verdict == rule.verdict and each.reason]
+    return Seen(rule.verdict, reasons[0] if reasons else rule.reason)
 
 
 def about(entry: Past, release: str) -> Question:

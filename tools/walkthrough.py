@@ -10,7 +10,6 @@ try a shorter one.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import subprocess
@@ -20,6 +19,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from reports.reading import read
 
 HOME = Path(__file__).parents[1]
 GOAL = 300.0
@@ -86,9 +87,9 @@ def walk(room: Path, words: str) -> int:
             break
     print(f"    {sum(step.seconds for step in steps):6.1f} s  in all; {GOAL:g} s are the goal")
     if (clone / "out" / "results.json").is_file():
-        found = json.loads((clone / "out" / "results.json").read_text(encoding="utf-8"))
-        summary = {word: count for word, count in found["summary"].items() if count}
-        print(f"{found['target']['name']}: {summary}; timing {found['timing']}"[:2000])
+        found = read(clone / "out")
+        summary = {word: count for word, count in found.summary.items() if count}
+        print(f"{found.target.name}: {summary}; {found.timing}"[:2000])
     return steps[-1].code
 
 

@@ -158,7 +158,9 @@ def find(paths: Iterable[Path]) -> Archive:
     if not found:
         raise ValueError("; ".join(unreadable))
     if earlier:
-        on_stderr(earlier[0] if len(earlier) == 1 else f"{earlier[0]}; so are {len(earlier) - 1} more")
+        on_stderr(
+            earlier[0] if len(earlier) == 1 else f"{earlier[0]}; so are {len(earlier) - 1} more"
+        )
     doubles = _doubles(found)
     ordered = sorted(
         ((file, results) for file, results in found.items() if file not in doubles),

@@ -136,9 +136,7 @@ def judged_again(one: Earlier, out: Path) -> Results:
     """
     run = one.results.run
     if one.chaotic:
-        asked = Judging(
-            runs=one.runs, out=out, level=run.level, only=run.only, command=run.command
-        )
+        asked = Judging(runs=one.runs, out=out, level=run.level, only=run.only, command=run.command)
         return judge(asked, _quiet)
     for each in one.runs:
         if is_old(each / "history"):

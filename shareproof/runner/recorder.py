@@ -20,6 +20,7 @@ from shareproof.runner.inventory import Check, by_rule, read_checks
 from shareproof.runner.outcome import broken, unpack
 from spec import requirement
 from spec.profile import Profile, check_profile, defined_in
+from spec.releases import release_notice
 from spec.verdict import Observation
 from suites import canary
 from suites.canary import CANARY
@@ -111,6 +112,7 @@ class Recorder:
             unfinished=self._unfinished(),
         )
         self._note_strangers(observations)
+        self._note_what_is_new(profile, info)
         newer = [rule.id for rule in rules.values() if not defined_in(rule, release)]
         listed = {entry.rule.id for entry in judged}
         return Verdicts(
@@ -126,6 +128,15 @@ class Recorder:
         live = requirement.load_requirements()
         strangers = sorted({o.requirement for o in observations} - set(live))
         self.faults.extend(f"harness: a check judges {rule}, not a live rule" for rule in strangers)
+
+    def _note_what_is_new(self, profile: Profile, info: ClusterInfo | None) -> None:
+        self.notices += info.notices if info else (release_notice(self.options.version),)
+        if profile.older:
+            self.notices.append(
+                f"ledger {profile.name}: [[expected]] is the older form of an entry; "
+                "docs/ledger.md has today's, by cause."
+            )
+        self.notices = list(dict.fromkeys(filter(None, self.notices)))
 
     def heed_canary(self) -> None:
         """Note a fault unless the canary has failed as it must; an ended run owes none."""

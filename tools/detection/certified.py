@@ -10,9 +10,9 @@ import argparse
 from collections import defaultdict
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
 
-from reports.results import read
+from reports.reading import read
+from reports.results import Results
 from spec.verdict import Verdict
 from tools.detection import page
 from tools.detection.hunting import checks
@@ -20,16 +20,16 @@ from tools.detection.playing import HONEST
 from tools.detection.record import Acceptance, Record
 
 
-def accepted(results: dict[str, Any], wanted: Collection[str]) -> Record:
+def accepted(results: Results, wanted: Collection[str]) -> Record:
     """Return the checks all of whose rules held; evidence is the rules', all checks together."""
     verdicts: dict[str, set[str]] = defaultdict(set)
     evidence: dict[str, dict[str, dict[str, int]]] = defaultdict(dict)
-    for rule in results["requirements"]:
-        for seen in rule["checks"]:
-            check = str(seen["check"]).partition("[")[0]
-            verdicts[check].add(seen["verdict"])
-            evidence[check][rule["id"]] = rule["evidence"]
-    target, seed = results["target"]["name"], results["run"]["seed"]
+    for rule in results.requirements:
+        for seen in rule.checks:
+            check = seen.check.partition("[")[0]
+            verdicts[check].add(seen.verdict)
+            evidence[check][rule.id] = dict(rule.evidence)
+    target, seed = results.target.name, results.run.seed
     return Record(
         {
             check: Acceptance(target=target, seed=seed, evidence=evidence[check])

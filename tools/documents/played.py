@@ -10,13 +10,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from fixtures.history.upgrading import is_old, upgrade
 from fixtures.interface.names import KafkaName, parse_target
 from fixtures.targets import UsageFault
 from reports.analysis.files import open_history
 from reports.oracle.judging import Verdicts, judge
+from reports.results import ChaosRun, Fault
 from shareproof.chaos.judging import read as read_run
 from suites.options import load_ledger
 
@@ -108,43 +108,43 @@ def played(run: Path) -> Played:
     ledger = load_ledger(history.run["target"]["profile"])
     verdict, rules = verdict_of(record, judge(history), ledger.expectations(target.version))
     return Played(
-        name=record["scenario"] or f"seed {record['seed']}",
+        name=record.scenario or f"seed {record.seed}",
         release=target.version,
         on=datetime.fromtimestamp(history.run["started"], UTC).date().isoformat(),
-        seed=record["seed"],
+        seed=record.seed,
         verdict=verdict,
         rules=rules,
-        faults=strikes_of(record),
+        faults=strikes_of(record.faults),
     )
 
 
 def verdict_of(
-    record: Mapping[str, Any], found: Verdicts, expected_results: Collection[str]
+    record: ChaosRun, found: Verdicts, known: Collection[str]
 ) -> tuple[str, tuple[str, ...]]:
     """Return the verdict of a whole run, and the rules behind it if it is no pass.
 
     Args:
-        record: what ``chaos.json`` says.
+        record: what was injected.
         found: the oracle's verdicts.
-        expected_results: the rules that the ledger says are broken.
+        known: the rules that have known failures.
     """
     broken = sorted(rule for rule, at in found.items() if any(bad for _, bad in at.values()))
-    if unforeseen := [rule for rule in broken if rule not in expected_results]:
-        return "fail", tuple(unforeseen)
-    if record["trouble"]:
+    if unexpected := [rule for rule in broken if rule not in known]:
+        return "fail", tuple(unexpected)
+    if record.trouble:
         return "error", ()
-    idle = [rule for rule in dict.fromkeys(record["owed"]) if rule not in found]
-    if idle or record["verdict"] != "pass":
+    idle = [rule for rule in dict.fromkeys(record.owed) if rule not in found]
+    if idle or record.verdict != "pass":
         return "vacuous", tuple(idle)
     return ("as foreseen", tuple(broken)) if broken else ("pass", ())
 
 
-def strikes_of(record: Mapping[str, Any]) -> dict[str, Strikes]:
+def strikes_of(faults: Sequence[Fault]) -> dict[str, Strikes]:
     """Return how often each kind of fault struck, hit and was healed."""
     found: dict[str, Strikes] = {}
-    for one in record["faults"]:
-        seen = Strikes(struck=1, hit=int(bool(one["hit"])), healed=int(bool(one["healed"])))
-        found[one["fault"]] = found.get(one["fault"], Strikes(struck=0, hit=0, healed=0)) + seen
+    for one in faults:
+        seen = Strikes(struck=1, hit=int(bool(one.hit)), healed=int(bool(one.healed)))
+        found[one.fault] = found.get(one.fault, Strikes(struck=0, hit=0, healed=0)) + seen
     return found
 
 

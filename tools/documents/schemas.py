@@ -19,7 +19,7 @@ from reports.results import SCHEMA, Results
 
 Schema = dict[str, Any]
 
-_PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean"}
+_PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
 _ENTRY = re.compile(r"^    (\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
 
 
@@ -72,7 +72,7 @@ def _present(hint: Any, default: object) -> Any:
 def _schema(hint: Any, definitions: dict[str, Schema]) -> Schema:
     origin, args = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return _schema(args[0], definitions) | args[1]
+        return {**_schema(args[0], definitions), **args[1]}
     if origin is Literal:
         return {"enum": list(args)}
     if origin in {Union, UnionType}:
@@ -80,16 +80,19 @@ def _schema(hint: Any, definitions: dict[str, Schema]) -> Schema:
     if origin is tuple:
         return {"type": "array", "items": _schema(args[0], definitions)}
     if origin is Mapping:
-        return _mapping(*args, definitions)
-    if hint is NoneType:
-        return {"type": "null"}
-    if is_dataclass(hint):
-        if hint.__name__ not in definitions:
-            _definition(cast("type", hint), definitions)
-        return {"$ref": f"#/$defs/{hint.__name__}"}
-    if issubclass(hint, Enum):
-        return {"enum": [each.value for each in hint]}
-    return {"type": _PLAIN[hint]}
+        return _mapping(args[0], args[1], definitions)
+    return _named(hint, definitions)
+
+
+def _named(kind: Any, definitions: dict[str, Schema]) -> Schema:
+    if is_dataclass(kind):
+        name = cast("type", kind).__name__
+        if name not in definitions:
+            _definition(cast("type", kind), definitions)
+        return {"$ref": f"#/$defs/{name}"}
+    if issubclass(kind, Enum):
+        return {"enum": [each.value for each in kind]}
+    return {"type": _PLAIN[kind]}
 
 
 def _mapping(key: Any, value: Any, definitions: dict[str, Schema]) -> Schema:
