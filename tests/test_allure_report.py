@@ -16,7 +16,7 @@ from tests.test_results import document
 from tools.allure_report import ALLURE, differences, expected, main, told
 
 CHECKS = [("a", "passed", "pass", 1), ("b", "failed", "fail", 1), ("b", "skipped", "fail", 2)]
-"""Name, status, verdict, and when each ended: b was run twice, and a known failure the second time."""
+"""Name, status, verdict, and when each ended: b ran twice, and was a known failure then."""
 KNOWN = "fail: known failure"
 
 

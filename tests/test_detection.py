@@ -305,7 +305,8 @@ def test_certifications_are_accepting_examples() -> None:
         seen = [
             one | {"check": f"test_x.py::{check}[1]", "verdict": v} for check, v in verdicts.items()
         ]
-        return judged | {"id": name, "evidence": {"assertions": 2}, "checks": seen}
+        found: dict[str, Any] = judged | {"id": name, "evidence": {"assertions": 2}, "checks": seen}
+        return found
 
     rules = [rule("ACK-01", test_a="pass", test_b="pass"), rule("ACK-02", test_b="unknown")]
     results = whole | {"requirements": rules}

@@ -126,9 +126,8 @@ def test_what_is_written_is_as_its_schema_says(
         "timeline": timeline(spark, [HIT], since=since, until=until, moments=5),
         "stories": stories(spark, [HIT], since),
     }
-    write_timelines(
-        tmp_path, {"told/history": drawn, "without/length": {"timeline": {}, "stories": []}}
-    )
+    empty: dict[str, Any] = {"timeline": {}, "stories": []}
+    write_timelines(tmp_path, {"told/history": drawn, "without/length": empty})
     written = json.loads((tmp_path / FILE).read_text(encoding="utf-8"))
     schema = jsonschema.Draft202012Validator(json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
 
