@@ -214,7 +214,7 @@ class Reached:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class InjectedFault:
     """A fault that was injected.
 
     Attributes:
@@ -264,7 +264,7 @@ class ChaosRun:
     delivered: Count
     drained: bool
     trouble: tuple[str, ...]
-    faults: tuple[Fault, ...]
+    faults: tuple[InjectedFault, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ from chaos.run import RECORD, Chaos, stage, usual_load
 from chaos.schedule import Schedule, draw
 from fixtures.interface.capability import Capability
 from fixtures.targets import UsageFault
-from reports.results import Fault, Results
+from reports.results import InjectedFault, Results
 from shareproof.chaos.judging import Judging, judge
 from shareproof.chaos.playing import play_all
 from shareproof.histories import tell
@@ -210,7 +210,7 @@ def show_struck(results: Results, console: Console) -> None:
         console.print(f"{count or 'never':>8} {name}", highlight=False)
 
 
-def _missed(faults: Sequence[Fault]) -> str:
+def _missed(faults: Sequence[InjectedFault]) -> str:
     """Return which faults never took effect, and what blocked them; nothing if all did."""
     blocked = {one.fault: one.blocked_by for one in faults if not one.hit}
     said = (f"{name} (blocked by {by})" if by else name for name, by in blocked.items())

@@ -16,7 +16,7 @@ from fixtures.interface.names import KafkaName, parse_target
 from fixtures.targets import UsageFault
 from reports.analysis.files import open_history
 from reports.oracle.judging import Verdicts, judge
-from reports.results import ChaosRun, Fault
+from reports.results import ChaosRun, InjectedFault
 from shareproof.chaos.judging import read as read_run
 from suites.options import load_ledger
 
@@ -139,7 +139,7 @@ def verdict_of(
     return ("as foreseen", tuple(broken)) if broken else ("pass", ())
 
 
-def strikes_of(faults: Sequence[Fault]) -> dict[str, Strikes]:
+def strikes_of(faults: Sequence[InjectedFault]) -> dict[str, Strikes]:
     """Return how often each kind of fault struck, hit and was healed."""
     found: dict[str, Strikes] = {}
     for one in faults:
