@@ -21,13 +21,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from fixtures.interface.names import parse_address
+from fixtures.interface.names import KafkaName, parse_address
 from fixtures.machine.java import broker_environment
 from fixtures.machine.jvm import logging_config
 from fixtures.machine.ports import free_ports
+from fixtures.targets import TargetOptions
 from fixtures.targets.blocking import run_blocking
 from fixtures.targets.broker import START_TIMEOUT, Broker
-from fixtures.targets.cluster import Plan
+from fixtures.targets.cluster import ClusterPlan
 from fixtures.targets.config import Ports, cluster_properties, node_properties, render
 from fixtures.targets.format import kafka_uuid
 from fixtures.targets.kafka import KafkaTarget
@@ -58,7 +59,7 @@ def ours(target: KafkaTarget) -> float:
     return seconds
 
 
-def bare(plan: Plan) -> float:
+def bare(plan: ClusterPlan) -> float:
     """Return the seconds of formatting and starting as the quickstart does it."""
     token = secrets.token_hex(8)
     with tempfile.TemporaryDirectory(prefix="shareproof-bare-") as directory:
@@ -77,20 +78,20 @@ def bare(plan: Plan) -> float:
             warden.close()
 
 
-def bare_brokers(plan: Plan, directory: Path, token: str) -> list[Broker]:
+def bare_brokers(plan: ClusterPlan, directory: Path, token: str) -> list[Broker]:
     """Write the properties of every broker and return handles on them, not yet started."""
-    found = iter(free_ports(3 * plan.brokers))
+    found = iter(free_ports(3 * plan.options.brokers))
     ports = [
         Ports(client=next(found), internal=next(found), controller=next(found))
-        for _ in range(plan.brokers)
+        for _ in range(plan.options.brokers)
     ]
     schemas = Schemas.from_jar(plan.release.clients_jar)
     brokers = []
-    for node_id in range(1, plan.brokers + 1):
+    for node_id in range(1, plan.options.brokers + 1):
         home = directory / f"broker-{node_id}"
         home.mkdir()
         properties = {
-            **cluster_properties(plan.release.version, plan.brokers, {}),
+            **cluster_properties(plan.release.version, plan.options),
             **node_properties(node_id, ports, home / "data"),
             "controller.quorum.election.timeout.ms": "1000",  # Kafka's default
         }
@@ -107,7 +108,7 @@ def bare_brokers(plan: Plan, directory: Path, token: str) -> list[Broker]:
     return brokers
 
 
-def java(plan: Plan, home: Path, token: str, main: str, *arguments: str) -> list[str]:
+def java(plan: ClusterPlan, home: Path, token: str, main: str, *arguments: str) -> list[str]:
     """Return a JVM's command line with the flags of Kafka's own scripts."""
     return [
         str(plan.java.path),
@@ -122,7 +123,7 @@ def java(plan: Plan, home: Path, token: str, main: str, *arguments: str) -> list
     ]
 
 
-def format_all(plan: Plan, brokers: list[Broker], token: str) -> None:
+def format_all(plan: ClusterPlan, brokers: list[Broker], token: str) -> None:
     """Format all directories at once with the release's own tool."""
     cluster_id = kafka_uuid()
     running = []
@@ -138,7 +139,7 @@ def format_all(plan: Plan, brokers: list[Broker], token: str) -> None:
             sys.exit("the StorageTool failed")
 
 
-async def until_ready(plan: Plan, brokers: list[Broker]) -> None:
+async def until_ready(plan: ClusterPlan, brokers: list[Broker]) -> None:
     """Wait as the suite waits."""
 
     def check() -> None:
@@ -153,7 +154,7 @@ async def until_ready(plan: Plan, brokers: list[Broker]) -> None:
 
 def compare(version: str, brokers: int, rounds: int) -> str:
     """Return one row of the table."""
-    target = KafkaTarget(version, brokers=brokers)
+    target = KafkaTarget(KafkaName(version=version), TargetOptions(brokers=brokers))
     plan = target.prepare()
     times: dict[str, list[float]] = {"ours": [], "bare": []}
     contest: dict[str, Callable[[], float]] = {

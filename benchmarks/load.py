@@ -27,7 +27,7 @@ from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import Cluster, Topic, attempts
 from fixtures.machine.java import find_java
 from fixtures.machine.maven import tools_release
-from fixtures.targets import open_target
+from fixtures.targets import TargetOptions, open_target
 from fixtures.wire.frame import Transcript
 from fixtures.workload.crew import Crew
 from fixtures.workload.plan import Consuming, Place, Producing, Work
@@ -192,7 +192,7 @@ class Bench:
 
 async def measure(options: argparse.Namespace, room: Path) -> None:
     """Take turns and print what each round and the medians say."""
-    target = open_target(options.target, brokers=options.brokers)
+    target = open_target(options.target, TargetOptions(brokers=options.brokers))
     target.start()
     try:
         async with Cluster(target.info, transcript=Transcript(keep=0)) as cluster:

@@ -22,11 +22,11 @@ from fixtures.interface.names import (
     innermost,
     parse_target,
 )
+from fixtures.interface.target import Variables
 from fixtures.machine.maven import clients_jar
 from fixtures.proxies.conditions import Doors
 from fixtures.proxies.fronts import Fronts
-from fixtures.targets import Target, UsageFault, open_target
-from fixtures.targets.cluster import Surroundings
+from fixtures.targets import Target, TargetOptions, UsageFault, open_target
 from fixtures.targets.container.target import ContainerTarget
 from fixtures.toxiproxy.contained import ContainedToxiproxies
 from fixtures.toxiproxy.server import Toxiproxies
@@ -210,12 +210,14 @@ def _opened(chaos: Chaos) -> Iterator[House]:
             doors = stack.enter_context(Fronts(Schemas.from_jar(clients_jar(name.version))))
         target = open_target(
             chaos.target,
-            brokers=chaos.brokers,
-            properties={**PROPERTIES, **chaos.properties} if ours else None,
-            listeners={DIRECT: "PLAINTEXT"} if ours else None,
-            fronts=doors.stand_before if doors else None,
-            environment=_clocked(clocks, broker_clock),
-            toxiproxy=contained,
+            TargetOptions(
+                brokers=chaos.brokers,
+                properties={**PROPERTIES, **chaos.properties} if ours else {},
+                listeners={DIRECT: "PLAINTEXT"} if ours else {},
+                advertise=doors.stand_before if doors else None,
+                variables=_clocked(clocks, broker_clock),
+                toxiproxy=contained,
+            ),
         )
         if isinstance(target, ContainerTarget) and contained:
             doors = ContainedToxiproxies(target)
@@ -228,7 +230,7 @@ def needs_clocks(chaos: Chaos) -> bool:
     return chaos.clocks or Capability.CLOCKS in needed(chaos.schedule.faults)
 
 
-def _clocked(clocks: Clocks | None, name: Callable[[int], str]) -> Surroundings | None:
+def _clocked(clocks: Clocks | None, name: Callable[[int], str]) -> Variables | None:
     return (lambda number: clocks.environment(name(number))) if clocks else None
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from fixtures.targets import UsageFault, open_target
+from fixtures.targets import TargetOptions, UsageFault, open_target
 from reports import writing
 from reports.results import Results
 from spec.requirement import Level
@@ -45,7 +45,7 @@ def load(
 
     if (out / "history").exists():
         raise UsageFault(f"--out {out}: there is a history already; give a new directory.")
-    cluster = open_target(target, brokers=brokers)
+    cluster = open_target(target, TargetOptions(brokers=brokers))
     try:
         cluster.start()
         asked = Load(seconds=seconds, rate=rate, seed=seed)

@@ -24,7 +24,7 @@ from typing import Any
 from fixtures.hostile.actions import Stage
 from fixtures.hostile.script import Script, ScriptError, read_script
 from fixtures.hostile.tap import Tap
-from fixtures.targets import UsageFault, open_target
+from fixtures.targets import TargetOptions, UsageFault, open_target
 from fixtures.wire.schema import Schemas
 from spec.verdict import EnvironmentFault, Undecided
 from suites.broker.share import Queue, Share, world
@@ -37,7 +37,7 @@ _TOLD = (*SHARE, HEARTBEAT, "Metadata")
 async def play(options: argparse.Namespace, program: list[str]) -> int:
     """Run the program in front of the scripted broker and return its exit code."""
     script = read_script(options.script)
-    target = open_target(options.target, brokers=options.brokers)
+    target = open_target(options.target, TargetOptions(brokers=options.brokers))
     target.start()
     try:
         schemas = Schemas.from_jar(target.info.schema_jar)

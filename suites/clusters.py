@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 from fixtures.interface.capability import Capability, why_not
-from fixtures.targets import Target, open_target
-from fixtures.targets.config import Advertise
+from fixtures.interface.target import DEFAULTS
+from fixtures.targets import Target, TargetOptions, open_target
 from spec.verdict import OutOfReach
 from suites.options import RunOptions
 
@@ -24,40 +24,23 @@ def require(options: RunOptions, *needs: Capability) -> None:
 
 @contextlib.contextmanager
 def own_cluster(
-    options: RunOptions,
-    *,
-    brokers: int = 1,
-    properties: Mapping[str, str] | None = None,
-    listeners: Mapping[str, str] | None = None,
-    jvm: Sequence[str] = (),
-    files: bool = False,
-    fronts: Advertise | None = None,
+    options: RunOptions, wanted: TargetOptions = DEFAULTS, *, files: bool = False
 ) -> Iterator[Target]:
     """Run a cluster of the same release that its user may configure, break and mend.
 
     Args:
         options: the run's choices, which name the release.
-        brokers: 1 or 3.
-        properties: broker properties that win over ours.
-        listeners: name and security protocol of each further listener.
-        jvm: JVM options, such as an agent's.
+        wanted: how the cluster is to be.
         files: whether brokers and checks have to see the same files.
-        fronts: gives what brokers advertise instead of their own addresses.
 
     Raises:
         OutOfReach: the target under test is somebody else's cluster, or in containers with files
             of their own.
         EnvironmentFault: it did not start.
     """
-    require(options, Capability.OWN_CLUSTER, *([Capability.LOCAL_FILES] if files or jvm else []))
-    target = open_target(
-        options.target,
-        brokers=brokers,
-        properties=dict(properties or {}),
-        listeners=listeners,
-        jvm=jvm,
-        fronts=fronts,
-    )
+    shared = [Capability.LOCAL_FILES] if files or wanted.jvm else []
+    require(options, Capability.OWN_CLUSTER, *shared)
+    target = open_target(options.target, wanted)
     try:
         target.start()
         yield target

@@ -21,7 +21,7 @@ from chaos.schedule import Schedule
 from fixtures.interface.handle import Plugged
 from fixtures.interface.names import Address, ContainerName, parse_target
 from fixtures.machine.ports import free_ports
-from fixtures.targets import DEFAULT_TARGET, UsageFault, open_target
+from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, open_target
 from fixtures.targets.config import cluster_properties
 from fixtures.targets.container import keeper, naming
 from fixtures.targets.container.broker import ContainerBroker
@@ -62,12 +62,14 @@ def test_an_image_without_a_release_is_refused(name: str) -> None:
 def test_containers_know_no_files_of_this_machine() -> None:
     """Agents and certificates are files here, so that a target in containers refuses them."""
     with pytest.raises(UsageFault, match="no files of this machine"):
-        open_target(CONTAINER, jvm=("-javaagent:x.jar",))
+        open_target(CONTAINER, TargetOptions(jvm=("-javaagent:x.jar",)))
     with pytest.raises(UsageFault, match="no files of this machine"):
-        open_target(CONTAINER, listeners={"SECURE": "SASL_SSL"})
+        open_target(CONTAINER, TargetOptions(listeners={"SECURE": "SASL_SSL"}))
 
 
-@pytest.mark.parametrize("key", [*cluster_properties("4.4.0", 3, {}), "a.b-c_d.e"])
+@pytest.mark.parametrize(
+    "key", [*cluster_properties("4.4.0", TargetOptions(brokers=3)), "a.b-c_d.e"]
+)
 def test_variables_become_properties_again(key: str) -> None:
     """The image turns a variable back into the property that it was made of."""
     name = naming.variable(key).removeprefix("KAFKA_").lower()

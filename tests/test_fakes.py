@@ -9,7 +9,7 @@ import pytest
 from fixtures.fakes.definitions import of_kfake
 from fixtures.interface.names import FAKES, FakeName, parse_target
 from fixtures.machine.maven import clients_jar
-from fixtures.targets import UsageFault, open_target, optional
+from fixtures.targets import TargetOptions, UsageFault, open_target, optional
 from fixtures.wire.schema import Schemas
 from spec.profile import load_profile, parse_profile
 from spec.requirement import SpecError
@@ -45,13 +45,13 @@ def test_an_edition_is_a_version(name: str) -> None:
 def test_a_fake_says_which_properties_it_does_not_know() -> None:
     """A property that a fake would ignore is out of its reach, before anything is built."""
     with pytest.raises(OutOfReach, match=r"does not know share[.]nothing"):
-        open_target("kfake", properties={"share.nothing": "1"}).start()
+        open_target("kfake", TargetOptions(properties={"share.nothing": "1"})).start()
 
 
 def test_a_fake_has_one_listener() -> None:
     """Further listeners are out of a fake's reach."""
     with pytest.raises(OutOfReach, match="plain listener"):
-        open_target("kfake", listeners={"SECURE": "SSL"}).start()
+        open_target("kfake", TargetOptions(listeners={"SECURE": "SSL"})).start()
 
 
 def test_without_go_there_is_no_kfake(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +64,7 @@ def test_without_go_there_is_no_kfake(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.skipif(bool(optional.missing("Go")), reason=optional.missing("Go"))
 def test_kfake_shows_its_brokers_and_ends_with_its_input() -> None:
     """A started kfake has as many brokers as were asked for, and leaves no process behind."""
-    target = open_target("kfake", brokers=3)
+    target = open_target("kfake", TargetOptions(brokers=3))
     target.start()
     process = target._process  # type: ignore[attr-defined]
     try:

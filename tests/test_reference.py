@@ -17,8 +17,7 @@ from fixtures.machine.maven import clients_jar, coordinator_jar
 from fixtures.reference.clock import VirtualClock
 from fixtures.reference.cluster import ReferenceCluster
 from fixtures.reference.mutants import MUTANTS
-from fixtures.reference.target import ReferenceTarget
-from fixtures.targets import UsageFault, open_target
+from fixtures.targets import Target, TargetOptions, UsageFault, open_target
 from fixtures.wire.schema import Schemas
 from spec.profile import load_profile
 from spec.requirement import AREAS, load_requirements
@@ -30,9 +29,9 @@ ENOUGH = 80
 
 
 @pytest.fixture
-def running() -> Iterator[ReferenceTarget]:
+def running() -> Iterator[Target]:
     """A reference cluster of three nodes."""
-    target = ReferenceTarget(brokers=3)
+    target = open_target("reference", TargetOptions(brokers=3))
     target.start()
     yield target
     target.stop()
@@ -42,7 +41,7 @@ def test_starts_in_a_tenth_of_a_second() -> None:
     """A start needs less than 100 ms of the processor; how soon it gets them is not ours."""
     took = []
     for _ in range(5):
-        target = ReferenceTarget(brokers=3)
+        target = open_target("reference", TargetOptions(brokers=3))
         began = time.process_time()
         target.start()
         took.append(time.process_time() - began)
@@ -53,7 +52,7 @@ def test_starts_in_a_tenth_of_a_second() -> None:
 
 def test_stopping_twice_and_starting_again() -> None:
     """A target can be stopped before it ran, twice, and started anew."""
-    target = ReferenceTarget()
+    target = open_target("reference")
     target.stop()
     target.start()
     first = target.info.bootstrap
@@ -82,9 +81,11 @@ def test_names() -> None:
 def test_properties_that_cannot_be() -> None:
     """What it does not have is out of reach; what no broker starts with is a fault."""
     with pytest.raises(OutOfReach, match="listeners"):
-        ReferenceTarget(properties={"listeners": "SSL://:9093"}).start()
+        open_target("reference", TargetOptions(properties={"listeners": "SSL://:9093"})).start()
     with pytest.raises(EnvironmentFault, match="does not start"):
-        ReferenceTarget(properties={"group.share.delivery.count.limit": "1"}).start()
+        open_target(
+            "reference", TargetOptions(properties={"group.share.delivery.count.limit": "1"})
+        ).start()
 
 
 def test_ledger_is_empty() -> None:
@@ -120,7 +121,7 @@ def _batch() -> bytes:
     return encode_batch([Record(timestamp=1_700_000_000_000, value=b"x") for _ in range(2)])
 
 
-async def test_end_to_end(running: ReferenceTarget) -> None:
+async def test_end_to_end(running: Target) -> None:
     """What was released comes again, and what was accepted does not."""
     schemas = Schemas.from_jar(running.info.schema_jar)
 

@@ -18,7 +18,7 @@ from fixtures.hostile.changes import DEEDS
 from fixtures.hostile.script import Script, ScriptError, read_script, read_step
 from fixtures.hostile.tap import Tap
 from fixtures.interface.info import ClusterInfo
-from fixtures.reference.target import ReferenceTarget
+from fixtures.targets import TargetOptions, open_target
 from fixtures.wire.connection import CallTimeout, Connection, ConnectionLost
 from fixtures.wire.records import Compression, decode_batches, encode_batch
 from suites.client.wire import busiest
@@ -27,7 +27,7 @@ from suites.client.wire import busiest
 @pytest.fixture(scope="module")
 def info() -> Iterator[ClusterInfo]:
     """A reference broker."""
-    target = ReferenceTarget(brokers=2)
+    target = open_target("reference", TargetOptions(brokers=2))
     target.start()
     yield target.info
     target.stop()

@@ -15,7 +15,7 @@ from fixtures.machine.cache import staged
 from fixtures.machine.java import find_java, parse_major
 from fixtures.machine.maven import is_complete, kafka_release, store
 from fixtures.machine.ports import free_ports
-from fixtures.targets import DEFAULT_TARGET, UsageFault, open_target
+from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, open_target
 from fixtures.targets.config import Ports, cluster_properties, node_properties, render
 from fixtures.targets.doctor import examine
 from fixtures.targets.logs import last_error
@@ -56,14 +56,14 @@ def test_releases_without_share_groups_are_refused() -> None:
 def test_other_peoples_brokers_take_no_properties() -> None:
     """Broker properties for a cluster that is not ours are a mistake, not ignored."""
     with pytest.raises(UsageFault, match="not ours to configure"):
-        open_target("external:host:9092", properties={"a": "b"})
+        open_target("external:host:9092", TargetOptions(properties={"a": "b"}))
 
 
 @pytest.mark.parametrize("brokers", [0, 2, 4])
 def test_only_one_or_three_brokers(brokers: int) -> None:
     """Two combined controllers lose their quorum with either, so there are one or three."""
     with pytest.raises(UsageFault, match="1 or 3"):
-        open_target(DEFAULT_TARGET, brokers=brokers)
+        open_target(DEFAULT_TARGET, TargetOptions(brokers=brokers))
 
 
 def test_cluster_info_survives_json() -> None:
@@ -87,7 +87,7 @@ def test_cluster_info_survives_json() -> None:
 @pytest.mark.parametrize(("brokers", "in_sync"), [(1, "1"), (3, "2")])
 def test_state_topic_is_on_all_brokers(brokers: int, in_sync: str) -> None:
     """The share-state topic has a replica on every broker and stays writable without one."""
-    properties = cluster_properties("4.4.0", brokers, {})
+    properties = cluster_properties("4.4.0", TargetOptions(brokers=brokers))
 
     assert str(brokers) == properties["share.coordinator.state.topic.replication.factor"]
     assert in_sync == properties["share.coordinator.state.topic.min.isr"]
@@ -99,7 +99,7 @@ def test_state_topic_is_on_all_brokers(brokers: int, in_sync: str) -> None:
 )
 def test_each_release_gets_only_keys_it_has(version: str, interval: bool) -> None:
     """Later releases get an assignment interval, earlier ones do not know it."""
-    properties = cluster_properties(version, 1, {})
+    properties = cluster_properties(version)
 
     assert interval == ("group.share.assignment.interval.ms" in properties)
 
@@ -108,7 +108,7 @@ def test_the_callers_wishes_win() -> None:
     """A property that the caller gives replaces ours."""
     key = "group.share.min.record.lock.duration.ms"
 
-    assert cluster_properties("4.4.0", 1, {key: "5000"})[key] == "5000"
+    assert cluster_properties("4.4.0", TargetOptions(properties={key: "5000"}))[key] == "5000"
 
 
 def test_nodes_share_the_voters_and_nothing_else() -> None:

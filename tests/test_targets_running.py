@@ -17,9 +17,9 @@ import psutil
 import pytest
 
 from fixtures.interface.info import ClusterInfo
-from fixtures.interface.names import Address
+from fixtures.interface.names import Address, ExternalName, KafkaName
 from fixtures.machine.ports import free_ports
-from fixtures.targets import DEFAULT_TARGET, open_target
+from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target
 from fixtures.targets.blocking import run_blocking
 from fixtures.targets.external import ExternalTarget
 from fixtures.targets.kafka import KafkaTarget
@@ -35,7 +35,9 @@ VERSION = DEFAULT_TARGET.partition(":")[2]
 @pytest.fixture(scope="module")
 def kafka() -> Iterator[KafkaTarget]:
     """One broker; a controller of its own takes a killed one for alive for the session."""
-    target = KafkaTarget(VERSION, properties={"broker.session.timeout.ms": "1500"})
+    target = KafkaTarget(
+        KafkaName(version=VERSION), TargetOptions(properties={"broker.session.timeout.ms": "1500"})
+    )
     target.start()
     yield target
     target.stop()
@@ -149,7 +151,7 @@ def test_an_unreachable_cluster_is_an_environment_fault(kafka: KafkaTarget) -> N
     nobody = Address(host="127.0.0.1", port=free_ports(1)[0])
 
     with pytest.raises(EnvironmentFault, match=f"No Kafka broker answers at {nobody}"):
-        ExternalTarget([nobody]).start(timeout=1.0)
+        ExternalTarget(ExternalName(addresses=(nobody,))).start(timeout=1.0)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +161,7 @@ def test_an_unreachable_cluster_is_an_environment_fault(kafka: KafkaTarget) -> N
 )  # fmt: skip
 def test_a_broker_that_refuses_its_properties_is_quoted(key: str, value: str, words: str) -> None:
     """A property that the release refuses is explained by the broker's own words, at once."""
-    target = KafkaTarget(VERSION, properties={key: value})
+    target = KafkaTarget(KafkaName(version=VERSION), TargetOptions(properties={key: value}))
 
     with pytest.raises(EnvironmentFault, match=f"did not start: .*{words}.*its log: "):
         target.start()
@@ -218,7 +220,7 @@ def test_kill_9_of_the_suite_leaves_nothing(moment: str, tmp_path: Path) -> None
 def test_a_stopped_cluster_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After stop there is no process, no directory and nobody who listens."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    target = KafkaTarget(VERSION)
+    target = KafkaTarget(KafkaName(version=VERSION))
     target.start()
     info, pids = target.info, [broker.pid for broker in target.brokers]
     target.stop()

@@ -23,7 +23,7 @@ from fixtures.adapters.model.mutants import MUTANTS, Mutant
 from fixtures.adapters.shipped import command_of
 from fixtures.clients.adapter import Adapter
 from fixtures.interface.info import ClusterInfo
-from fixtures.reference.target import ReferenceTarget
+from fixtures.targets import TargetOptions, open_target
 from fixtures.wire.schema import Schemas
 from shareproof.runner.inventory import CLIENT, by_rule, read_checks
 from spec.verdict import EnvironmentFault, Violation
@@ -125,7 +125,7 @@ async def _another(adapter: Adapter) -> AsyncIterator[Adapter]:
 
 async def hunt(names: Sequence[str], seed: int, together: int) -> dict[str, Kill | None]:
     """Hunt mutants, some at a time; return what killed each."""
-    target = ReferenceTarget(brokers=3)
+    target = open_target("reference", TargetOptions(brokers=3))
     await asyncio.to_thread(target.start)
     pack, room = Hunt(target.info, seed), asyncio.Semaphore(together)
     found: dict[str, Kill | None] = {}

@@ -19,8 +19,7 @@ from collections.abc import AsyncIterator
 from fixtures.adapters.shipped import command_of
 from fixtures.clients.adapter import Adapter
 from fixtures.interface.info import ClusterInfo
-from fixtures.reference.target import ReferenceTarget
-from fixtures.targets import Target, UsageFault, open_target
+from fixtures.targets import Target, TargetOptions, UsageFault, open_target
 from shareproof.runner.inventory import CLIENT, read_checks
 from spec.verdict import EnvironmentFault
 from tools.client_mutants import Hunt
@@ -66,10 +65,12 @@ async def repeat(options: argparse.Namespace) -> int:
     """Play all seeds; return how many rounds were not clean."""
     bad = 0
     async with contextlib.AsyncExitStack() as stack:
-        hostile = await stack.enter_async_context(_started(ReferenceTarget(brokers=3)))
+        hostile = await stack.enter_async_context(
+            _started(open_target("reference", TargetOptions(brokers=3)))
+        )
         facing = hostile
         if options.target != "reference":
-            target = open_target(options.target, brokers=1)
+            target = open_target(options.target, TargetOptions(brokers=1))
             facing = await stack.enter_async_context(_started(target))
         print(f"{options.client} in front of {options.target} {facing.version}", flush=True)
         for seed in range(options.seed, options.seed + options.times):

@@ -24,7 +24,7 @@ from typing import Any
 
 from fixtures.proxies.alterations import ALTERATIONS
 from fixtures.proxies.altering import HONEST
-from fixtures.targets import DEFAULT_TARGET, open_target
+from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target
 from reports.reading import read
 from reports.results import Results
 from shareproof.runner.inventory import Check, read_checks
@@ -131,7 +131,7 @@ def _falsify(options: argparse.Namespace, names: list[str]) -> int:
     if options.target:
         sweep(matrix, shared, options.target, told, full=options.full)
     elif shared:
-        cluster = open_target(DEFAULT_TARGET, brokers=3)
+        cluster = open_target(DEFAULT_TARGET, TargetOptions(brokers=3))
         cluster.start()
         try:
             address = ",".join(cluster.info.bootstrap)

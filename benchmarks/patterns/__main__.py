@@ -22,7 +22,7 @@ from benchmarks.patterns.scenes import SCENES
 from benchmarks.patterns.stage import PROPERTIES, Played, Stage
 from benchmarks.patterns.workload import SYSTEMS
 from fixtures.clients.cluster import Cluster
-from fixtures.targets import DEFAULT_TARGET, Target, UsageFault, open_target
+from fixtures.targets import DEFAULT_TARGET, Target, TargetOptions, UsageFault, open_target
 from fixtures.wire.frame import Transcript
 from spec.verdict import EnvironmentFault, Undecided
 
@@ -100,7 +100,9 @@ def _run(options: argparse.Namespace) -> dict[str, Any]:
     def tell(line: str) -> None:
         print(f"{time.monotonic() - began:5.0f} s  {line}", file=sys.stderr, flush=True)
 
-    target = open_target(options.target, brokers=options.brokers, properties=PROPERTIES)
+    target = open_target(
+        options.target, TargetOptions(brokers=options.brokers, properties=PROPERTIES)
+    )
     options.out.mkdir(parents=True, exist_ok=True)
     tell(f"starting {options.target} with {options.brokers} brokers")
     target.start()

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from fixtures.targets import DEFAULT_TARGET, UsageFault, open_target
+from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, open_target
 from shareproof.commands.options import AsJson, Brokers, Target
 
 
@@ -26,7 +26,9 @@ def up(
     as_json: AsJson = False,
 ) -> None:
     """Start a cluster, print its bootstrap servers, and keep it until Ctrl-C."""
-    cluster = open_target(target, brokers=brokers, properties=_properties(prop or []))
+    cluster = open_target(
+        target, TargetOptions(brokers=brokers, properties=_properties(prop or []))
+    )
     ended = threading.Event()
 
     def end(_number: int, _frame: FrameType | None) -> None:

@@ -17,6 +17,7 @@ import pytest
 
 from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import FakeName, innermost
+from fixtures.targets import TargetOptions
 from fixtures.wire.frame import Transcript
 from shareproof.runner import features, lifecycle
 from shareproof.runner.checks import (
@@ -133,7 +134,7 @@ def solo_info(request: pytest.FixtureRequest, run_options: RunOptions) -> Iterat
     for mark in request.node.iter_markers("solo"):
         for given in (*mark.args, mark.kwargs):
             properties.update({key: str(value) for key, value in given.items()})
-    with clusters.own_cluster(run_options, properties=properties) as target:
+    with clusters.own_cluster(run_options, TargetOptions(properties=properties)) as target:
         yield target.info
 
 

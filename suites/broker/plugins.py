@@ -9,6 +9,7 @@ from random import Random
 
 from fixtures.interface.capability import Capability
 from fixtures.plugins import plugin_options
+from fixtures.targets import TargetOptions
 from fixtures.wire.frame import Transcript
 from spec.verdict import EnvironmentFault, OutOfReach
 from suites import clusters
@@ -36,7 +37,7 @@ async def plugged(
     except EnvironmentFault as fault:
         raise OutOfReach(f"{plugin} cannot be made here: {fault}") from None
     with contextlib.ExitStack() as stack:
-        own = clusters.own_cluster(options, properties=properties, jvm=jvm)
+        own = clusters.own_cluster(options, TargetOptions(properties=properties, jvm=jvm))
         target = await asyncio.to_thread(stack.enter_context, own)
         async with world(target.info, rng, transcripts) as share:
             yield share

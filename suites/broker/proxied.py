@@ -19,6 +19,7 @@ from fixtures.machine.maven import clients_jar
 from fixtures.proxies.conditions import INTERNAL
 from fixtures.proxies.fronts import Fronts, Weather
 from fixtures.proxies.rules import Act, Rule, Way, state_write_refused
+from fixtures.targets import TargetOptions
 from fixtures.wire.errors import ErrorCode
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
@@ -73,7 +74,7 @@ async def fronted(
     with contextlib.ExitStack() as stack:
         schemas = Schemas.from_jar(await asyncio.to_thread(clients_jar, version))
         fronts = stack.enter_context(Fronts(schemas))
-        own = clusters.own_cluster(options, fronts=fronts.stand_before)
+        own = clusters.own_cluster(options, TargetOptions(advertise=fronts.stand_before))
         target = await asyncio.to_thread(stack.enter_context, own)
         async with world(target.info, rng, transcripts) as share:
             yield Proxied(share, fronts)

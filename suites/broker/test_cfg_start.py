@@ -13,6 +13,7 @@ from random import Random
 
 import pytest
 
+from fixtures.targets import TargetOptions
 from spec.verdict import EnvironmentFault, Undecided
 from suites import clusters
 from suites.broker.settings import HEARTBEAT, LOCK, SESSION
@@ -47,7 +48,7 @@ async def _refused(options: RunOptions, judge: Judge, rule: str, properties: Pro
     given = ", ".join(f"{name}={value}" for name, value in properties.items())
     try:
         with contextlib.ExitStack() as stack:
-            own = clusters.own_cluster(options, properties=properties)
+            own = clusters.own_cluster(options, TargetOptions(properties=properties))
             await asyncio.to_thread(stack.enter_context, own)
     except EnvironmentFault as fault:
         if not any(name in str(fault) for name in properties):

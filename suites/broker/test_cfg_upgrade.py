@@ -14,7 +14,7 @@ from fixtures.clients.cluster import RETRIABLE, WITHIN, Cluster, attempts
 from fixtures.clients.member import Member, accept, release
 from fixtures.interface.capability import Capability
 from fixtures.interface.names import innermost
-from fixtures.targets import Target
+from fixtures.targets import Target, TargetOptions
 from fixtures.targets.broker import Broker
 from fixtures.targets.upgrading import release_before, upgrade
 from fixtures.wire.errors import error_name
@@ -58,7 +58,8 @@ async def old(
     transcripts.append(transcript)
     with contextlib.ExitStack() as stack:
         try:
-            target = stack.enter_context(clusters.own_cluster(options, brokers=3, files=True))
+            own = clusters.own_cluster(options, TargetOptions(brokers=3), files=True)
+            target = stack.enter_context(own)
         except EnvironmentFault as fault:
             raise OutOfReach(f"{before} cannot be started here: {fault}") from None
         async with Cluster(target.info, transcript=transcript, rng=rng) as cluster:

@@ -10,7 +10,7 @@ import pytest
 
 from fixtures.clients.adapter import Adapter
 from fixtures.interface.info import ClusterInfo
-from fixtures.reference.target import ReferenceTarget
+from fixtures.targets import TargetOptions, open_target
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from suites.client.capabilities import missing, seen_refusing
@@ -88,7 +88,7 @@ async def harness(
 @pytest.fixture(scope="session")
 def hostile_info() -> Iterator[ClusterInfo]:
     """A reference broker of three nodes, whatever the run's target is."""
-    target = ReferenceTarget(brokers=3)
+    target = open_target("reference", TargetOptions(brokers=3))
     target.start()
     yield target.info
     target.stop()

@@ -19,7 +19,7 @@ from fixtures.reference.clock import VirtualClock
 from fixtures.reference.cluster import ReferenceCluster
 from fixtures.reference.mutants import parts_of
 from fixtures.reference.target import PROFILE
-from fixtures.targets import open_target
+from fixtures.targets import TargetOptions, open_target
 from fixtures.wire.schema import Schemas
 from spec.model.release import Release, release_of
 from spec.profile import load_profile
@@ -108,7 +108,7 @@ def open_environment(
         UsageFault: there is no such target.
         EnvironmentFault: it does not start.
     """
-    target = open_target(name, brokers=brokers)
+    target = open_target(name, TargetOptions(brokers=brokers))
     parsed = parse_target(name)
     with asyncio.Runner() as runner:
         if isinstance(parsed, ReferenceName):

@@ -12,7 +12,7 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
-from fixtures.targets import open_target
+from fixtures.targets import TargetOptions, open_target
 from fixtures.workload import meddling
 from fixtures.workload.load import run_load
 from fixtures.workload.plan import KINDS, PLAIN, Behaviour
@@ -41,7 +41,7 @@ def main() -> None:
     # The history is copied for every alteration, so it must not have more than it takes.
     meddling._TRANSACTION_EVERY, meddling._DELETION_EVERY = 1.5, 3.0
     meddling.MOST_RECORDS = 8
-    cluster = open_target("kafka:4.4.0", brokers=1)
+    cluster = open_target("kafka:4.4.0", TargetOptions(brokers=1))
     try:
         cluster.start()
         asyncio.run(run_load(load, cluster.info, out, print))

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from fixtures.interface.names import KafkaName, parse_target
 from fixtures.machine.maven import kafka_release
 from fixtures.proxies.fronts import Fronts
-from fixtures.targets import UsageFault, open_target
+from fixtures.targets import TargetOptions, UsageFault, open_target
 from fixtures.wire.schema import Schemas
 from spec.verdict import EnvironmentFault
 from tools.findings.program import DIRECT, Run
@@ -120,10 +120,12 @@ def play(program: Program, name: str) -> bool:
             proxies = stack.enter_context(Fronts(Schemas.from_jar(jar)))
         target = open_target(
             name,
-            brokers=program.brokers,
-            properties=program.properties,
-            listeners={DIRECT: "PLAINTEXT"} if proxies else None,
-            fronts=proxies.stand_before if proxies else None,
+            TargetOptions(
+                brokers=program.brokers,
+                properties=program.properties,
+                listeners={DIRECT: "PLAINTEXT"} if proxies else {},
+                advertise=proxies.stand_before if proxies else None,
+            ),
         )
         stack.callback(target.stop)
         target.start()

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from fixtures.targets import Target
+from fixtures.targets import Target, TargetOptions
 from fixtures.targets.metrics import Metrics, metrics
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
@@ -42,7 +42,9 @@ def lone_metrics() -> Iterator[Metrics | None]:
 def lone_target(run_options: RunOptions, lone_metrics: Metrics | None) -> Iterator[Target]:
     """One broker that only the checks of this folder use, one after the other."""
     jvm = lone_metrics.jvm if lone_metrics else ()
-    own = clusters.own_cluster(run_options, properties=PROPERTIES, jvm=jvm, files=True)
+    own = clusters.own_cluster(
+        run_options, TargetOptions(properties=PROPERTIES, jvm=jvm), files=True
+    )
     with own as target:
         yield target
 

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from fixtures.targets import Target
+from fixtures.targets import Target, TargetOptions
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from suites import clusters
@@ -27,7 +27,8 @@ PROPERTIES = {
 @pytest.fixture(scope="package")
 def failover_target(run_options: RunOptions) -> Iterator[Target]:
     """Three brokers that the checks of this folder break and mend in turn."""
-    with clusters.own_cluster(run_options, brokers=3, properties=PROPERTIES) as target:
+    wanted = TargetOptions(brokers=3, properties=PROPERTIES)
+    with clusters.own_cluster(run_options, wanted) as target:
         yield target
 
 

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from fixtures.targets import Target
+from fixtures.targets import Target, TargetOptions
 from fixtures.wire.frame import Transcript
 from suites import clusters
 from suites.broker.restarted.restarts import Restarts
@@ -28,7 +28,7 @@ PROPERTIES = {
 @pytest.fixture(scope="package")
 def restarted_target(run_options: RunOptions) -> Iterator[Target]:
     """A cluster of one broker that its checks may kill, as long as they start it again."""
-    with clusters.own_cluster(run_options, brokers=1, properties=PROPERTIES) as target:
+    with clusters.own_cluster(run_options, TargetOptions(properties=PROPERTIES)) as target:
         yield target
 
 

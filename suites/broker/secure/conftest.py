@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from fixtures.targets import Target
+from fixtures.targets import Target, TargetOptions
 from fixtures.targets.certificates import Certificates, make_certificates
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
@@ -28,12 +28,8 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 @pytest.fixture(scope="package")
 def stage(run_options: RunOptions, certificates: Certificates) -> Iterator[Target]:
     """A broker with an authorizer and with listeners for TLS and SASL."""
-    with clusters.own_cluster(
-        run_options,
-        properties=broker_properties(certificates.keystore),
-        listeners=LISTENERS,
-        files=True,
-    ) as target:
+    wanted = TargetOptions(properties=broker_properties(certificates.keystore), listeners=LISTENERS)
+    with clusters.own_cluster(run_options, wanted, files=True) as target:
         yield target
 
 
