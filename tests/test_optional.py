@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +15,7 @@ import pytest
 
 import toxfile
 from fixtures.targets import doctor, optional
+from tests.fake import ROOT
 
 
 @pytest.fixture
@@ -125,3 +130,52 @@ def test_the_table_is_one_line_a_row() -> None:
         ["3", "tests", "NOT", "RUN", "x" * 500],
         ["allure", "NOT", "RUN", "npm"],
     ]
+
+
+TOX = """[tox]
+skipsdist = true
+env_list = good, part, none, bad, broken
+[testenv]
+skip_install = true
+set_env = SHAREPROOF_NOT_RUN = {env_tmp_dir}{/}not-run.jsonl
+commands = python {tox_root}{/}act.py {env_name}
+[testenv:broken]
+deps = {tox_root}{/}no-such-wheel.whl
+"""
+ACT = f"""import os, sys
+name = sys.argv[1]
+lines = {{"part": {json.dumps(PART)!r}, "none": {json.dumps(ALL)!r}}}
+if name in lines:
+    open(os.environ["SHAREPROOF_NOT_RUN"], "w").write(lines[name] + "\\n")
+sys.exit({{"none": 3, "bad": 7}}.get(name, 0))
+"""
+
+
+@pytest.mark.parametrize("how", [("run",), ("run-parallel", "-p", "2", "--parallel-no-spinner")])
+def test_the_table_of_a_run_of_tox(how: tuple[str, ...], tmp_path: Path) -> None:
+    """The table has who ran, failed, was skipped or could not be set up, and tox fails for two."""
+    (tmp_path / "tox.ini").write_text(TOX)
+    (tmp_path / "act.py").write_text(ACT)
+    shutil.copy(ROOT / "toxfile.py", tmp_path)
+    outside = {name: value for name, value in os.environ.items() if not name.startswith("TOX")}
+
+    done = subprocess.run(
+        [sys.executable, "-m", "tox", *how],
+        cwd=tmp_path,
+        env={**outside, "PYTHONPATH": ""},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    lines = done.stdout.partition("what ran, what did not, and why:\n")[2].splitlines()
+    assert [re.split("  +", re.sub(r" in \d+ s", "", line).strip()) for line in lines] == [
+        ["good", "passed"],
+        ["part", "passed"],
+        ["3 tests", "NOT RUN", "go on PATH"],
+        ["none", "NOT RUN", "npm"],
+        ["bad", "FAILED, exit code 7"],
+        ["broken", "FAILED", "it could not be set up, see above"],
+    ]
+    assert done.returncode == 1
