@@ -106,6 +106,37 @@ def test_what_keeps_allure_from_working_is_told(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("code", "reached"),
+    [
+        ("SELF_SIGNED_CERT_IN_CHAIN", False),
+        ("ECONNREFUSED", False),
+        ("E403", False),
+        ("E404", True),
+    ],
+)
+def test_a_registry_out_of_reach_is_not_run(
+    run: Path,
+    code: str,
+    reached: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Where npm reaches no registry nothing was run; a registry without Allure is a fault."""
+    tool, record = run / "npx", run / "record"
+    tool.write_text(f"#!/bin/sh\necho npm error code {code} >&2; exit 1\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(run))
+    monkeypatch.setenv(optional.RECORD_VARIABLE, str(record))
+    monkeypatch.setattr(optional, "missing", lambda _name: "")
+
+    assert main([str(run)]) == 3
+    said = capsys.readouterr()
+    assert f"{code}. npm reads npm_config_registry, NODE_EXTRA_CA_CERTS, HTTPS_PROXY" in said.err
+    assert said.out.startswith("" if reached else "NOT RUN, and therefore not passed")
+    assert record.exists() is not reached
+
+
 @pytest.mark.skipif(not (ROOT / "docs").exists(), reason="an installation has no documents")
 def test_the_recipe_names_the_same_allure() -> None:
     """The documents tell people to use the very Allure that CI has tried."""
