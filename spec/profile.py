@@ -120,7 +120,8 @@ def defined_in(rule: Requirement, version: str) -> bool:
 def shipped() -> list[str]:
     """Return the names of the profiles that come with the suite."""
     folder = resources.files("spec") / "profiles"
-    return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir())
+    names = (entry.name for entry in folder.iterdir())
+    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
 
 
 def load_profile(name: str) -> Profile:
