@@ -1,4 +1,4 @@
-"""What a manual has beside options: examples, exit codes, and words that a shell can complete."""
+"""Examples, exit codes, environment variables, and completions for the command line."""
 
 from __future__ import annotations
 
@@ -15,44 +15,44 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
         "broker": (
             ("certify a release", "--target kafka:4.4.0 --out out"),
             ("your own cluster", "--target external:broker1:9092,broker2:9092 --profile mine.toml"),
-            ("some rules, as an earlier run chose", "--only ACK,LCK-02 --seed 7"),
-            ("a minute, for machines", "--fast --json"),
+            ("some rules, with the seed of an earlier run", "--only ACK,LCK-02 --seed 7"),
+            ("a subset in a minute, as JSON", "--fast --json"),
         ),
         "client": (
-            ("a library that we know", "--client franz-go"),
-            ("your own", '--adapter "python my_adapter.py" --profile mine.toml'),
-            ("in front of another broker", "--client java:4.3.1 --target kafka:4.2.1"),
+            ("a shipped adapter", "--client franz-go"),
+            ("your own adapter", '--adapter "python my_adapter.py" --profile mine.toml'),
+            ("against another broker", "--client java:4.3.1 --target kafka:4.2.1"),
         ),
         "load": (("a minute, and its history", "--seconds 60 --rate 2000 --out run"),),
         "analyse": (
             ("judge a history", "run"),
-            ("with a run in peace beside it", "run --control control"),
+            ("compare with a fault-free control run", "run --control control"),
             ("on a Spark cluster", "run --master spark://host:7077 --memory 8g"),
         ),
         "chaos": (
             ("faults from a seed", "--minutes 10 --seed 7 --out run"),
             ("the same faults again", "--schedule run/schedule.json --out again"),
             ("two scenarios", "--scenario leader-change --scenario lock-expiry --out run"),
-            ("what can be broken", "--list-faults"),
+            ("list the faults", "--list-faults"),
         ),
         "up": (
             ("three brokers", "--brokers 3"),
             ("with a property", "--property group.share.record.lock.duration.ms=2000 --json"),
         ),
-        "doctor": (("what is missing here", ""),),
-        "list": (("the rules about locks", "--only LCK"), ("all of them, for machines", "--json")),
+        "doctor": (("check prerequisites", ""),),
+        "list": (("the rules about locks", "--only LCK"), ("all of them, as JSON", "--json")),
         "definitions": (
             ("what 4.4.0 changed for share groups", "4.3.1 4.4.0"),
-            ("everything, for machines", "4.3.1 4.4.0 --all --json"),
+            ("everything, as JSON", "4.3.1 4.4.0 --all --json"),
         ),
         "report": (
-            ("the page of a run again", "out"),
+            ("render the page of a run again", "out"),
             ("a site over many runs", "archive --site site"),
             ("what changed between two runs", "yesterday today --diff"),
         ),
     }
 )
-"""For each command: what somebody wants, and the words behind the command that do it."""
+"""For each command: what an example does, and its arguments."""
 
 CODES = (
     "Exit codes: 0 every required rule holds, or fails as the ledger says; 1 a rule does not hold, "
@@ -72,7 +72,7 @@ SETTINGS: Mapping[str, str] = MappingProxyType(
         "SHAREPROOF_CDS": "off: start brokers and Spark without a class-data archive",
     }
 )
-"""Variables of the environment that we heed, and what each is for."""
+"""The environment variables that we read, and what each is for."""
 
 _TARGETS = (
     *(f"kafka:{line.default}" for line in reversed([*lines().values()])),

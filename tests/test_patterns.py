@@ -162,7 +162,7 @@ def test_the_marked_record_is_within_a_batch_of_partition_0(name: str) -> None:
 def run_of(rate: float, verdict: str = "held") -> dict[str, Any]:
     """Return the document of a run in which every scenario was played."""
     told = measure(dropped(7 * S), S, 2 * S + 1).to_json() | {"rate": rate}
-    promise = {"rule": "INV-05", "sentence": "Nothing is lost", "why": "", "cases": 6, "broken": 0}
+    promise = {"rule": "INV-05", "sentence": "No record is lost", "why": "", "cases": 6, "broken": 0}
     return {
         "schema": 1,
         "at": "2026-11-22T07:00:00+00:00",
@@ -201,7 +201,7 @@ def test_the_page_has_the_range_of_the_runs_and_the_worst_verdict(tmp_path: Path
     write([run_of(20.0), run_of(150.0, "broken")], tmp_path)
     text = (tmp_path / "comparison.md").read_text(encoding="utf-8")
     assert "| records a second | 20.0 to 150 |" in text
-    assert "| Nothing is lost (INV-05) | broken (12) |" in text
+    assert "| No record is lost (INV-05) | broken (12) |" in text
     drawn = (tmp_path / "comparison" / "runs.js").read_text(encoding="utf-8")
     assert drawn.startswith("window.comparison = {")
 

@@ -31,14 +31,14 @@ _LIMIT = 5
 _SECOND = 1_000_000_000
 
 RULES = (
-    ("INV-05", "Nothing is lost"),
-    ("INV-04", "Nothing foreign comes"),
-    ("INV-02", "What was settled does not come again"),
-    ("INV-01", "One member at a time has a record"),
-    ("INV-18", "No record comes again while its holder may work on it"),
-    ("INV-23", "What was dropped comes again in time"),
-    ("INV-24", "The queue gets to its end"),
-    ("INV-11", "The records of an answer are in the order of their offsets"),
+    ("INV-05", "No record is lost"),
+    ("INV-04", "No unknown record is delivered"),
+    ("INV-02", "An acknowledged record is not redelivered"),
+    ("INV-01", "One member at a time holds a record"),
+    ("INV-18", "No record is redelivered while it is held"),
+    ("INV-23", "A record of a lost member is redelivered in time"),
+    ("INV-24", "The topic is consumed to its end"),
+    ("INV-11", "The records of a response are in the order of their offsets"),
     ("INV-12", "Delivery counts rise by one"),
     ("INV-14", "No count is above the limit"),
 )

@@ -118,15 +118,15 @@ def _machine() -> dict[str, Any]:
 ROWS: tuple[tuple[str, str, str], ...] = (
     ("records a second", "rate", ""),
     ("members that worked", "busy", ""),
-    ("time to settle, median", "settle_median", " s"),
+    ("time to acknowledge, median", "settle_median", " s"),
     ("delay, median", "delay_median", " s"),
     ("delay, worst", "delay_worst", " s"),
-    ("held up for over 1 s", "held_up", ""),
-    ("held by who failed", "held", ""),
-    ("the first of these again after", "again_first", " s"),
-    ("the last of these again after", "again_last", " s"),
-    ("partition 0 stood still for", "pause", " s"),
-    ("done more than once", "duplicates", ""),
+    ("delayed for over 1 s", "held_up", ""),
+    ("held by the failed member", "held", ""),
+    ("first redelivery of these after", "again_first", " s"),
+    ("last redelivery of these after", "again_last", " s"),
+    ("pause of partition 0", "pause", " s"),
+    ("processed more than once", "duplicates", ""),
     ("lost", "lost", ""),
 )
 """What a table says: words, the measure, its unit."""

@@ -84,7 +84,7 @@ _ALL = (
     ),
     Scene(
         name="throughput",
-        question="How fast are two members whose work costs nothing?",
+        question="How fast are two members without work?",
         members=2,
         handler_ms=0,
         fixed=30_000,
@@ -94,7 +94,7 @@ _ALL = (
     ),
     Scene(
         name="blocking",
-        question="Whom does one record hold up that takes 4 s?",
+        question="Which records does a record delay that takes 4 s?",
         members=4,
         handler_ms=5,
         rate=60,
@@ -102,7 +102,7 @@ _ALL = (
     ),
     Scene(
         name="crash",
-        question="When does what a killed member held come again, and who waits meanwhile?",
+        question="When are the records of a killed member redelivered, and who waits meanwhile?",
         members=4,
         handler_ms=10,
         rate=60,
@@ -110,7 +110,7 @@ _ALL = (
     ),
     Scene(
         name="freeze",
-        question="The same, where the member is frozen and comes back after 10 s.",
+        question="The same with a member that is frozen and comes back after 10 s.",
         members=4,
         handler_ms=10,
         rate=60,
@@ -118,7 +118,7 @@ _ALL = (
     ),
     Scene(
         name="tracker",
-        question="What if KMQ's tracker dies together with the member?",
+        question="What if KMQ's tracker is killed together with the member?",
         members=4,
         handler_ms=10,
         rate=60,
@@ -127,7 +127,7 @@ _ALL = (
     ),
     Scene(
         name="leader",
-        question="What if the broker dies that leads a partition?",
+        question="What if the leader of a partition is killed?",
         members=4,
         handler_ms=10,
         rate=60,

@@ -111,7 +111,7 @@ class ClientJump(Jump):
 def _of(role: Role) -> Fault:
     return Fault(
         name=f"shift-{role.name}",
-        sentence=f"Put the wall clock of {role.title} an hour ahead, or almost as far behind.",
+        sentence=f"Set the wall clock of {role.title} an hour ahead, or almost an hour behind.",
         make=lambda world, subject: BrokerJump(world, subject, role),
         lasts=(4.0, 8.0),
         needs=frozenset({Capability.CLOCKS, Capability.CLOCK_LIBRARY}),
@@ -122,7 +122,7 @@ FAULTS = (
     *(_of(role) for role in ROLES),
     Fault(
         name="shift-consumers",
-        sentence="Put the wall clock of a process of the load an hour ahead, or almost behind.",
+        sentence="Set the wall clock of a load process an hour ahead, or almost an hour behind.",
         make=ClientJump,
         lasts=(4.0, 8.0),
         needs=frozenset({Capability.CLOCKS, Capability.CLOCK_LIBRARY}),

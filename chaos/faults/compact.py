@@ -75,7 +75,7 @@ class Compact(Injection):
 FAULTS = (
     Fault(
         name="compact",
-        sentence="Have compaction take records out of the log of a keyed topic.",
+        sentence="Compact the log of a keyed topic.",
         make=Compact,
         lasts=(3.0, 6.0),
         needs=frozenset({Capability.COMPACTED_TOPIC}),

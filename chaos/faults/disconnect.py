@@ -58,7 +58,7 @@ def _plug(broker: Handle) -> Plugged:
 def _kind(role: Role) -> Fault:
     return Fault(
         name=f"disconnect-{role.name}",
-        sentence=f"Take {role.title} off the network, in a container, and put it back.",
+        sentence=f"Disconnect {role.title} from the container network, and reconnect it.",
         make=lambda world, subject: Disconnect(world, subject, role),
         lasts=(7.0, 11.0),
         needs=frozenset({Capability.SPARE_BROKER, Capability.CONTAINER}),

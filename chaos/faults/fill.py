@@ -62,7 +62,7 @@ def _of(role: Role) -> Fault:
 
     return Fault(
         name=f"fill-{role.name}",
-        sentence=f"Let every write to the disk of {role.title} fail, until it is started again.",
+        sentence=f"Make every disk write of {role.title} fail, until it is restarted.",
         make=make,
         lasts=(7.0, 11.0),
         needs=frozenset({Capability.SPARE_BROKER, Capability.LOCAL_PROCESS}),

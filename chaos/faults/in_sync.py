@@ -78,7 +78,7 @@ class TooFewInSync(Outage):
 FAULTS = (
     Fault(
         name="state-below-min-isr",
-        sentence="Have the state topic demand more replicas in sync than there are.",
+        sentence="Set min.insync.replicas of the state topic above the number of replicas.",
         make=TooFewInSync,
         lasts=(5.0, 9.0),
         needs=frozenset({Capability.SPARE_BROKER, Capability.STOP, Capability.START}),

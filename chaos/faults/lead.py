@@ -117,28 +117,28 @@ class Reassign(Elect):
 FAULTS = (
     Fault(
         name="elect-leader",
-        sentence="Have another replica of a partition elected.",
+        sentence="Elect another leader for a partition.",
         make=Elect,
         lasts=(0.5, 1.0),
         needs=frozenset({Capability.REPLICAS}),
     ),
     Fault(
         name="elect-share-coordinator",
-        sentence="Have another broker keep the state of a share-partition.",
+        sentence="Move the share coordinator of a share-partition to another broker.",
         make=ElectStateKeeper,
         lasts=(0.5, 1.0),
         needs=frozenset({Capability.REPLICAS}),
     ),
     Fault(
         name="elect-group-coordinator",
-        sentence="Have another broker coordinate a group.",
+        sentence="Move the group coordinator of a group to another broker.",
         make=ElectGroupCoordinator,
         lasts=(0.5, 1.0),
         needs=frozenset({Capability.REPLICAS}),
     ),
     Fault(
         name="reassign-leader",
-        sentence="Take a partition's replica away from its leader, and give it back.",
+        sentence="Reassign a partition away from its leader, and back.",
         make=Reassign,
         lasts=(3.0, 6.0),
         needs=frozenset({Capability.REPLICAS}),

@@ -20,7 +20,7 @@ _DOES: Mapping[Trouble, str] = {
     Trouble.CUT: "Reset every connection of {}, and let none in.",
     Trouble.SLOW: "Hold up all that goes to and from {}.",
     Trouble.STALL: "Keep the connections of {} open and pass nothing.",
-    Trouble.MUTE: "Lose all answers on half-open connections of {}, and reset those at the end.",
+    Trouble.MUTE: "Drop all responses on half-open connections of {}, and reset those at the end.",
 }
 
 

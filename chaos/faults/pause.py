@@ -35,5 +35,5 @@ class Pause(Outage):
 
 
 FAULTS = for_each_role(
-    "pause", "Freeze {}, long enough to be taken for dead, and wake it.", Pause, (8.0, 12.0)
+    "pause", "Pause (SIGSTOP) {} beyond its session timeout, and resume it.", Pause, (8.0, 12.0)
 )

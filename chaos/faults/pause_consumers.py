@@ -51,7 +51,7 @@ class PauseConsumers(Injection):
 FAULTS = (
     Fault(
         name="pause-consumers",
-        sentence="Freeze a process of the load for longer than a lock lasts, and wake it.",
+        sentence="Pause (SIGSTOP) a load process for longer than a lock lasts, and resume it.",
         make=PauseConsumers,
         lasts=(6.5, 9.0),
     ),

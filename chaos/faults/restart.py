@@ -68,7 +68,7 @@ class RollingRestart(Injection):
 FAULTS = (
     Fault(
         name="rolling-restart",
-        sentence="Restart every broker in turn, each when the last one is in sync again.",
+        sentence="Restart every broker in turn, each when the previous one is in sync again.",
         make=RollingRestart,
         lasts=(10.0, 15.0),
         needs=frozenset({Capability.SPARE_BROKER, Capability.STOP, Capability.START}),

@@ -49,7 +49,7 @@ class OtherLocks(Injection):
 FAULTS = (
     Fault(
         name="change-lock-duration",
-        sentence="Change how long a group's locks last while they are held.",
+        sentence="Change the lock duration of a group while locks are held.",
         make=OtherLocks,
         lasts=(3.0, 6.0),
     ),

@@ -27,4 +27,4 @@ class Stop(Outage):
         return f"broker {self.node} was shut down {how}, nobody listens at its port"
 
 
-FAULTS = for_each_role("stop", "Shut {} down in order, and start it again.", Stop, (3.0, 6.0))
+FAULTS = for_each_role("stop", "Shut {} down cleanly, and start it again.", Stop, (3.0, 6.0))

@@ -201,14 +201,14 @@ FAULTS = (
     ),
     Fault(
         name="add-partition-at-latest",
-        sentence="Add a partition while groups begin at the end, and write to it at once.",
+        sentence="Add a partition while groups use reset policy latest, and write to it at once.",
         make=GrowAtLatest,
         lasts=(3.0, 6.0),
         needs=frozenset({Capability.SPARE_PARTITION}),
     ),
     Fault(
         name="recreate-topic",
-        sentence="Delete a topic that a group reads beside the load's, and make it anew.",
+        sentence="Delete a topic that a group reads beside the load's, and recreate it.",
         make=Recreate,
         lasts=(3.0, 6.0),
     ),

@@ -75,13 +75,13 @@ class Expire(DeleteRecords):
 FAULTS = (
     Fault(
         name="delete-records",
-        sentence="Delete all records of a partition, whoever has not seen them.",
+        sentence="Delete all records of a partition (DeleteRecords).",
         make=DeleteRecords,
         lasts=(0.5, 1.0),
     ),
     Fault(
         name="expire-records",
-        sentence="Have retention remove records after a second.",
+        sentence="Set retention.ms of a topic to a second.",
         make=Expire,
         lasts=(4.0, 7.0),
     ),

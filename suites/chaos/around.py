@@ -8,57 +8,57 @@ from suites.chaos.scenario import DYING, LIVE, LOCKED, SAFE, STORED, Scenario, s
 AROUND = (
     Scenario(
         name="share-coordinator-stopped",
-        sentence="The broker that keeps the state of a share-partition leaves in order.",
+        sentence="The share coordinator shuts down cleanly.",
         rules=(*SAFE, *STORED, *LIVE),
         strikes=(strike(5, "stop-share-coordinator", 5),),
     ),
     Scenario(
         name="share-coordinator-stalled",
-        sentence="Words to and from the share coordinator wait, and arrive all at once.",
+        sentence="Frames to and from the share coordinator are held, and delivered at once.",
         rules=(*SAFE, *STORED, *LIVE),
         strikes=(strike(4, "stall-share-coordinator", 7),),
         lock_ms=3000,
     ),
     Scenario(
         name="share-coordinator-mute",
-        sentence="State is stored, and no leader hears that it was.",
+        sentence="State writes are stored, and their responses are lost.",
         rules=(*SAFE, *STORED, *LIVE),
         strikes=(strike(4, "mute-share-coordinator", 6),),
         lock_ms=3000,
     ),
     Scenario(
         name="share-coordinator-out-of-space",
-        sentence="The disk of the broker that keeps the state is full.",
+        sentence="The disk of the share coordinator is full.",
         rules=(*SAFE, *STORED, *LIVE),
         strikes=(strike(5, "fill-share-coordinator", 9),),
     ),
     Scenario(
         name="group-coordinator-stopped",
-        sentence="The coordinator of a group's members leaves in order.",
+        sentence="The group coordinator shuts down cleanly.",
         rules=(*SAFE, *LIVE),
         strikes=(strike(5, "stop-group-coordinator", 5),),
     ),
     Scenario(
         name="group-coordinator-frozen",
-        sentence="The coordinator of a group's members freezes, and wakes after it was replaced.",
+        sentence="The group coordinator is paused, and resumed after it was replaced.",
         rules=(*SAFE, *LIVE),
         strikes=(strike(5, "pause-group-coordinator", 10),),
     ),
     Scenario(
         name="group-coordinator-out-of-space",
-        sentence="The disk of a group's coordinator is full.",
+        sentence="The disk of the group coordinator is full.",
         rules=(*SAFE, *LIVE),
         strikes=(strike(5, "fill-group-coordinator", 9),),
     ),
     Scenario(
         name="controller-stopped",
-        sentence="The active controller leaves in order while leaders are elected.",
+        sentence="The active controller shuts down cleanly while leaders are elected.",
         rules=(*SAFE, *LIVE),
         strikes=(strike(5, "stop-controller", 5), strike(7, "elect-leader", 0.5)),
     ),
     Scenario(
         name="controller-frozen",
-        sentence="The active controller freezes, and wakes after it was replaced.",
+        sentence="The active controller is paused, and resumed after it was replaced.",
         rules=(*SAFE, *LIVE),
         strikes=(strike(5, "pause-controller", 10),),
     ),
@@ -70,13 +70,13 @@ AROUND = (
     ),
     Scenario(
         name="leader-out-of-space",
-        sentence="The disk of a partition's leader is full, so that it ends itself.",
+        sentence="The disk of a partition's leader is full, so the broker stops.",
         rules=(*SAFE, *LIVE),
         strikes=(strike(5, "fill-leader", 9),),
     ),
     Scenario(
         name="clocks-of-brokers",
-        sentence="Wall clocks of brokers jump ahead and back while locks are held and run out.",
+        sentence="Wall clocks of brokers jump ahead and back while locks are held and expire.",
         rules=(*SAFE, *LOCKED, *LIVE),
         strikes=(
             strike(3, "shift-leader", 5),
@@ -96,7 +96,7 @@ AROUND = (
     ),
     Scenario(
         name="members-die",
-        sentence="Members die while they hold records among those of others, and begin again.",
+        sentence="Members are killed while they hold records, and restarted.",
         # With every member that dies a response may get lost, so that nothing proves a record lost.
         rules=("INV-01", "INV-02", "INV-04", "INV-12", "INV-15", "INV-26", *LIVE),
         strikes=(),
@@ -106,26 +106,26 @@ AROUND = (
     ),
     Scenario(
         name="partitions-added",
-        sentence="The topic grows, and its new partitions are written to at once.",
+        sentence="Partitions are added to the topic, and written to at once.",
         rules=(*SAFE, *LIVE),
         strikes=(strike(4, "add-partition", 8), strike(14, "add-partition", 6)),
     ),
     Scenario(
         name="partitions-added-at-latest",
-        sentence="The topic grows under groups that begin at the end of what they have never read.",
+        sentence="Partitions are added while groups use reset policy latest.",
         rules=(*SAFE, *LIVE),
         strikes=(strike(4, "add-partition-at-latest", 8),),
     ),
     Scenario(
         name="rolling-upgrade",
-        sentence="Every broker is upgraded in turn, from whatever release one upgrades from.",
+        sentence="Every broker is upgraded in turn from an earlier release.",
         rules=(*SAFE, *LIVE),
         strikes=(strike(4, "rolling-upgrade", 18),),
         release=FROM,
     ),
     Scenario(
         name="topic-made-anew",
-        sentence="A topic that a group reads beside the others is deleted and made anew.",
+        sentence="A topic that a group reads beside the others is deleted and recreated.",
         rules=(*SAFE, *LIVE),
         strikes=(
             strike(4, "recreate-topic", 4),

@@ -29,13 +29,13 @@ ALL, SOME = "all", "some"
 _SCENARIOS = (
     Scenario(
         name="leader-change",
-        sentence="Leaders are elected away again and again while records are in flight.",
+        sentence="Leadership moves repeatedly while records are in flight.",
         rules=(*SAFE, *COUNTED, *STORED, *LIVE),
         strikes=every("elect-leader", 3, 5, 7, 9, 11, 13, 15, 17),
     ),
     Scenario(
         name="coordinator-write-failure",
-        sentence="State writes are refused, lost and delayed, across the ends of locks.",
+        sentence="State writes are refused, lost and delayed while locks expire.",
         rules=(*SAFE, *STORED, *LIVE),
         strikes=(
             strike(3, "fail-state-writes", 4),
@@ -46,14 +46,14 @@ _SCENARIOS = (
     ),
     Scenario(
         name="lock-expiry",
-        sentence="Consumers sleep longer than their locks last, and acknowledge when they wake.",
+        sentence="Consumers pause for longer than their locks last, and then acknowledge.",
         rules=(*SAFE, *LOCKED, *LIVE),
         strikes=(strike(3, "pause-consumers", 4), strike(9, "pause-consumers", 4, 1)),
         lock_ms=2000,
     ),
     Scenario(
         name="compaction-gaps",
-        sentence="Compaction takes records that consumers hold, release or have not got to yet.",
+        sentence="Compaction removes records that are held, released or not yet fetched.",
         rules=(*SAFE, *LIVE),
         strikes=(
             strike(3, "pause-consumers", 4),
@@ -67,7 +67,7 @@ _SCENARIOS = (
     ),
     Scenario(
         name="records-deleted",
-        sentence="The log's start moves past records that are held, released or not yet seen.",
+        sentence="The log start offset passes records that are held, released or not yet fetched.",
         rules=(*SAFE, *LIVE),
         strikes=(
             strike(3, "pause-consumers", 4),
@@ -80,7 +80,7 @@ _SCENARIOS = (
     ),
     Scenario(
         name="locks-changed",
-        sentence="How long locks last changes while they are held and run out.",
+        sentence="The lock duration changes while locks are held and expire.",
         rules=(*SAFE, *LOCKED, *LIVE),
         strikes=(
             strike(3, "change-lock-duration", 5, 0),
@@ -97,70 +97,70 @@ _SCENARIOS = (
     ),
     Scenario(
         name="leader-killed",
-        sentence="The leader of a partition dies without a goodbye.",
+        sentence="The leader of a partition is killed (SIGKILL).",
         rules=(*SAFE, *COUNTED, *LIVE),
         strikes=(strike(5, "kill-leader", 8),),
     ),
     Scenario(
         name="leader-stopped",
-        sentence="The leader of a partition leaves in order.",
+        sentence="The leader of a partition shuts down cleanly.",
         rules=(*SAFE, *COUNTED, *LIVE),
         strikes=(strike(5, "stop-leader", 5),),
     ),
     Scenario(
         name="leader-zombie",
-        sentence="A leader freezes, is replaced, and wakes up with requests in its buffers.",
+        sentence="A leader is paused, replaced, and resumed with requests in its buffers.",
         rules=(*SAFE, *LIVE),
         strikes=(strike(5, "pause-leader", 11),),
     ),
     Scenario(
         name="leader-blink",
-        sentence="A leader freezes for less than it takes to be taken for dead.",
+        sentence="A leader is paused for less than the broker session timeout.",
         rules=(*SAFE, *LIVE),
         strikes=(strike(5, "pause-leader", 3), strike(14, "pause-leader", 3, 1)),
     ),
     Scenario(
         name="leader-reassigned",
-        sentence="A partition's replica is taken from its leader, and given back.",
+        sentence="A partition is reassigned away from its leader, and back.",
         rules=(*SAFE, *COUNTED, *LIVE),
         strikes=(strike(4, "reassign-leader", 4), strike(14, "reassign-leader", 4, 1)),
     ),
     Scenario(
         name="share-coordinator-killed",
-        sentence="The broker that keeps the state of a share-partition dies.",
+        sentence="The share coordinator of a share-partition is killed.",
         rules=(*SAFE, *STORED, *LIVE),
         strikes=(strike(5, "kill-share-coordinator", 8),),
     ),
     Scenario(
         name="share-coordinator-moved",
-        sentence="The state moves from broker to broker.",
+        sentence="The share coordinator moves from broker to broker.",
         rules=(*SAFE, *STORED, *LIVE),
         strikes=every("elect-share-coordinator", 3, 5, 7, 9, 11, 13, 15, 17),
     ),
     Scenario(
         name="share-coordinator-frozen",
-        sentence="The share coordinator freezes for longer than locks last.",
+        sentence="The share coordinator is paused for longer than locks last.",
         rules=(*SAFE, *STORED, *LIVE),
         strikes=(strike(5, "pause-share-coordinator", 9),),
         lock_ms=3000,
     ),
     Scenario(
         name="share-coordinator-cut",
-        sentence="No other broker, nor itself, reaches the share coordinator.",
+        sentence="All links to the share coordinator are cut.",
         rules=(*SAFE, *STORED, *LIVE),
         strikes=(strike(5, "cut-share-coordinator", 6),),
         lock_ms=3000,
     ),
     Scenario(
         name="share-coordinator-slow",
-        sentence="Every word to and from the share coordinator takes its time.",
+        sentence="Every frame to and from the share coordinator is delayed.",
         rules=(*SAFE, *STORED, *LIVE),
         strikes=(strike(4, "slow-share-coordinator", 10),),
         lock_ms=2000,
     ),
     Scenario(
         name="state-fenced",
-        sentence="State writes are fenced now and then, so that share-partitions are loaded anew.",
+        sentence="Some state writes are fenced, so that share-partitions are reloaded.",
         rules=(*SAFE, *STORED, *LIVE),
         strikes=(strike(4, "fence-state-writes", 5, 9), strike(13, "fence-state-writes", 5, 4)),
     ),
@@ -172,69 +172,69 @@ _SCENARIOS = (
     ),
     Scenario(
         name="state-unstorable",
-        sentence="The state topic has fewer replicas in sync than it demands.",
+        sentence="The state topic has fewer in-sync replicas than it requires.",
         rules=(*SAFE, *STORED, *LIVE),
         strikes=(strike(5, "state-below-min-isr", 8),),
         lock_ms=3000,
     ),
     Scenario(
         name="group-coordinator-killed",
-        sentence="The coordinator of a group's members dies.",
+        sentence="The group coordinator is killed.",
         rules=(*SAFE, *LIVE),
         strikes=(strike(5, "kill-group-coordinator", 8),),
     ),
     Scenario(
         name="group-coordinator-moved",
-        sentence="The coordination of groups moves from broker to broker.",
+        sentence="Group coordinators move from broker to broker.",
         rules=(*SAFE, *LIVE),
         strikes=every("elect-group-coordinator", 3, 5, 7, 9, 11, 13, 15, 17),
     ),
     Scenario(
         name="controller-killed",
-        sentence="The active controller dies, and leaders are elected by its successor.",
+        sentence="The active controller is killed, and its successor elects leaders.",
         rules=(*SAFE, *LIVE),
         strikes=(strike(5, "kill-controller", 8), strike(9, "elect-leader", 0.5)),
     ),
     Scenario(
         name="client-link-cut",
-        sentence="Clients lose their connections to a leader and cannot come back for a while.",
+        sentence="Clients lose their connections to a leader and cannot reconnect for seconds.",
         rules=(*SAFE, *LIVE),
         strikes=(strike(4, "cut-client-link", 5), strike(14, "cut-client-link", 5, 1)),
     ),
     Scenario(
         name="client-link-mute",
-        sentence="Half-open connections: what clients ask is done, and no answer comes back.",
+        sentence="Half-open connections: requests are executed, and no response comes back.",
         rules=(*SAFE, *LIVE),
         strikes=(strike(4, "mute-client-link", 6),),
     ),
     Scenario(
         name="client-link-stalled",
-        sentence="Connections stay open and pass nothing, and all of it later.",
+        sentence="Connections stay open and deliver everything late, at once.",
         rules=(*SAFE, *LIVE),
         strikes=(strike(4, "stall-client-link", 6), strike(13, "slow-client-link", 6)),
         lock_ms=3000,
     ),
     Scenario(
         name="answers-lost",
-        sentence="Now and then the answer to a fetch or an acknowledgement is lost, or cut short.",
+        sentence="Some responses to fetches or acknowledgements are lost, or truncated.",
         rules=(*SAFE, *LIVE),
         strikes=(strike(3, "lose-answers", 7, 19), strike(13, "truncate-answers", 5, 29)),
     ),
     Scenario(
         name="requests-lost",
-        sentence="Now and then a request is lost, and answers come late.",
+        sentence="Some requests are lost, and some responses are late.",
         rules=(*SAFE, *LIVE),
         strikes=(strike(3, "lose-requests", 7, 19), strike(9, "delay-answers", 9, 9)),
     ),
     Scenario(
         name="heartbeats-lost",
-        sentence="Every second heartbeat is lost without a word.",
+        sentence="Every second heartbeat is dropped.",
         rules=(*SAFE, *LIVE),
         strikes=(strike(3, "drop-heartbeats", 15, 1),),
     ),
     Scenario(
         name="failover-while-sleeping",
-        sentence="Leaders and state move while the holders of locks are asleep.",
+        sentence="Leaders and share coordinators move while the holders of locks are paused.",
         rules=(*SAFE, *LOCKED, *LIVE),
         strikes=(
             strike(4, "pause-consumers", 5),
@@ -247,7 +247,7 @@ _SCENARIOS = (
     ),
     Scenario(
         name="failover-while-writes-fail",
-        sentence="Leaders move while their last state writes are refused or held up.",
+        sentence="Leaders move while their last state writes are refused or delayed.",
         rules=(*SAFE, *STORED, *LIVE),
         strikes=(
             strike(3, "delay-state-writes", 8),
@@ -258,7 +258,7 @@ _SCENARIOS = (
     ),
     Scenario(
         name="forgotten-while-writes-fail",
-        sentence="All clients of a leader lose it while state writes are refused, and come back.",
+        sentence="All clients of a leader reconnect while state writes are refused.",
         rules=(*SAFE, *STORED, *LIVE),
         strikes=(
             strike(0.5, "fail-state-writes", 8.5),
@@ -272,14 +272,14 @@ _SCENARIOS = (
     ),
     Scenario(
         name="short",
-        sentence="Three elections in a few seconds: what there is always time for.",
+        sentence="Three elections in a few seconds.",
         rules=SAFE,
         strikes=every("elect-leader", 2, 4, 6),
         seconds=9.0,
     ),
     Scenario(
         name="nothing",
-        sentence="Nothing breaks: the control run that tells a fault's doing from the load's own.",
+        sentence="No fault: the control run.",
         rules=(*SAFE, COUNTED[0], *STORED, *LIVE),  # nothing is loaded anew
         strikes=(),
         seconds=20.0,

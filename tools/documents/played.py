@@ -136,7 +136,7 @@ def verdict_of(
     idle = [rule for rule in dict.fromkeys(record.owed) if rule not in found]
     if idle or record.verdict != "pass":
         return "vacuous", tuple(idle)
-    return ("as foreseen", tuple(broken)) if broken else ("pass", ())
+    return ("known failure", tuple(broken)) if broken else ("pass", ())
 
 
 def strikes_of(faults: Sequence[InjectedFault]) -> dict[str, Strikes]:
