@@ -14,7 +14,7 @@ import typer
 
 from shareproof.cli import app
 from tests.fake import ROOT
-from tools.documents import architecture
+from tools.documents import architecture, helpers
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ACTION = ROOT / ".github" / "actions" / "client" / "action.yml"
@@ -97,3 +97,14 @@ def test_every_folder_says_what_belongs_there() -> None:
     rows = architecture.table().splitlines()[2:]
 
     assert [row for row in rows if not row.split("|")[2].strip().endswith(".")] == []
+
+
+def test_the_helpers_are_those_of_today() -> None:
+    """CONTRIBUTING lists the helpers there are; ``python -m tools.documents.helpers``."""
+    text = helpers.PAGE.read_text(encoding="utf-8")
+    assert text == helpers.renewed(text)
+
+
+def test_every_helper_says_what_it_is_for() -> None:
+    """Each module that checks share begins with a sentence."""
+    assert [path.name for path in helpers.modules() if not helpers.described(path)[0]] == []

@@ -162,7 +162,13 @@ def test_the_marked_record_is_within_a_batch_of_partition_0(name: str) -> None:
 def run_of(rate: float, verdict: str = "held") -> dict[str, Any]:
     """Return the document of a run in which every scenario was played."""
     told = measure(dropped(7 * S), S, 2 * S + 1).to_json() | {"rate": rate}
-    promise = {"rule": "INV-05", "sentence": "No record is lost", "why": "", "cases": 6, "broken": 0}
+    promise = {
+        "rule": "INV-05",
+        "why": "",
+        "sentence": "No record is lost",
+        "cases": 6,
+        "broken": 0,
+    }
     return {
         "schema": 1,
         "at": "2026-11-22T07:00:00+00:00",

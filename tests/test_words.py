@@ -10,7 +10,11 @@ import pytest
 from tests.fake import ROOT
 from tools.documents.manpage import page
 
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+_BUILT = {"detection.md", "track-record.md", "histories.md", "hostile-broker.md"}
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *(file for file in sorted((ROOT / "docs").rglob("*.md")) if file.name not in _BUILT),
+]
 BANNED = {
     r"befalls?|befell": "target, or: happens to",
     r"whom": "name the subject",
