@@ -18,7 +18,7 @@ def in_the_way(missed: Struck, struck: Sequence[Struck]) -> str:
     """Return the names of the faults that kept a strike from hitting, or nothing.
 
     Strikes overlap on purpose, and now and then one takes away what another one wanted to break:
-    no topic can be made anew while the disk of its leader is full. Only a fault that did hit,
+    no topic can be recreated while the disk of its leader is full. Only a fault that did hit,
     and that was under way or just healed, is in the way of another one.
     """
     others = (

@@ -29,7 +29,7 @@ class Struck:
 
     Attributes:
         strike: What was planned.
-        subject: Whom it befell; empty if it came to nothing.
+        subject: What was broken; empty if it came to nothing.
         since, until: From when to when, in nanoseconds on the run's clock.
         hit: The proof that it hit; empty if it never did.
         healed: The proof that it was healed; empty if that was never seen.
@@ -54,7 +54,7 @@ class Player:
         self.trouble: list[str] = []
 
     async def play(self, schedule: Schedule) -> None:
-        """Play it to its end, then make the cluster whole; what goes wrong is kept in words."""
+        """Play it to its end, then heal the cluster; ``trouble`` says what goes wrong."""
         began = time.monotonic()
         async with asyncio.TaskGroup() as tasks:
             for number, strike in enumerate(schedule.strikes):

@@ -147,7 +147,7 @@ def check(chaos: Chaos) -> None:
 
 
 @contextlib.contextmanager
-def stage(chaos: Chaos, tell: Tell) -> Iterator[Stage]:
+def running(chaos: Chaos, tell: Tell) -> Iterator[RunningTarget]:
     """Start the target that a run needs, and stop it in the end; other runs may follow on it.
 
     Raises:
@@ -155,26 +155,20 @@ def stage(chaos: Chaos, tell: Tell) -> Iterator[Stage]:
         EnvironmentFault: the target did not start.
     """
     check(chaos)
-    with _opened(chaos) as house:
+    with _opened(chaos, tell) as found:
         tell(f"starting {chaos.target}")
-        house.target.start()
-        yield Stage(house, tell)
+        found.target.start()
+        yield found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class House:
-    """A target, what stands in front of its brokers, and the clocks of all who take part."""
+class RunningTarget:
+    """A target, the proxies before its brokers, and the clocks of all processes of a run."""
 
     target: Target
+    tell: Tell
     doors: Doors | None = None
     clocks: Clocks | None = None
-
-
-class Stage:
-    """A running target that one run after the other is played on."""
-
-    def __init__(self, house: House, tell: Tell) -> None:
-        self._house, self._tell = house, tell
 
     def play(self, chaos: Chaos, out: Path) -> Broke:
         """Play a schedule on a load, and leave the history and what was broken in ``out``.
@@ -186,7 +180,7 @@ class Stage:
         check(chaos)
         out.mkdir(parents=True, exist_ok=True)
         (out / "schedule.json").write_text(chaos.schedule.to_json(), encoding="utf-8")
-        broke = asyncio.run(_under_load(chaos, self._house, out, self._tell))
+        broke = asyncio.run(_under_load(chaos, self, out))
         document = broke.to_document(chaos.schedule, scenario=chaos.scenario, owed=chaos.owed)
         text = json.dumps(document, indent=1, ensure_ascii=False)
         (out / RECORD).write_text(text + "\n", encoding="utf-8")
@@ -194,7 +188,7 @@ class Stage:
 
 
 @contextlib.contextmanager
-def _opened(chaos: Chaos) -> Iterator[House]:
+def _opened(chaos: Chaos, tell: Tell) -> Iterator[RunningTarget]:
     """Give the target, not started yet, and what surrounds it if its brokers are ours."""
     with contextlib.ExitStack() as stack:
         name, toxic = innermost(chaos.target), chaos.proxies == TOXIPROXY
@@ -222,7 +216,7 @@ def _opened(chaos: Chaos) -> Iterator[House]:
         if isinstance(target, ContainerTarget) and contained:
             doors = ContainedToxiproxies(target)
         stack.callback(target.stop)
-        yield House(target=target, doors=doors, clocks=clocks)
+        yield RunningTarget(target=target, tell=tell, doors=doors, clocks=clocks)
 
 
 def needs_clocks(chaos: Chaos) -> bool:
@@ -234,16 +228,16 @@ def _clocked(clocks: Clocks | None, name: Callable[[int], str]) -> Variables | N
     return (lambda number: clocks.environment(name(number))) if clocks else None
 
 
-async def _under_load(chaos: Chaos, house: House, out: Path, tell: Tell) -> Broke:
+async def _under_load(chaos: Chaos, on: RunningTarget, out: Path) -> Broke:
     players: list[Player] = []
-    target, doors, info = house.target, house.doors, house.target.info
+    target, doors, info = on.target, on.doors, on.target.info
     direct = info.at(DIRECT, PLAINTEXT) if doors else info
 
     async def meanwhile(course: Course) -> None:
         world = World(
-            target=target, course=course, doors=doors, clocks=house.clocks, hooks=chaos.hooks
+            target=target, course=course, doors=doors, clocks=on.clocks, hooks=chaos.hooks
         )
-        player = Player(world, tell)
+        player = Player(world, on.tell)
         players.append(player)
         await player.play(chaos.schedule)
 
@@ -251,10 +245,10 @@ async def _under_load(chaos: Chaos, house: House, out: Path, tell: Tell) -> Brok
         replace(chaos.load, owed=chaos.owed),
         direct,
         out,
-        tell,
+        on.tell,
         meanwhile=meanwhile,
         clients=info,
-        environment=_clocked(house.clocks, client_clock),
+        environment=_clocked(on.clocks, client_clock),
     )
     died = [f"broker {b.node_id} ended by itself" for b in target.brokers if not b.is_alive]
     return Broke(

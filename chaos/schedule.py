@@ -1,6 +1,6 @@
-"""Schedules: what breaks, when, for how long and whom it befalls, as pure data from one seed.
+"""Schedules: which faults, when, for how long and on which target, as pure data from one seed.
 
-A schedule names things only by number: which partition, group or broker a strike befalls is its
+A schedule names things only by number: which partition, group or broker a strike targets is its
 ``subject`` modulo how many there are, and who leads it at that moment is found out at that moment.
 So the same schedule can be played on any cluster, again and again.
 """
@@ -14,10 +14,16 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 SCHEMA = 1
-FORMER_NAMES = {"nap-consumers": "pause-consumers"}
+FORMER_NAMES = {
+    "nap-consumers": "pause-consumers",
+    "lose-answers": "lose-responses",
+    "lose-state-answers": "lose-state-responses",
+    "truncate-answers": "truncate-responses",
+    "delay-answers": "delay-responses",
+}
 """Faults that schedules of earlier versions of this suite name otherwise."""
 _FIRST = 3.0
-"""Seconds of peace at the beginning, in which everything gets to work."""
+"""Seconds without faults at the beginning, in which the load gets going."""
 _LAST = 4.0
 """Seconds before the end in which nothing new breaks."""
 _REST = 8.0
@@ -49,7 +55,7 @@ class Strike:
         fault: The name of its fault.
         at: Seconds after the load began.
         lasts: Seconds until it is healed.
-        subject: Whom it befalls, modulo how many there are.
+        subject: Its target's number, modulo how many there are.
     """
 
     fault: str
@@ -96,7 +102,7 @@ class Schedule:
         except (AttributeError, KeyError, TypeError) as error:
             raise ValueError(f"not a schedule: {error!r}") from None
         if any(one.at < 0 or one.lasts < 0 or one.subject < 0 for one in schedule.strikes):
-            raise ValueError("a strike begins, lasts or befalls less than nothing")
+            raise ValueError("a strike has a negative time or subject")
         return schedule
 
 

@@ -1,4 +1,4 @@
-"""A cluster under load as faults see it: whom to break, and how to see that it broke."""
+"""A cluster under load as faults see it: what to break, and how to see that it broke."""
 
 from __future__ import annotations
 

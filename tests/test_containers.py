@@ -117,7 +117,7 @@ def test_plugs_are_pulled_in_containers_only() -> None:
 def test_toxiproxy_stands_before_containers() -> None:
     """Containers have Toxiproxy unless a fault is about frames, which it does not know."""
     assert usual_proxies(CONTAINER, ("kill-leader",)) == TOXIPROXY
-    assert usual_proxies(CONTAINER, ("kill-leader", "lose-answers")) == OURS
+    assert usual_proxies(CONTAINER, ("kill-leader", "lose-responses")) == OURS
     assert usual_proxies("kafka:4.4.0", ("kill-leader",)) == OURS
 
 

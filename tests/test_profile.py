@@ -168,7 +168,7 @@ def test_entry_for_a_dead_rule_is_found() -> None:
 
 WENT_BACK = (
     "t-1 offset 460 in group calm: start offset 1400 was shown, then 460 (from 150.825 s to "
-    "151.884 s; during lose-state-answers of every 2. answer of WriteShareGroupState)"
+    "151.884 s; during lose-state-responses of every 2. answer of WriteShareGroupState)"
 )
 SKIPPED = (
     "t-4 offset 0 in group calm: record 0 of producer 7 never came to 2 of 2 groups (from 7.134 s "

@@ -23,7 +23,7 @@ _NEWEST = -3
 
 
 class Jump(Injection):
-    """The wall clock of whoever plays a part is wrong for a while."""
+    """The wall clock of the process with some role is wrong for a while."""
 
     def __init__(self, world: World, subject: int) -> None:
         super().__init__(world, subject)

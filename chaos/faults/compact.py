@@ -63,7 +63,7 @@ class Compact(Injection):
         return f"{len(gone)} offsets from {min(gone)} on hold nothing any more" if gone else ""
 
     async def heal(self) -> None:
-        """Leave it: what is gone is gone."""
+        """Nothing to heal: the records are gone."""
 
     async def healed(self) -> str:
         """See the log grow."""

@@ -1,4 +1,4 @@
-"""A broker is taken off the network while it runs: no goodbye, and nobody hears it or reaches it.
+"""A broker is disconnected from the network while it runs, in both directions.
 
 Only brokers in containers can be: their engine takes the plug out. Connections between brokers end
 in silence, not in a reset, as they do when a switch dies.

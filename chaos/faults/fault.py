@@ -19,10 +19,10 @@ class Injection(ABC):
     """
 
     blinds: ClassVar[bool] = False
-    """Whether fetches may acquire something meanwhile that nobody sees, or only later."""
+    """Whether fetches may meanwhile acquire records unseen, or seen only later."""
 
     def __init__(self, world: World, subject: int) -> None:
-        """Choose nothing yet: who plays which part is found out by :meth:`inject`."""
+        """Choose nothing yet: :meth:`inject` finds out which broker has which role."""
         self.world = world
         self.subject = subject
 
@@ -36,11 +36,11 @@ class Injection(ABC):
 
     @abstractmethod
     async def heal(self) -> None:
-        """Mend it."""
+        """Heal it."""
 
     @abstractmethod
     async def healed(self) -> str:
-        """Return the proof that it is mended, or nothing as long as there is none."""
+        """Return the proof that it is healed, or nothing as long as there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

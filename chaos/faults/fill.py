@@ -24,7 +24,7 @@ _NOTHING = 1
 
 
 class Fill(Outage):
-    """All writes of a broker fail until it is started anew."""
+    """All disk writes of a broker fail until it is restarted."""
 
     def go(self, broker: Handle) -> Callable[[], None]:
         """Let no file of the process grow."""

@@ -1,4 +1,4 @@
-"""Single frames go wrong: every so-manieth request or answer of an API, at every broker's door."""
+"""Faults of single frames: every nth request or response of an API, at every broker's proxy."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ _FRAME_FAULTS = (
         seldom=20,
     ),
     FrameFault(
-        name="lose-state-answers",
+        name="lose-state-responses",
         sentence="Reset the connection instead of passing the response to a state write.",
         listener=INTERNAL,
         rule=_rule(_WRITE, Way.ANSWER, Act.RESET),
@@ -127,7 +127,7 @@ _FRAME_FAULTS = (
         seldom=3,
     ),
     FrameFault(
-        name="lose-answers",
+        name="lose-responses",
         sentence="Reset the connection instead of passing a response to a consumer.",
         listener=CLIENT,
         rule=_rule(_ACK, Way.ANSWER, Act.RESET),
@@ -135,20 +135,20 @@ _FRAME_FAULTS = (
     ),
     FrameFault(
         name="lose-requests",
-        sentence="Reset the connection instead of passing a consumer's request.",
+        sentence="Reset the connection in place of a consumer's request.",
         listener=CLIENT,
         rule=_rule(_ACK, Way.REQUEST, Act.RESET),
         seldom=30,
     ),
     FrameFault(
-        name="truncate-answers",
+        name="truncate-responses",
         sentence="End the connection in the middle of the response to a fetch.",
         listener=CLIENT,
         rule=_rule(_FETCH, Way.ANSWER, Act.TRUNCATE),
         seldom=30,
     ),
     FrameFault(
-        name="delay-answers",
+        name="delay-responses",
         sentence="Delay responses to consumers for two seconds.",
         listener=CLIENT,
         rule=_rule(_ACK, Way.ANSWER, Act.DELAY, 2.0),

@@ -1,4 +1,4 @@
-"""A broker dies as by a power cut: no goodbye, nothing handed over."""
+"""A broker is killed, as by a power cut: it hands nothing over."""
 
 from __future__ import annotations
 

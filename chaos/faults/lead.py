@@ -1,4 +1,4 @@
-"""Leadership moves while nobody dies: by election, or because the leader's replica goes."""
+"""Leadership moves while all brokers run: by election, or by reassignment."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Elect(Injection):
         return f"broker {now} leads, {self.before} did" if now not in {-1, self.before} else ""
 
     async def heal(self) -> None:
-        """Leave it: to lead is as good here as there."""
+        """Nothing to heal: any replica may lead."""
 
     async def healed(self) -> str:
         """See a leader."""

@@ -25,7 +25,7 @@ _DOES: Mapping[Trouble, str] = {
 
 
 class Link(Injection):
-    """There is trouble at one door."""
+    """One proxied listener of a broker is in trouble."""
 
     def __init__(
         self, world: World, subject: int, role: Role, listener: str, trouble: Trouble
@@ -47,7 +47,7 @@ class Link(Injection):
         return f"the {self.listener} listener of broker {node}, {self.role.title}"
 
     async def hit(self) -> str:
-        """Greet the broker by way of the door: in vain, or slowly."""
+        """Connect through the proxy: that fails, or is slow."""
         assert self.door is not None
         began = time.monotonic()
         through = await self.world.answers_at(self.door.address)
@@ -63,7 +63,7 @@ class Link(Injection):
             await asyncio.to_thread(self.world.all_doors.end, self.door, self.trouble)
 
     async def healed(self) -> str:
-        """Greet the broker by way of the door."""
+        """Connect through the proxy."""
         assert self.door is not None
         through = await self.world.answers_at(self.door.address)
         return f"a greeting passes {self.door.address}" if through else ""

@@ -1,4 +1,4 @@
-"""A broker freezes: its connections stay open, nothing answers, and it wakes up as a zombie."""
+"""A broker pauses: its connections stay open, nothing responds, and it resumes as a zombie."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Pause(Outage):
     blinds = True
 
     def go(self, broker: Handle) -> Callable[[], None]:
-        """Freeze it."""
+        """Pause it."""
         return broker.pause
 
     async def hit(self) -> str:
@@ -25,10 +25,10 @@ class Pause(Outage):
             return ""
         if await self.world.answers(self.node):
             return ""
-        return f"broker {self.node} is stopped and greets nobody"
+        return f"broker {self.node} is stopped and responds to nobody"
 
     async def heal(self) -> None:
-        """Wake it up."""
+        """Resume it."""
         if self.node >= 0:
             await in_thread(self.broker.resume)
             self.world.cluster.away.discard(self.node)

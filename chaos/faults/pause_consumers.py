@@ -1,4 +1,4 @@
-"""Consumers freeze for longer than their locks last, and go on as if nothing had been."""
+"""Consumers pause for longer than their locks last, and go on as if nothing had happened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A rolling restart: every broker in turn leaves in order and comes back, under load."""
+"""A rolling restart: every broker in turn is shut down and started, under load."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class RollingRestart(Injection):
         return f"ended: {', '.join(ended)}" if set(self.codes) == set(self.world.nodes) else ""
 
     async def heal(self) -> None:
-        """Start whoever is down."""
+        """Start the brokers that are down."""
         for node in self.world.nodes:
             await in_thread(self.world.broker(node).start)
             self.world.cluster.away.discard(node)

@@ -1,4 +1,4 @@
-"""The parts that a broker plays, so that a fault can befall whoever plays one.
+"""The roles of brokers, so that a fault can target the broker that has one now.
 
 A share-partition has a leader, a share coordinator that keeps its state, and its group a
 coordinator for the members (KIP-932 §Share group membership, §Share coordinator).
@@ -14,7 +14,7 @@ from chaos.world import World
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:
-    """A part; ``who`` finds the broker that plays it now."""
+    """A role; ``who`` finds the broker that has it now."""
 
     name: str
     title: str

@@ -1,4 +1,4 @@
-"""A broker leaves in order: it hands over what it leads, and then ends."""
+"""A broker shuts down in order: it hands over what it leads, and then ends."""
 
 from __future__ import annotations
 

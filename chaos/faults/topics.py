@@ -1,4 +1,4 @@
-"""Topics change under their groups: one grows, and one is deleted and made anew."""
+"""Topics change under their groups: one grows, and one is deleted and recreated."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class GrowAtLatest(Grow):
 
 
 class Recreate(Injection):
-    """A group of the load reads another topic, too, which is deleted and made anew by that name.
+    """A group of the load reads another topic, too, which is deleted and recreated.
 
     Its reader is a member of our own: what becomes of the topic is not what is judged here, but
     that the group, its coordinator and the load's members go on.

@@ -38,7 +38,7 @@ class DeleteRecords(Injection):
         return f"the log starts at {now}, not at {self.before}" if now > self.before else ""
 
     async def heal(self) -> None:
-        """Leave it: what is gone is gone."""
+        """Nothing to heal: the records are gone."""
 
     async def healed(self) -> str:
         """See the log's start."""
@@ -50,7 +50,7 @@ class DeleteRecords(Injection):
 
 
 class Expire(DeleteRecords):
-    """The topic keeps records for a moment only, for as long as the fault lasts."""
+    """The topic keeps records for a second only, for as long as the fault lasts."""
 
     _SETTINGS = ("retention.ms", "segment.ms")
 

@@ -1,4 +1,4 @@
-"""A rolling upgrade: every broker in turn leaves in order and comes back as a later release."""
+"""A rolling upgrade: every broker in turn is shut down and started as a later release."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Upgrade(RollingRestart):
 FAULTS = (
     Fault(
         name="rolling-upgrade",
-        sentence=f"Upgrade every broker in turn to Kafka {TO}; takes an earlier release.",
+        sentence=f"Upgrade every broker in turn from an earlier release to Kafka {TO}.",
         make=Upgrade,
         lasts=(12.0, 18.0),
         needs=frozenset(

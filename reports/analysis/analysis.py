@@ -32,6 +32,7 @@ from reports.building import Context, build, timing_of
 from reports.results import Measure, Reached, Results, Run, Target, Timing, suite_version
 from reports.verdicts import FAULT, OK, exit_code, settle
 from spec.profile import Profile, defined_in, load_profile
+from spec.releases import release_notice
 from spec.requirement import Level, Requirement, load_requirements
 from spec.verdict import EnvironmentFault, Observation, Verdict
 
@@ -246,7 +247,7 @@ def _settled(
         exit_code=FAULT if code == OK and spoiled else code,
         partial=bool(faults),
         errors=tuple(faults),
-        notices=(),
+        notices=tuple(filter(None, [release_notice(version)])),
         level=request.level,
         only=request.only,
         fast=False,

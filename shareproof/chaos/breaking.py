@@ -17,7 +17,7 @@ from rich.table import Table
 from chaos.faults import FAULTS, Fault
 from chaos.fitting import fitting, offered, usual_proxies
 from chaos.hooks import Hooks
-from chaos.run import RECORD, Chaos, stage, usual_load
+from chaos.run import RECORD, Chaos, running, usual_load
 from chaos.schedule import Schedule, draw
 from fixtures.interface.capability import Capability
 from fixtures.targets import UsageFault
@@ -97,7 +97,7 @@ def _play_schedule(asked: Asked, console: Console) -> tuple[Path, ...]:
         allowed=asked.allowed,
         hooks=_hooks(asked),
     )
-    with stage(chaos, lambda line: tell(console, line)) as ready:
+    with running(chaos, lambda line: tell(console, line)) as ready:
         ready.play(chaos, asked.out)
     return (asked.out,)
 

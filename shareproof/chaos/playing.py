@@ -13,11 +13,11 @@ from chaos.run import (
     COMPACTED,
     DELIVERY_LIMIT,
     Chaos,
-    Stage,
+    RunningTarget,
     growth,
     is_keyed,
     needs_clocks,
-    stage,
+    running,
 )
 from chaos.schedule import Schedule
 from fixtures.interface.capability import Capability
@@ -57,7 +57,7 @@ def play_all(
     left = [replace(chaos, clocks=clocks) for chaos in left]
     while left:
         with ExitStack() as stack:
-            ready = stack.enter_context(stage(left[0], tell))
+            ready = stack.enter_context(running(left[0], tell))
             stands = (left[0].target, left[0].proxies)
             while left and (left[0].target, left[0].proxies) == stands:
                 chaos = left.pop(0)
@@ -67,7 +67,7 @@ def play_all(
     return tuple(runs)
 
 
-def _play(ready: Stage, chaos: Chaos, out: Path, tell: Tell) -> Broke:
+def _play(ready: RunningTarget, chaos: Chaos, out: Path, tell: Tell) -> Broke:
     tell(f"== {chaos.scenario}")
     return ready.play(chaos, out)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Self
 
 from chaos.fitting import fitting, offered, usual_proxies
-from chaos.run import Chaos, Stage, stage, usual_load
+from chaos.run import Chaos, RunningTarget, running, usual_load
 from chaos.schedule import Schedule, draw
 from chaos.shrink import described, shrink
 from fixtures.targets import UsageFault
@@ -54,7 +54,7 @@ class Swarm:
     def play(self, schedule: Schedule, out: Path) -> Results:
         """Play a schedule on a cluster of its own, and judge it."""
         chaos = self.chaos(schedule)
-        with stage(chaos, tell) as ready:
+        with running(chaos, tell) as ready:
             ready.play(chaos, out)
         return judge(Judging(runs=(out,), out=out, command=tuple(sys.argv)), _quiet)
 
@@ -76,7 +76,7 @@ class Replays:
         self._swarm, self._folder = swarm, folder
         self._whole = swarm.chaos(whole)
         self._stack = ExitStack()
-        self._ready: Stage | None = None
+        self._ready: RunningTarget | None = None
         self._number = 0
 
     def __enter__(self) -> Self:
@@ -88,7 +88,7 @@ class Replays:
     def broken(self, schedule: Schedule) -> set[str]:
         """Play a schedule and return the rules that it broke."""
         if self._ready is None:
-            self._ready = self._stack.enter_context(stage(self._whole, _quiet))
+            self._ready = self._stack.enter_context(running(self._whole, _quiet))
         self._number += 1
         out = self._folder / str(self._number)
         chaos = self._swarm.chaos(schedule)

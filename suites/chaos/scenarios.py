@@ -39,7 +39,7 @@ _SCENARIOS = (
         rules=(*SAFE, *STORED, *LIVE),
         strikes=(
             strike(3, "fail-state-writes", 4),
-            strike(9, "lose-state-answers", 4, 1),
+            strike(9, "lose-state-responses", 4, 1),
             strike(15, "delay-state-writes", 4, 1),
         ),
         lock_ms=2000,
@@ -218,13 +218,13 @@ _SCENARIOS = (
         name="answers-lost",
         sentence="Some responses to fetches or acknowledgements are lost, or truncated.",
         rules=(*SAFE, *LIVE),
-        strikes=(strike(3, "lose-answers", 7, 19), strike(13, "truncate-answers", 5, 29)),
+        strikes=(strike(3, "lose-responses", 7, 19), strike(13, "truncate-responses", 5, 29)),
     ),
     Scenario(
         name="requests-lost",
         sentence="Some requests are lost, and some responses are late.",
         rules=(*SAFE, *LIVE),
-        strikes=(strike(3, "lose-requests", 7, 19), strike(9, "delay-answers", 9, 9)),
+        strikes=(strike(3, "lose-requests", 7, 19), strike(9, "delay-responses", 9, 9)),
     ),
     Scenario(
         name="heartbeats-lost",
