@@ -1,53 +1,291 @@
-"""``python -m tools.detection``: does the suite notice broken brokers?"""
+"""``python -m tools.campaign``: break something on purpose, and see which checks notice."""
 
 from __future__ import annotations
 
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
 
+from fixtures.targets import DEFAULT_TARGET, UsageFault
+from reports import evidence
+from reports.console import screen
+from reports.evidence import FOLDER, Entry
+from reports.results import suite_version
+from reports.verdicts import BROKEN, FAULT, OK
 from shareproof.cli import run
-from tools.detection import command
+from tools.campaign import (
+    alterations,
+    clients,
+    hashing,
+    honest,
+    kafka,
+    reference,
+    releases,
+    repeats,
+)
+from tools.campaign.asked import Asked, Outcome, Progress, means_rule, split
+from tools.campaign.record import Keeper, rehash
+
+CHECK = "check"
+"""Stands for the subjects that a new check has to come through."""
 
 
-def self_test(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What can be played, and played again: the entries of ``owns``."""
+
+    play: Callable[[Asked], Outcome] | None
+    replay: Callable[[Sequence[Entry], Asked], list[Entry]] | None = None
+    owns: Callable[[Entry], bool] = lambda entry: False  # noqa: ARG005
+
+
+def _on(release: bool, *kinds: str) -> Callable[[Entry], bool]:
+    return lambda one: one.kind in kinds and (one.release == evidence.REFERENCE) != release
+
+
+SUBJECTS = {
+    "reference": Subject(
+        play=reference.play, replay=reference.replay, owns=_on(False, *reference.KINDS)
+    ),
+    "alterations": Subject(
+        play=alterations.play,
+        replay=alterations.replay,
+        owns=_on(True, evidence.ALTERATION),
+    ),
+    "honest": Subject(play=None, replay=honest.replay, owns=_on(True, evidence.HONEST)),
+    "kafka": Subject(play=kafka.play, replay=kafka.replay, owns=_on(True, evidence.KAFKA_MUTANT)),
+    "clients": Subject(
+        play=clients.play, replay=clients.replay, owns=_on(False, evidence.CLIENT_MUTANT)
+    ),
+    "releases": Subject(
+        play=releases.play, replay=releases.replay, owns=_on(True, evidence.RELEASE)
+    ),
+    "repeat": Subject(play=repeats.play),
+}
+
+
+def campaign(
+    subjects: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="What to play: reference (mutants of the reference broker, in virtual time; the "
+            "default), alterations (in front of real Kafka), kafka (mutants of real Kafka), "
+            "clients (mutants of the model client), releases (past defects), repeat; or check, "
+            "which is reference, alterations and repeat for the checks of --only.",
+            show_default=False,
+        ),
+    ] = None,
     *,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="Mutant, area, rule or part of a check's name; repeatable, or a,b,c."),
+        typer.Option(
+            help="Mutant, alteration, area, rule or part of a check's name; repeatable, or a,b,c."
+        ),
     ] = None,
-    full: Annotated[
-        bool,
-        typer.Option("--full", help="All checks of a mutant's rules, not only what kills it."),
+    stale: Annotated[
+        bool, typer.Option("--stale", help="Play only what evidence no longer fits, and record it.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Decides over every random choice.")] = 1,
-    workers: Annotated[
-        int, typer.Option("--workers", "-n", min=0, help="Processes; 0: one per processor.")
-    ] = 0,
-    out: Annotated[Path | None, typer.Option(help="Directory for detection.json and page.")] = None,
     record: Annotated[
-        bool,
-        typer.Option("--record", help="In a checkout: update the record and docs/detection.md."),
+        bool, typer.Option("--record", help="Write what is seen to evidence/.")
     ] = False,
-    on_kafka: Annotated[
-        bool,
-        typer.Option("--real", help="Mutants of real Kafka instead; updates their record."),
+    full: Annotated[
+        bool, typer.Option("--full", help="Go on where something was seen to notice already.")
     ] = False,
+    renew: Annotated[
+        bool,
+        typer.Option("--rehash", help="Renew hashes of stale evidence without playing; see docs."),
+    ] = False,
+    because: Annotated[str, typer.Option(help="With --rehash: why evidence still holds.")] = "",
+    certified: Annotated[
+        list[Path] | None,
+        typer.Option(help="Record what certifications in this directory accepted; repeatable."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 1,
+    workers: Annotated[
+        int, typer.Option("--workers", "-n", min=0, help="Plays at a time; 0: the usual number.")
+    ] = 0,
+    rounds: Annotated[int, typer.Option(min=1, help="How often repeat plays.")] = 20,
+    target: Annotated[
+        str, typer.Option(help="Cluster of alterations and repeat, such as external:HOST:PORT.")
+    ] = DEFAULT_TARGET,
+    client: Annotated[str, typer.Option(help="With repeat: repeat a client's checks.")] = "",
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")
     ] = False,
 ) -> None:
-    """Play the checks against broken brokers: does each mutant die, can each check fail?"""
-    if on_kafka:
-        raise typer.Exit(command.hunt_real(only or [], seed, as_json=as_json))
-    asked = command.Asked(
-        only=tuple(only or []), full=full, seed=seed, workers=workers, out=out, record=record
+    """Break something on purpose, see which checks notice, and keep that as evidence."""
+    console = screen(stderr=True, soft_wrap=True, highlight=False)
+    keeper = Keeper(record=record or stale or bool(certified))
+    if (record or stale or renew or certified) and not (FOLDER.parent / "tox.ini").exists():
+        raise UsageFault("evidence is written in a checkout; this is an installation.")
+    words = split(only or [])
+    if renew:
+        raise typer.Exit(_rehash(because, words))
+    if certified:
+        for line in honest.take(certified, keeper):
+            typer.echo(line)
+        raise typer.Exit(OK)
+    with _watching(console) as progress:
+        asked = Asked(
+            keeper=keeper,
+            only=words,
+            full=full,
+            seed=seed,
+            workers=workers,
+            rounds=rounds,
+            target=target,
+            client=client,
+            say=lambda line: console.print(line, markup=False),
+            progress=progress,
+        )
+        began = time.monotonic()
+        outcomes = _replayed(subjects, asked) if stale else _played(subjects, asked)
+    if record or stale:
+        keeper.prune()
+    code = _code(outcomes)
+    if as_json:
+        document = _document(asked, outcomes, code, time.monotonic() - began)
+        typer.echo(json.dumps(document, indent=1, ensure_ascii=False))
+    else:
+        for line in (line for one in outcomes.values() for line in _lines(one)):
+            typer.echo(line)
+    raise typer.Exit(code)
+
+
+def _played(subjects: Sequence[str] | None, asked: Asked) -> dict[str, Outcome]:
+    names = list(subjects or ["reference"])
+    if CHECK in names:
+        if not asked.only:
+            raise UsageFault("check needs --only, with a part of the check's name.")
+        names = [name for name in names if name != CHECK] + ["reference", "alterations", "repeat"]
+    outcomes = {}
+    for name in dict.fromkeys(names):
+        play = _subject(name).play
+        if play is None:
+            raise UsageFault(f"{name} is played with --stale only, or read with --certified.")
+        outcomes[name] = play(asked)
+    return outcomes
+
+
+def _replayed(subjects: Sequence[str] | None, asked: Asked) -> dict[str, Outcome]:
+    """Play stale entries again, and forget those that are not seen again."""
+    found = [one for one, _ in hashing.stale(asked.keeper.known) if _means(asked.only, one)]
+    outcomes = {}
+    for name in subjects or SUBJECTS:
+        subject = _subject(name)
+        mine = [one for one in found if subject.owns(one)]
+        if subject.replay is None or not mine:
+            continue
+        asked.say(f"{name}: {len(mine)} stale entries")
+        lost = subject.replay(mine, replace(asked, only=()))
+        asked.keeper.drop(lost)
+        hunt = f"`python -m tools.campaign {name} --record --only ...` looks for others"
+        outcomes[name] = Outcome(
+            said=[f"{len(mine) - len(lost)} of {len(mine)} stale entries of {name} seen again"],
+            broken=[f"not seen again: {_named(one)}; {hunt}" for one in lost],
+        )
+    return outcomes or {"stale": Outcome(said=["no evidence is stale"])}
+
+
+def _rehash(because: str, words: Sequence[str]) -> int:
+    if not because.strip():
+        raise UsageFault('--rehash needs --because "why evidence holds although code changed".')
+    counts = rehash(because, lambda one: _means(words, one))
+    told = ", ".join(f"{count} by {part}" for part, count in sorted(counts.items()))
+    typer.echo(f"hashes renewed: {told or 'none were stale'}")
+    return OK
+
+
+def _means(words: Sequence[str], entry: Entry) -> bool:
+    if not words:
+        return True
+    named = [word for word in words if len(word) > len("ACK-01")]
+    return (
+        entry.name in words
+        or any(means_rule(word, [entry.rule]) for word in words)
+        or any(word in entry.check for word in named)
     )
-    raise typer.Exit(command.play(asked, as_json=as_json))
+
+
+def _named(entry: Entry) -> str:
+    return " ".join(filter(None, (entry.rule, entry.check, entry.kind, entry.name, entry.release)))
+
+
+def _subject(name: str) -> Subject:
+    if name not in SUBJECTS:
+        raise UsageFault(f"{name!r} is no subject; there are {', '.join((*SUBJECTS, CHECK))}.")
+    return SUBJECTS[name]
+
+
+def _code(outcomes: dict[str, Outcome]) -> int:
+    if any(one.faults for one in outcomes.values()):
+        return FAULT
+    return BROKEN if any(one.broken for one in outcomes.values()) else OK
+
+
+def _lines(outcome: Outcome) -> Iterator[str]:
+    yield from (*outcome.faults, *outcome.broken, *outcome.said)
+
+
+def _document(
+    asked: Asked, outcomes: dict[str, Outcome], code: int, seconds: float
+) -> dict[str, Any]:
+    return {
+        "schema": 2,
+        "run": {
+            "seed": asked.seed,
+            "full": asked.full,
+            "command": sys.argv,
+            "version": suite_version(),
+            "seconds": round(seconds, 1),
+            "exit_code": code,
+        },
+        "subjects": {
+            name: {"said": one.said, "broken": one.broken, "faults": one.faults, **one.more}
+            for name, one in outcomes.items()
+        },
+        "entries": [
+            {"kind": one.kind, "name": one.name, "rule": one.rule, "check": one.check}
+            | {"verdict": one.verdict, "release": one.release, "reason": one.reason}
+            for one in asked.keeper.new
+        ],
+    }
+
+
+@contextmanager
+def _watching(console: Console) -> Iterator[Progress]:
+    with Bar(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as bar:
+        tasks: dict[str, Any] = {}
+
+        def progress(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(what, total=total)
+                if not console.is_terminal:
+                    console.print(f"{what}: {total}", highlight=False)
+            bar.update(tasks[what], completed=done)
+
+        yield progress
 
 
 if __name__ == "__main__":
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command()(self_test)
+    app.command()(campaign)
     run(app)

@@ -1,151 +1,174 @@
-"""See every check fail: run the broker checks behind one lie after the other.
+"""Alterations in front of real Kafka: every check is seen failing for each of its rules.
 
-``python -m tools.falsify`` starts a real cluster, puts each alteration of
-:mod:`fixtures.proxies.alterations` in front of it in turn, and runs the checks that have not yet
-been seen failing. What made which check report a broken rule is recorded in
-``evidence/falsified.json``; ``tests/test_falsified.py`` refuses a check without an entry.
+A real cluster is started, each alteration of :mod:`fixtures.proxies.alterations` is put in front of
+it in turn, and the checks run that have not been seen failing yet. Only ``fail`` counts: a check
+that an alteration leaves undecided has not rejected anything.
 
-The checks of a stage, which share a cluster that is dear to start, are played behind all lies on
-one such cluster; see :mod:`tools.lies`.
-
-Only ``fail`` counts. A check that a lie leaves undecided has not rejected anything.
+The checks of a stage, which share a cluster that is dear to start, are played behind all
+alterations on one such cluster; see :mod:`tools.campaign.sweep`.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
-import subprocess
-import sys
+import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from fixtures.proxies.alterations import ALTERATIONS
 from fixtures.proxies.altering import HONEST
-from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target
-from reports.reading import read
-from reports.results import Results
+from fixtures.targets import DEFAULT_TARGET, open_target
+from reports import evidence
+from reports.evidence import Entry
 from shareproof.runner.inventory import Check, read_checks
 from shareproof.runner.scheduling import scope
-from tools.falsified import RECORD, Matrix, Pair
+from tools.campaign import runs
+from tools.campaign.asked import Asked, Outcome, chosen
 
-ROOT = Path(__file__).resolve().parent.parent
-PATIENCE = "0.25"
+PATIENCE = 0.25
 """A broken broker keeps many checks waiting to the deadline; here that is the expected outcome."""
 
-MOST_WORKERS = 12
+PROFILE = ("--profile", "apache-kafka")
+RELEASE = DEFAULT_TARGET.partition(":")[2]
 
 
-def run_behind(name: str, target: str, checks: Sequence[str]) -> Results:
-    """Run checks behind one alteration and return the run's results."""
-    hands = min(MOST_WORKERS, len(checks))
-    with tempfile.TemporaryDirectory(prefix="shareproof-falsify-") as out:
-        more = ["-n", str(hands if hands > 1 else 0), "--dist", "loadscope", "--out", out]
-        command = _pytest(f"altered:{name}@{target}", [*more, *checks])
-        subprocess.run(command, **_surroundings(), check=False)
-        results = Path(out) / "results.json"
-        if not results.exists():
-            raise SystemExit(f"{name}: the run left no results; see: {' '.join(command)}")
-        return read(results)
+def play(asked: Asked) -> Outcome:
+    """Play alterations until each rule of each check was seen reported broken."""
+    names, checks = chosen(asked.only, ALTERATIONS, read_checks(drafts=True))
+    shared, solo, staged = _sorts(checks)
+    # A cluster that runs already cannot be altered by its own configuration.
+    by_proxy = [name for name in names if not ALTERATIONS[name].properties]
+    if shared and (asked.full or pending(asked, shared)):
+        with _cluster(asked.target) as target:
+            _sweep(asked, shared, target, by_proxy)
+    _sweep(asked, solo, DEFAULT_TARGET, names)
+    for stage in dict.fromkeys(scope(check.id) for check in staged):
+        here = [check for check in staged if scope(check.id) == stage]
+        wanted = here if asked.full else pending(asked, here)
+        if wanted and by_proxy:
+            _sweep_stage(asked, wanted, by_proxy)
+        _sweep(asked, here, DEFAULT_TARGET, [name for name in names if name not in by_proxy])
+    unseen = pending(asked, checks)
+    return Outcome(
+        said=[f"{len(checks) - len(unseen)} of {len(checks)} checks seen failing on real Kafka"],
+        broken=[f"never seen failing: {one.id} ({', '.join(one.rules)})" for one in unseen],
+    )
 
 
-def play(checks: Sequence[Check], target: str, names: Sequence[str], *, full: bool) -> None:
-    """Play the checks of one stage behind one lie after the other, on one cluster."""
-    more = ["-n", "0", "-p", "tools.lies", "--lies", ",".join(names)]
-    more += ["--full"] if full else []
-    command = _pytest(f"altered:{HONEST.name}@{target}", [*more, *(c.id for c in checks)])
-    subprocess.run(command, **_surroundings(), check=False)
+def replay(entries: Sequence[Entry], asked: Asked) -> list[Entry]:
+    """Play what entries are about again; return those that were not seen again."""
+    known = {check.id: check for check in read_checks(drafts=True)}
+    entries = [one for one in entries if one.check in known and one.name in {"", *ALTERATIONS}]
+    before = len(asked.keeper.new)
+    with _cluster(asked.target) as target:
+        for name in dict.fromkeys(one.name for one in entries):
+            checks = [known[c] for c in dict.fromkeys(e.check for e in entries if e.name == name)]
+            shared, solo, staged = _sorts(checks)
+            if ALTERATIONS[name].properties:
+                shared, solo = [], [*shared, *solo]
+            for where, some in ((target, shared), (DEFAULT_TARGET, [*solo, *staged])):
+                if some:
+                    _behind(asked, name, where, some)
+    seen = {one.key for one in asked.keeper.new[before:]}
+    return [one for one in entries if one.key not in seen]
 
 
-def _pytest(target: str, more: Sequence[str]) -> list[str]:
-    command = [sys.executable, "-m", "pytest", "-q", "--target", target, "--brokers", "1"]
-    return [*command, "--drafts", "--profile", "apache-kafka", *more]
+def pending(asked: Asked, checks: Iterable[Check]) -> list[Check]:
+    """Return the checks that have a rule that they were not yet seen reporting broken."""
+    seen = {
+        (one.check, one.rule)
+        for one in asked.keeper.known
+        if one.kind == evidence.ALTERATION and one.release != evidence.REFERENCE
+    }
+    return [one for one in checks if any((one.id, rule) not in seen for rule in one.rules)]
 
 
-def _surroundings() -> dict[str, Any]:
-    environment = os.environ | {"SHAREPROOF_PATIENCE": PATIENCE}
-    return {"cwd": ROOT, "env": environment, "stdout": subprocess.DEVNULL}
+def _sorts(checks: Iterable[Check]) -> tuple[list[Check], list[Check], list[Check]]:
+    """Return the checks that share a cluster, those that need their own, and those of stages."""
+    staged = [check for check in checks if scope(check.id) != check.id]
+    solo = [check for check in checks if check.solo and check not in staged]
+    return [check for check in checks if check not in solo and check not in staged], solo, staged
 
 
-def _failures(results: Results) -> Iterator[Pair]:
-    """Yield the node id and the rule of each check that reported its rule broken."""
-    for rule in results.requirements:
-        for check in rule.checks:
-            if check.verdict == "fail":
-                yield check.check, rule.id
+@contextmanager
+def _cluster(target: str) -> Iterator[str]:
+    """Start a cluster unless one was given that runs; yield what checks reach it by."""
+    if target.startswith("external:"):
+        yield target
+        return
+    cluster = open_target(target, brokers=3)
+    cluster.start()
+    try:
+        yield f"external:{','.join(cluster.info.bootstrap)}"
+    finally:
+        cluster.stop()
+
+
+def _sweep(asked: Asked, checks: Sequence[Check], target: str, names: Sequence[str]) -> None:
+    """Put one alteration after the other in front of a target."""
+    for name in names:
+        wanted = list(checks) if asked.full else pending(asked, checks)
+        if not wanted:
+            return
+        new = _behind(asked, name, target, wanted)
+        left = len(pending(asked, checks))
+        asked.say(f"{name}: {len(wanted)} checks, {new} failures, {left} checks left")
+
+
+def _behind(asked: Asked, name: str, target: str, checks: Iterable[Check]) -> int:
+    """Run checks behind one alteration and keep what failed; return how many rules did."""
+    ids = [*PROFILE, *(check.id for check in checks)]
+    found = runs.results(f"altered:{name}@{target}", ids, patience=PATIENCE)
+    entries = [
+        _entry(name, one.check, one.rule, one.reason)
+        for one in runs.seen(found)
+        if one.verdict == "fail"
+    ]
+    asked.keeper.add(entries)
+    return len(entries)
+
+
+def _sweep_stage(asked: Asked, checks: Sequence[Check], names: Sequence[str]) -> None:
+    """Play the checks of one stage behind one alteration after the other, on one cluster."""
+    for one in sweep(DEFAULT_TARGET, checks, names, full=asked.full, patience=PATIENCE):
+        words = f"{one['name']}: {one['rule']} {one['verdict']} {one['reason']}"
+        asked.say(words.rstrip())
+        if one["verdict"] == "fail" and one["name"] != HONEST.name:
+            asked.keeper.add([_entry(one["name"], one["check"], one["rule"], one["reason"])])
 
 
 def sweep(
-    matrix: Matrix, checks: Sequence[Check], target: str, names: Sequence[str], *, full: bool
-) -> None:
-    """Put one lie after the other in front of a target."""
-    for name in names:
-        wanted = list(checks) if full else matrix.pending(checks)
-        if not wanted:
-            return
-        results = run_behind(name, target, [check.id for check in wanted])
-        new = sum([matrix.add(check, rule, name) for check, rule in _failures(results)])
-        matrix.save()
-        left = len(matrix.pending(checks))
-        print(f"{name}: {len(wanted)} checks, {new} first failures, {left} left", flush=True)
+    target: str,
+    checks: Sequence[Check],
+    names: Sequence[str] = (HONEST.name,),
+    *,
+    rounds: int = 1,
+    full: bool = False,
+    patience: float = 1,
+    seed: int = 0,
+) -> list[Mapping[str, Any]]:
+    """Play checks on one cluster, behind each alteration in each round; return what they said."""
+    with tempfile.TemporaryDirectory(prefix="shareproof-sweep-") as folder:
+        seen = Path(folder) / "seen.jsonl"
+        more = ["-n", "0", "-p", "tools.campaign.sweep", "--alterations", ",".join(names)]
+        more += ["--rounds", str(rounds), "--seen", str(seen), *(["--full"] if full else [])]
+        more += [*PROFILE, *(["--seed", str(seed)] if seed else [])]
+        where = f"altered:{HONEST.name}@{target}"
+        runs.call(runs.command(where, [*more, *(check.id for check in checks)]), patience)
+        text = seen.read_text(encoding="utf-8") if seen.exists() else ""
+        return [json.loads(line) for line in text.splitlines()]
 
 
-def sweep_stages(
-    matrix: Matrix, checks: Sequence[Check], names: Sequence[str], *, full: bool
-) -> None:
-    """Put one lie after the other in front of the cluster of each stage."""
-    told = [name for name in names if not ALTERATIONS[name].properties]
-    for stage in dict.fromkeys(scope(check.id) for check in checks):
-        here = [check for check in checks if scope(check.id) == stage]
-        wanted = here if full else matrix.pending(here)
-        if wanted and told:
-            play(wanted, DEFAULT_TARGET, told, full=full)
-            matrix.kills = Matrix.load().kills
-        sweep(matrix, here, DEFAULT_TARGET, [n for n in names if n not in told], full=full)
-
-
-def main() -> int:
-    """Sweep; exit code 1 while a check was never seen failing."""
-    parser = argparse.ArgumentParser(description="See every check fail.")
-    parser.add_argument("--target", help="use this running cluster: external:HOST:PORT,...")
-    parser.add_argument("--only", nargs="*", default=[], help="parts of check names")
-    parser.add_argument("--alterations", nargs="*", default=[], help="alterations to try")
-    parser.add_argument("--full", action="store_true", help="the whole matrix, not the first kill")
-    options = parser.parse_args()
-    return _falsify(options, options.alterations or list(ALTERATIONS))
-
-
-def _falsify(options: argparse.Namespace, names: list[str]) -> int:
-    everything = read_checks(drafts=True)
-    chosen = [c for c in everything if not options.only or any(o in c.id for o in options.only)]
-    if options.full and not options.only:
-        RECORD.unlink(missing_ok=True)
-    matrix = Matrix.load()
-    shared = [check for check in chosen if not check.solo]
-    staged = [check for check in chosen if scope(check.id) != check.id]
-    solo = [check for check in chosen if check.solo and scope(check.id) == check.id]
-    # A cluster that runs already cannot be made to lie by its own configuration.
-    told = [name for name in names if not ALTERATIONS[name].properties]
-    if options.target:
-        sweep(matrix, shared, options.target, told, full=options.full)
-    elif shared:
-        cluster = open_target(DEFAULT_TARGET, TargetOptions(brokers=3))
-        cluster.start()
-        try:
-            address = ",".join(cluster.info.bootstrap)
-            sweep(matrix, shared, f"external:{address}", told, full=options.full)
-        finally:
-            cluster.stop()
-    sweep(matrix, solo, DEFAULT_TARGET, names, full=options.full)
-    sweep_stages(matrix, staged, names, full=options.full)
-    matrix.save()
-    unseen = matrix.pending(chosen)
-    for check in unseen:
-        print(f"never seen failing: {check.id} ({', '.join(check.rules)})")
-    return int(bool(unseen))
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+def _entry(name: str, check: str, rule: str, reason: str) -> Entry:
+    return Entry(
+        kind=evidence.ALTERATION,
+        name=name,
+        rule=rule,
+        check=check,
+        verdict="fail",
+        release=RELEASE,
+        date="",
+        reason=reason,
+    )

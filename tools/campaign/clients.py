@@ -1,47 +1,41 @@
-"""Kill every mutant of the model client: ``python -m tools.client_mutants``.
+"""Mutants of the model client: each is killed by a check that names one of its rules.
 
-A mutant is killed when a check that names one of its rules reports that very rule broken. All of
-them face one reference broker, several at a time, because what the checks do most is wait. What
-killed whom is recorded in ``evidence/clients_killed.json``.
+All of them face one reference broker, several at a time, because what the checks do most is wait.
+``repeat --client`` plays all checks of clients the same way, once for each seed: whatever the model
+client does not pass there is not to be trusted.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import inspect
-import json
 import random
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
 from fixtures.adapters.model.mutants import MUTANTS, Mutant
-from fixtures.adapters.shipped import command_of
 from fixtures.clients.adapter import Adapter
-from fixtures.interface.info import ClusterInfo
-from fixtures.targets import TargetOptions, open_target
+from fixtures.clients.shipped import command_of
+from fixtures.reference.target import ReferenceTarget
+from fixtures.targets import Target, open_target
+from fixtures.targets.info import ClusterInfo
 from fixtures.wire.schema import Schemas
-from shareproof.runner.inventory import CLIENT, by_rule, read_checks
+from reports import evidence
+from reports.evidence import Entry
+from shareproof.runner.inventory import CLIENT, Check, by_rule, read_checks
 from spec.verdict import EnvironmentFault, Violation
 from suites.client.harness import harness_on
 from suites.judge import Judge
-from tools.detection.cases import Case, cases
+from tools.campaign.asked import Asked, Outcome, means_check, means_rule, nothing
+from tools.campaign.cases import Case, cases
 
-RECORD = Path(__file__).parents[1] / "evidence" / "clients_killed.json"
 LONGEST = 100.0
 """Seconds after which one check of one mutant is given up."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kill:
-    """What killed a mutant."""
-
-    rule: str
-    check: str
+TOGETHER, TOGETHER_REPEATED = 4, 12
+"""Mutants at a time; checks at a time where none is a mutant."""
 
 
 class Hunt:
@@ -66,10 +60,12 @@ class Hunt:
                     seen.add(check.id)
                     yield from cases(check)
 
-    async def kill(self, mutant: Mutant) -> tuple[Kill | None, list[str]]:
+    async def kill(
+        self, mutant: Mutant, first: Sequence[Case] = ()
+    ) -> tuple[Entry | None, list[str]]:
         """Return what kills a mutant, None if nothing does; and how each check ended."""
         said: list[str] = []
-        for case in self.suspects(mutant):
+        for case in (*first, *self.suspects(mutant)):
             adapter = Adapter(command_of(f"model:{mutant.name}"))
             try:
                 await adapter.start()
@@ -78,7 +74,7 @@ class Hunt:
                 await adapter.stop()
             said.append(f"{case.check.id.split('::')[-1]}: {how}")
             if broken in mutant.rules:
-                return Kill(rule=broken, check=case.check.id), said
+                return _entry(mutant.name, broken, case.check, how, self.seed), said
         return None, said
 
     async def play(self, adapter: Adapter, name: str, case: Case) -> tuple[str, str]:
@@ -123,62 +119,146 @@ async def _another(adapter: Adapter) -> AsyncIterator[Adapter]:
         await made.stop()
 
 
-async def hunt(names: Sequence[str], seed: int, together: int) -> dict[str, Kill | None]:
-    """Hunt mutants, some at a time; return what killed each."""
-    target = open_target("reference", TargetOptions(brokers=3))
-    await asyncio.to_thread(target.start)
-    pack, room = Hunt(target.info, seed), asyncio.Semaphore(together)
-    found: dict[str, Kill | None] = {}
+async def hunt(
+    names: Sequence[str], asked: Asked, first: dict[str, list[Case]]
+) -> dict[str, Entry | None]:
+    """Hunt mutants, some at a time; return what killed each.
 
-    async def one(name: str) -> None:
-        async with room:
-            began = time.monotonic()
-            found[name], said = await pack.kill(MUTANTS[name])
-            kill = found[name]
-            record({name: kill})
-            told = f"{kill.rule} by {kill.check.split('/')[-1]}" if kill else f"ALIVE {said}"
-            print(f"{name}: {told} ({time.monotonic() - began:.1f} s)", flush=True)
+    Args:
+        names: of mutants.
+        asked: how.
+        first: the cases to begin with, for mutants of which a killer is known.
+    """
+    async with _started(ReferenceTarget(brokers=3)) as info:
+        pack, turns = Hunt(info, asked.seed), asyncio.Semaphore(asked.workers or TOGETHER)
+        found: dict[str, Entry | None] = {}
 
-    try:
+        async def one(name: str) -> None:
+            async with turns:
+                began = time.monotonic()
+                found[name], said = await pack.kill(MUTANTS[name], first.get(name, ()))
+                kill = found[name]
+                asked.keeper.add([kill] if kill else [])
+                told = f"{kill.rule} by {kill.check.split('/')[-1]}" if kill else f"alive {said}"
+                asked.say(f"{name}: {told} ({time.monotonic() - began:.1f} s)")
+
         await asyncio.gather(*(one(name) for name in names))
-    finally:
-        await asyncio.to_thread(target.stop)
     return found
 
 
-def known() -> dict[str, Any]:
-    """Return what is recorded."""
-    if not RECORD.exists():
-        return {}
-    mutants: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8"))["mutants"]
-    return mutants
-
-
-def record(found: Mapping[str, Kill | None]) -> None:
-    """Write what killed whom, keeping what is known of other living mutants."""
-    before = known()
-    for name, kill in found.items():
-        if kill is not None:
-            before[name] = {"rule": kill.rule, "check": kill.check}
-    mutants = {name: before[name] for name in sorted(before) if name in MUTANTS}
-    RECORD.write_text(json.dumps({"mutants": mutants}, indent=1) + "\n", encoding="utf-8")
-
-
-def main() -> int:
-    """Hunt; exit code 1 while a mutant lives."""
-    parser = argparse.ArgumentParser(description="Kill every mutant of the model client.")
-    parser.add_argument("names", nargs="*", help="mutants; default: those not yet recorded dead")
-    parser.add_argument("--all", action="store_true", help="hunt those recorded dead, too")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--together", type=int, default=4, help="mutants at a time")
-    options = parser.parse_args()
-    dead = set() if options.all else set(known())
-    names = options.names or [name for name in MUTANTS if name not in dead]
-    found = asyncio.run(hunt(names, options.seed, options.together))
+def play(asked: Asked) -> Outcome:
+    """Hunt mutants."""
+    found = asyncio.run(hunt(_chosen(asked.only), asked, {}))
     alive = [name for name, kill in found.items() if kill is None]
-    print(f"{len(found) - len(alive)} of {len(found)} mutants killed; alive: {alive}")
-    return int(bool(alive))
+    return Outcome(
+        said=[f"{len(found) - len(alive)} of {len(found)} mutants of the model client killed"],
+        broken=[f"alive: {name}: {MUTANTS[name].sentence}" for name in alive],
+    )
 
 
-if __name__ == "__main__":
-    raise SystemExit(main())
+def replay(entries: Sequence[Entry], asked: Asked) -> list[Entry]:
+    """Hunt the mutants of some entries again; return the entries of those not killed again."""
+    known = {check.id: check for check in read_checks(CLIENT)}
+    entries = [one for one in entries if one.name in MUTANTS]
+    first: dict[str, list[Case]] = {}
+    for one in entries:
+        first.setdefault(one.name, []).extend(cases(known[one.check]) if one.check in known else ())
+    found = asyncio.run(hunt(list(first), asked, first))
+    lost = [one for one in entries if found[one.name] is None]
+    seen = {one.key for one in found.values() if one}
+    asked.keeper.drop([one for one in entries if one not in lost and one.key not in seen])
+    return lost
+
+
+def repeat(asked: Asked) -> Outcome:
+    """Play all checks of clients, or some, with one seed after the other."""
+    checks = [
+        check
+        for check in read_checks(CLIENT)
+        if not asked.only or any(means_check(word, check) for word in asked.only)
+    ]
+    if not checks:
+        raise nothing(", ".join(asked.only))
+    return asyncio.run(_repeat(asked, [case for check in checks for case in cases(check)]))
+
+
+async def _repeat(asked: Asked, shared: Sequence[Case]) -> Outcome:
+    outcome = Outcome()
+    async with contextlib.AsyncExitStack() as stack:
+        hostile = await stack.enter_async_context(_started(ReferenceTarget(brokers=3)))
+        facing = hostile
+        if asked.target != "reference":
+            target = open_target(asked.target, brokers=1)
+            facing = await stack.enter_async_context(_started(target))
+        asked.say(f"{asked.client} in front of {asked.target} {facing.version}")
+        for seed in range(asked.seed, asked.seed + asked.rounds):
+            began = time.monotonic()
+            wrong = await _once(Hunt(hostile, seed, facing), shared, asked)
+            asked.say(f"seed {seed}: {len(wrong)} not passed ({time.monotonic() - began:.0f} s)")
+            outcome.broken += wrong
+    outcome.said.append(f"{len(shared)} cases, {asked.rounds} rounds each")
+    return outcome
+
+
+async def _once(pack: Hunt, shared: Sequence[Case], asked: Asked) -> list[str]:
+    """Play cases with one seed; return what did not pass."""
+    turns = asyncio.Semaphore(asked.workers or TOGETHER_REPEATED)
+    wrong: list[str] = []
+    adapter = Adapter(command_of(asked.client))
+    await adapter.start()
+
+    async def one(case: Case) -> None:
+        async with turns:
+            _, how = await pack.play(adapter, f"{pack.seed}", case)
+        if how != "passed":
+            name = case.check.id.rpartition("/")[2]
+            wrong.append(f"seed {pack.seed}: {name} {dict(case.parameters)}: {how}")
+
+    try:
+        # Who kills its process cannot share it.
+        alone = [c for c in shared if "doomed" in inspect.signature(c.function).parameters]
+        await asyncio.gather(*(one(case) for case in shared if case not in alone))
+        for case in alone:
+            await one(case)
+    finally:
+        await adapter.stop()
+    return wrong
+
+
+@contextlib.asynccontextmanager
+async def _started(target: Target) -> AsyncIterator[ClusterInfo]:
+    await asyncio.to_thread(target.start)
+    try:
+        yield target.info
+    finally:
+        await asyncio.to_thread(target.stop)
+
+
+def _entry(name: str, rule: str, check: Check, reason: str, seed: int) -> Entry:
+    return Entry(
+        kind=evidence.CLIENT_MUTANT,
+        name=name,
+        rule=rule,
+        check=check.id,
+        verdict="fail",
+        release=evidence.REFERENCE,
+        date="",
+        seed=seed,
+        reason=reason,
+    )
+
+
+def _chosen(only: Sequence[str]) -> list[str]:
+    """Return the mutants that words mean by name, rule, area or a check of their rules."""
+    checks, found = read_checks(CLIENT), dict[str, None]()
+    for word in only:
+        rules = {rule for check in checks if means_check(word, check) for rule in check.rules}
+        mine = [
+            name
+            for name, one in MUTANTS.items()
+            if word == name or means_rule(word, one.rules) or rules & set(one.rules)
+        ]
+        if not mine:
+            raise nothing(word)
+        found |= dict.fromkeys(mine)
+    return list(found) if only else list(MUTANTS)

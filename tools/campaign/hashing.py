@@ -20,8 +20,10 @@ from fixtures.mutants.agency import SOURCE as AGENT
 from reports.evidence import (
     ALTERATION,
     CLIENT_MUTANT,
+    HONEST,
     KAFKA_MUTANT,
     REFERENCE_MUTANT,
+    RELEASE,
     Entry,
     read,
 )
@@ -41,7 +43,7 @@ def hashes(entry: Entry) -> dict[str, str]:
     found = {"rule": _rule(entry.rule)}
     if "::" in entry.check:
         found |= {"check": check(entry.check), "shape": check(entry.check, shape=True)}
-    if entry.name:
+    if entry.kind != RELEASE and entry.name:
         found["broken"] = broken(entry.kind, entry.name)
     return {part: digest for part, digest in found.items() if digest}
 
@@ -56,6 +58,14 @@ def changed(entry: Entry) -> list[str]:
     if "check" in parts and now.get("shape") == then.get("shape"):
         parts[parts.index("check")] = "names"
     return parts
+
+
+def gone(entry: Entry) -> bool:
+    """Return whether an entry's check, rule, mutant or alteration is no more."""
+    now = hashes(entry)
+    owed = {"rule"} | ({"check"} if "::" in entry.check else set())
+    owed |= {"broken"} if entry.kind in {*_PACKAGES, KAFKA_MUTANT} and entry.name else set()
+    return not owed <= now.keys()
 
 
 def stale(entries: Iterable[Entry] | None = None) -> list[tuple[Entry, list[str]]]:
@@ -109,7 +119,7 @@ def broken(kind: str, name: str) -> str:
     """Return the hash of a mutant or an alteration; nothing if there is none of that name."""
     if kind == KAFKA_MUTANT:
         return _advice(name)
-    return _declarations(kind).get(name, "")
+    return _declarations(ALTERATION if kind == HONEST else kind).get(name, "")
 
 
 @cache

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 
 from fixtures.proxies.alterations import ALTERATIONS
 from fixtures.reference.mutants import MUTANTS
+from reports import evidence
+from reports.evidence import Entry
 from shareproof.runner.inventory import Check, by_rule, read_checks
-from tools.detection.cases import Case, cases
-from tools.detection.playing import HONEST, Played, play
-from tools.detection.record import Acceptance, Rejection
+from tools.campaign.cases import Case, cases
+from tools.campaign.playing import HONEST, Played, play
 
 TRIES = 6
 """Seeds with which a mutant is hunted: some are only seen by some random choices."""
@@ -29,7 +30,8 @@ class Control:
 
     Attributes:
         check: its id.
-        acceptance: None if a rule did not hold, or if no reference broker has what it needs.
+        accepted: an entry for each rule; none if one did not hold, or if no reference broker has
+            what the check needs.
         reachable: False for the latter.
         trouble: what did not hold, in a sentence.
         digest: of all frames of all its cases.
@@ -37,7 +39,7 @@ class Control:
     """
 
     check: str
-    acceptance: Acceptance | None
+    accepted: tuple[Entry, ...]
     reachable: bool
     trouble: str
     digest: str
@@ -72,23 +74,31 @@ def control(check: str, seed: int) -> Control:
     """Play all cases of a check on the honest broker."""
     played = [_honest(check, at, seed) for at in range(len(cases_of(check)))]
     within = [one for one in played if one.reachable]
-    evidence: dict[str, Counter[str]] = {}
+    counted: dict[str, Counter[str]] = {}
     for seen in (seen for one in within for seen in one.observations):
-        evidence.setdefault(seen.requirement, Counter()).update(seen.evidence)
+        counted.setdefault(seen.requirement, Counter()).update(seen.evidence)
     broken = [
         f"{o.requirement} {o.verdict}: {o.reason}"
         for one in within
         if not one.held
         for o in one.observations
     ]
-    accepted = Acceptance(
-        target=HONEST,
-        seed=seed,
-        evidence={rule: dict(sorted(found.items())) for rule, found in sorted(evidence.items())},
+    accepted = tuple(
+        Entry(
+            kind=evidence.HONEST,
+            rule=rule,
+            check=check,
+            verdict="pass",
+            release=evidence.REFERENCE,
+            date="",
+            seed=seed,
+            evidence=dict(sorted(found.items())),
+        )
+        for rule, found in sorted(counted.items())
     )
     return Control(
         check=check,
-        acceptance=accepted if within and not broken else None,
+        accepted=accepted if within and not broken else (),
         reachable=bool(within),
         trouble="; ".join(broken),
         digest=hashlib.sha256("".join(one.digest for one in played).encode()).hexdigest(),
@@ -96,26 +106,65 @@ def control(check: str, seed: int) -> Control:
     )
 
 
-def rejection(target: str, check: str, seed: int) -> Rejection | None:
+def rejection(target: str, check: str, seed: int) -> Entry | None:
     """Return how a check rejects a broken broker, None if it does not, or not for its own rule."""
     rules = checks()[check].rules
     for at, case in enumerate(cases_of(check)):
         broken = play(target, case, seed).broken
         if broken and broken.requirement in rules and _honest(check, at, seed).held:
-            return Rejection(
-                target=target, seed=seed, rule=broken.requirement, sentence=broken.reason
+            kind, name = broken_by(target)
+            return Entry(
+                kind=kind,
+                name=name,
+                rule=broken.requirement,
+                check=check,
+                verdict="fail",
+                release=evidence.REFERENCE,
+                date="",
+                seed=seed,
+                reason=broken.reason,
             )
     return None
 
 
-Found = list[tuple[str, Rejection]]
-"""Checks, each with how it rejects what was hunted."""
+def broken_by(target: str) -> tuple[str, str]:
+    """Return the kind and the name of what is broken in a broken reference broker."""
+    kind, _, name = target.partition(":")
+    if kind == HONEST:
+        return evidence.REFERENCE_MUTANT, name
+    return evidence.ALTERATION, name.partition("@")[0]
+
+
+def target_of(entry: Entry) -> str:
+    """Return the broken reference broker of an entry."""
+    if entry.kind == evidence.REFERENCE_MUTANT:
+        return f"{HONEST}:{entry.name}"
+    return f"altered:{entry.name}@{HONEST}"
+
+
+def kills(entry: Entry) -> bool:
+    """Return whether an entry is of a mutant that breaks the rule that was reported broken."""
+    mutant = MUTANTS.get(entry.name) if entry.kind == evidence.REFERENCE_MUTANT else None
+    return mutant is not None and entry.rule in mutant.rules
+
+
+def again(entry: Entry) -> list[Entry]:
+    """Play what an entry is about again, with further seeds if need be; nothing if it is lost."""
+    if entry.kind == evidence.HONEST:
+        return list(control(entry.check, entry.seed or 1).accepted)
+    seeds = dict.fromkeys([entry.seed or 1, *range(1, 1 + TRIES)])
+    for seed in seeds:
+        seen = rejection(target_of(entry), entry.check, seed)
+        if seen and seen.rule == entry.rule:
+            return [seen]
+    return []
+
 
 Lead = tuple[str, int]
 """A check or a target to begin with, and the seed by which it was a success."""
 
 
-def hunt_mutant(name: str, seed: int, first: Sequence[Lead], full: bool) -> Found:
+def hunt_mutant(name: str, seed: int, first: Sequence[Lead], full: bool) -> list[Entry]:
     """Play the checks that name a rule of a mutant until one kills it.
 
     Args:
@@ -125,15 +174,15 @@ def hunt_mutant(name: str, seed: int, first: Sequence[Lead], full: bool) -> Foun
         full: whether to play all of them once, to learn who else notices.
     """
     target = f"{HONEST}:{name}"
-    found: dict[str, Rejection] = {}
+    found: dict[str, Entry] = {}
     for check, try_ in _attempts(name, seed, first):
         if check in found or (full and try_ != seed and _killed(found)):
             continue
         if seen := rejection(target, check, try_):
             found[check] = seen
-            if seen.kills and not full:
+            if kills(seen) and not full:
                 break
-    return list(found.items())
+    return list(found.values())
 
 
 def _attempts(name: str, seed: int, first: Sequence[Lead]) -> Iterator[Lead]:
@@ -147,30 +196,32 @@ def _attempts(name: str, seed: int, first: Sequence[Lead]) -> Iterator[Lead]:
         yield from ((check, try_) for check in dict.fromkeys(named))
 
 
-def _killed(found: Mapping[str, Rejection]) -> bool:
-    return any(seen.kills for seen in found.values())
+def _killed(found: Mapping[str, Entry]) -> bool:
+    return any(kills(seen) for seen in found.values())
 
 
-def hunt_for(check: str, seed: int, first: Sequence[Lead], lies: Sequence[str]) -> Found:
+def hunt_for(
+    check: str, seed: int, first: Sequence[Lead], alterations: Sequence[str]
+) -> list[Entry]:
     """Play a check against broken brokers until it rejects one.
 
     Args:
         check: its id.
         seed: the first seed of all.
         first: targets that it is known to reject, and by which seed.
-        lies: names of alterations that made it fail on a real broker.
+        alterations: names of alterations that made it fail on a real broker.
     """
     tried: set[Lead] = set()
-    for target, try_ in _candidates(check, seed, first, lies):
+    for target, try_ in _candidates(check, seed, first, alterations):
         if (target, try_) not in tried:
             tried.add((target, try_))
             if seen := rejection(target, check, try_):
-                return [(check, seen)]
+                return [seen]
     return []
 
 
 def _candidates(
-    check: str, seed: int, first: Sequence[Lead], lies: Sequence[str]
+    check: str, seed: int, first: Sequence[Lead], alterations: Sequence[str]
 ) -> Iterator[Lead]:
     rules = set(checks()[check].rules)
     areas = {rule[:3] for rule in rules}
@@ -178,7 +229,7 @@ def _candidates(
     yield from first
     near = [name for name, one in MUTANTS.items() if rules & set(one.rules)]
     area = [name for name, one in MUTANTS.items() if areas & {rule[:3] for rule in one.rules}]
-    told = [f"altered:{lie}@{HONEST}" for lie in lies if lie in ALTERATIONS]
+    told = [f"altered:{one}@{HONEST}" for one in alterations if one in ALTERATIONS]
     yield from ((f"{HONEST}:{name}", seed) for name in near)
     yield from ((target, try_) for target in told for try_ in range(seed, seed + TRIES))
     yield from ((f"{HONEST}:{name}", seed) for name in area)

@@ -19,7 +19,7 @@ from spec.verdict import Observation, OutOfReach, Undecided, Verdict
 from suites.broker.share import world
 from suites.broker.statestore import Store
 from suites.judge import Judge, Vacuous
-from tools.detection.cases import Case
+from tools.campaign.cases import Case
 
 HONEST = "reference"
 
@@ -53,7 +53,7 @@ def play(target: str, case: Case, seed: int) -> Played:
     """Play one case.
 
     Args:
-        target: ``reference``, ``reference:MUTANT`` or ``altered:LIE@reference``.
+        target: ``reference``, ``reference:MUTANT`` or ``altered:NAME@reference``.
         case: a playable case.
         seed: decides over every random choice, the check's and the broker's.
     """

@@ -1,28 +1,27 @@
-"""The whole matrix: all checks on the honest broker, all mutants, all checks that killed none."""
+"""Mutants of the reference broker, in virtual time: does each die, can each check fail?
+
+All checks on the honest broker first, then all mutants, then all checks that rejected none of them:
+these meet mutants of their area, and alterations in front of the honest reference broker.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import multiprocessing
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TypeVar
 
 from fixtures.reference.mutants import MUTANTS
-from tools.detection import hunting
-from tools.detection.hunting import Control, Found, Lead
-from tools.detection.playing import HONEST
-from tools.detection.record import Record, merged
+from reports import evidence
+from reports.evidence import Entry
+from tools.campaign import hunting
+from tools.campaign.asked import Asked, Outcome, Progress, T, means_check, means_rule, nothing
+from tools.campaign.hunting import Control, Lead
 
-T = TypeVar("T")
-
-FALSIFIED = Path(__file__).parents[2] / "evidence" / "falsified.json"
-Tell = Callable[[str, int, int], None]
-"""Told what is being done, how much of it is done, and how much there is."""
+KINDS = (evidence.HONEST, evidence.REFERENCE_MUTANT, evidence.ALTERATION)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +44,11 @@ class Plan:
 
 
 @dataclass(slots=True, kw_only=True)
-class Outcome:
-    """What came of a plan; ``record`` holds what was seen in it and nothing older."""
+class Seen:
+    """What came of a plan; ``rejections`` are what was seen in it and nothing older."""
 
     plan: Plan
-    record: Record = field(default_factory=Record)
+    rejections: list[Entry] = field(default_factory=list)
     controls: dict[str, Control] = field(default_factory=dict)
 
     @property
@@ -66,7 +65,7 @@ class Outcome:
     @property
     def alive(self) -> list[str]:
         """The mutants that no check killed by a rule that they break."""
-        return [name for name in self.plan.mutants if not any(self.record.killers(name))]
+        return [name for name in self.plan.mutants if not killers(self.rejections, name)]
 
     @property
     def beyond(self) -> list[str]:
@@ -76,44 +75,61 @@ class Outcome:
     @property
     def blind(self) -> list[str]:
         """The checks that rejected no broken reference broker although they could be played."""
-        beyond = set(self.beyond)
-        return [
-            check
-            for check in self.plan.checks
-            if check not in beyond and not self.record.rejects.get(check)
-        ]
+        beyond, seen = set(self.beyond), {one.check for one in self.rejections}
+        return [check for check in self.plan.checks if check not in beyond and check not in seen]
 
 
-def carry_out(outcome: Outcome, known: Record, tell: Tell) -> None:
-    """Play an outcome's plan, beginning each hunt with what is known to succeed.
+def killers(entries: Iterable[Entry], mutant: str) -> list[Entry]:
+    """Return the entries of a mutant's death by a rule that it breaks, its first rule first."""
+    rules = MUTANTS[mutant].rules
+    killed = [one for one in entries if one.name == mutant and hunting.kills(one)]
+    return sorted(killed, key=lambda one: (rules.index(one.rule), one.check))
 
-    What was found up to an interruption is in the outcome.
+
+def noticed(entries: Iterable[Entry], check: str) -> list[Entry]:
+    """Return what a check rejected: mutants that it killed, other mutants, alterations."""
+    found = [one for one in entries if one.check == check and _rejects(one)]
+    altered = evidence.ALTERATION
+    return sorted(found, key=lambda one: (not hunting.kills(one), one.kind == altered, one.name))
+
+
+def _rejects(entry: Entry) -> bool:
+    on_reference = entry.release == evidence.REFERENCE
+    return on_reference and entry.verdict == "fail" and entry.kind in KINDS
+
+
+def carry_out(seen: Seen, known: Sequence[Entry], tell: Progress) -> None:
+    """Play a plan, beginning each hunt with what is known to succeed.
+
+    What was found up to an interruption is in ``seen``.
     """
-    plan = outcome.plan
-    # Fresh processes: a copy of this one would have copies of its threads' locks, too.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(plan.workers or os.cpu_count(), mp_context=context) as pool:
+    plan = seen.plan
+    with _pool(plan.workers) as pool:
         controls = (pool.submit(hunting.control, check, plan.seed) for check in plan.checks)
         for one in _each(controls, "checks on the honest broker", tell):
-            outcome.controls[one.check] = one
-            if one.acceptance:
-                outcome.record.accepts[one.check] = one.acceptance
-        hunts: Iterable[Future[Found]] = (
+            seen.controls[one.check] = one
+        hunts = (
             pool.submit(hunting.hunt_mutant, name, plan.seed, _killers(known, name), plan.full)
             for name in plan.mutants
         )
-        _note(outcome, _each(hunts, "mutants", tell))
-        lies = _lies()
+        for found in _each(hunts, "mutants", tell):
+            seen.rejections += found
+        altered = _alterations(known)
         hunts = (
-            pool.submit(
-                hunting.hunt_for, check, plan.seed, _rejected(known, check), lies.get(check, [])
-            )
-            for check in outcome.blind
+            pool.submit(hunting.hunt_for, check, plan.seed, _rejected(known, check), altered[check])
+            for check in seen.blind
         )
-        _note(outcome, _each(hunts, "checks that killed none of these", tell))
+        for found in _each(hunts, "checks that killed none of these", tell):
+            seen.rejections += found
 
 
-def _each(futures: Iterable[Future[T]], what: str, tell: Tell) -> Iterator[T]:
+def _pool(workers: int) -> ProcessPoolExecutor:
+    # Fresh processes: a copy of this one would have copies of its threads' locks, too.
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(workers or os.cpu_count(), mp_context=context)
+
+
+def _each(futures: Iterable[Future[T]], what: str, tell: Progress) -> Iterator[T]:
     waiting = list(futures)
     tell(what, 0, len(waiting))
     for done, future in enumerate(as_completed(waiting), 1):
@@ -121,27 +137,21 @@ def _each(futures: Iterable[Future[T]], what: str, tell: Tell) -> Iterator[T]:
         tell(what, done, len(waiting))
 
 
-def _note(outcome: Outcome, found: Iterator[Found]) -> None:
-    for rejections in found:
-        for check, rejection in rejections:
-            outcome.record.reject(check, rejection)
+def _killers(known: Sequence[Entry], name: str) -> list[Lead]:
+    return [(one.check, one.seed or 1) for one in killers(known, name)]
 
 
-def _killers(known: Record, name: str) -> list[Lead]:
-    return [(check, seen.seed) for check, seen in known.killers(name)]
+def _rejected(known: Sequence[Entry], check: str) -> list[Lead]:
+    return [(hunting.target_of(one), one.seed or 1) for one in noticed(known, check)]
 
 
-def _rejected(known: Record, check: str) -> list[Lead]:
-    return [(seen.target, seen.seed) for seen in known.noticed(check)]
-
-
-def _lies() -> dict[str, list[str]]:
-    """Return the lies that made each check fail on a real broker."""
-    checks = json.loads(FALSIFIED.read_text(encoding="utf-8"))["checks"]
-    return {
-        check: list(dict.fromkeys(lie for lies in rules.values() for lie in lies))
-        for check, rules in checks.items()
-    }
+def _alterations(known: Iterable[Entry]) -> dict[str, list[str]]:
+    """Return the alterations that made each check fail on a real broker."""
+    found: dict[str, dict[str, None]] = defaultdict(dict)
+    for one in known:
+        if one.kind == evidence.ALTERATION and one.release != evidence.REFERENCE:
+            found[one.check][one.name] = None
+    return defaultdict(list, {check: list(names) for check, names in found.items()})
 
 
 def everything() -> Plan:
@@ -151,25 +161,95 @@ def everything() -> Plan:
 
 def matching(plan: Plan, word: str) -> tuple[list[str], list[str]]:
     """Return the mutants and the checks that a word means: a name, a rule, an area."""
-    rule = word.upper()
-
-    def named(rules: Sequence[str]) -> bool:
-        return any(rule in {one, one[:3]} for one in rules)
-
-    mutants = [name for name in plan.mutants if word == name or named(MUTANTS[name].rules)]
-    checks = [
-        check
-        for check in plan.checks
-        if named(hunting.checks()[check].rules) or (len(word) > len("ACK-01") and word in check)
-    ]
+    checks = [check for check in plan.checks if means_check(word, hunting.checks()[check])]
+    mutants = [n for n in plan.mutants if word == n or means_rule(word, MUTANTS[n].rules)]
     return mutants, checks
 
 
-def updated(known: Record, outcome: Outcome) -> Record:
-    """Return what is known after a plan was carried out, without what does not exist any more.
+def _plan(asked: Asked) -> Plan:
+    whole, mutants, checks = everything(), dict[str, None](), dict[str, None]()
+    for word in asked.only:
+        found, reached = matching(whole, word)
+        if not found and not reached:
+            raise nothing(word)
+        mutants |= dict.fromkeys(found)
+        checks |= dict.fromkeys(reached)
+    return Plan(
+        mutants=tuple(mutants) if asked.only else whole.mutants,
+        checks=tuple(checks) if asked.only else whole.checks,
+        seed=asked.seed,
+        full=asked.full,
+        workers=asked.workers,
+    )
 
-    What met all checks of its rules is known anew; else what was known before holds on.
-    """
-    again = {f"{HONEST}:{name}" for name in outcome.plan.mutants if outcome.plan.full}
-    kept = known.without(hunting.checks(), set(hunting.targets()) - again)
-    return merged([kept, outcome.record])
+
+def play(asked: Asked) -> Outcome:
+    """Play the checks against the honest reference broker and against mutants of it."""
+    seen, keeper = Seen(plan=_plan(asked)), asked.keeper
+    try:
+        carry_out(seen, keeper.known, asked.progress)
+    finally:
+        if asked.full:
+            old = (one for one in keeper.known if one.kind == evidence.REFERENCE_MUTANT)
+            keeper.drop([one for one in old if one.name in seen.plan.mutants])
+        keeper.add([one for control in seen.controls.values() for one in control.accepted])
+        keeper.add(seen.rejections)
+    return _outcome(seen)
+
+
+def replay(entries: Sequence[Entry], asked: Asked) -> list[Entry]:
+    """Play again what entries are about; return those that were not seen again."""
+    entries = [one for one in entries if one.check in hunting.checks()]
+    lost: list[Entry] = []
+    with _pool(asked.workers) as pool:
+        plays = {pool.submit(hunting.again, one): one for one in entries}
+        for done, future in enumerate(as_completed(plays), 1):
+            found = future.result()
+            asked.keeper.add(found)
+            lost += [] if found else [plays[future]]
+            asked.progress("entries on the reference broker", done, len(plays))
+    return lost
+
+
+def _outcome(seen: Seen) -> Outcome:
+    plan, outcome = seen.plan, Outcome()
+    for one in seen.troubled:
+        line = f"the honest broker does not satisfy {one.check}: {one.trouble}"
+        outcome.faults.append(line)
+    for name in seen.alive:
+        mutant = MUTANTS[name]
+        outcome.broken.append(f"alive: {name} ({', '.join(mutant.rules)}): {mutant.sentence}")
+    outcome.broken += [f"rejects nothing: {check}" for check in seen.blind]
+    dead = len(plan.mutants) - len(seen.alive)
+    outcome.said.append(f"{dead} of {len(plan.mutants)} mutants killed")
+    if plan.checks:
+        able = len(plan.checks) - len(seen.blind) - len(seen.beyond)
+        beyond = f", {len(seen.beyond)} out of its reach" if seen.beyond else ""
+        outcome.said += [
+            f"{able} of {len(plan.checks)} checks reject a broken reference broker{beyond}",
+            f"transcripts of the honest broker, seed {plan.seed}: {seen.digest}",
+        ]
+    outcome.more = {
+        "digest": seen.digest,
+        "summary": {
+            "mutants": len(plan.mutants),
+            "killed": dead,
+            "checks": len(plan.checks),
+            "rejecting": len(plan.checks) - len(seen.blind) - len(seen.beyond),
+            "beyond": len(seen.beyond),
+            "cases": sum(one.cases for one in seen.controls.values()),
+        },
+        "alive": seen.alive,
+        "blind": seen.blind,
+        "beyond": seen.beyond,
+        "troubled": {one.check: one.trouble for one in seen.troubled},
+        "mutants": {
+            name: {
+                "sentence": MUTANTS[name].sentence,
+                "rules": list(MUTANTS[name].rules),
+                "killed_by": {one.check: one.rule for one in killers(seen.rejections, name)},
+            }
+            for name in plan.mutants
+        },
+    }
+    return outcome

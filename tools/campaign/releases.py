@@ -1,44 +1,32 @@
-"""Find past defects again, on the releases that had them, and write down what was seen.
+"""Past defects of Kafka: found again on the releases that had them, gone on those that have not.
 
-``python -m tools.track_record`` asks every release named in ``spec/track_record.toml`` about the
-rules named there, with a ledger that foresees nothing, or plays a chaos scenario on it and asks
-what Spark says of the history. A defect counts as found again when the rule is broken on the
-release that has it and holds on the one that has not. The result is ``docs/track-record.md``; exit
-code 1 when an entry was not confirmed.
+Every release named in ``spec/track_record.toml`` is asked about the rules named there, with the
+profile ``strict``, which expects no failure; or a chaos scenario is played on it, and Spark judges
+the history. A defect counts as found again when the rule is broken on the release that has it and
+holds on the one that has not.
 """
 
 from __future__ import annotations
 
-import argparse
 import shlex
 import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from reports.reading import read
-from reports.results import RuleResult
-from spec.requirement import load_requirements
+from reports import evidence
+from reports.evidence import Entry
+from reports.results import read
 from spec.track_record import Past, load_track_record
+from spec.verdict import EnvironmentFault
+from tools.campaign.asked import Asked, Outcome, means_rule, nothing
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "track-record.md"
 LEDGER = "strict"
-
-HEAD = """\
-# Track record
-
-Past defects of Apache Kafka that shareproof finds again on the releases from Maven Central that had
-them. Each was confirmed on both sides: the rule is broken on the release named first and holds on
-the one named last. The commands of checks use the ledger `strict`, which foresees nothing, so a
-broken rule makes them exit with 1. A rule INV is one about whole histories: a
-[chaos scenario](chaos.md) was played on the release, and Spark judged what it left. A bug id is our
-attribution by symptom and release; where there is none we know of no public report.
-
-This page is written by `tox -e trackrecord` from `spec/track_record.toml`.
-"""
+SCENARIO = "scenario:"
+"""What begins the check of an entry that is about a whole history."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +46,10 @@ class Question:
     seed: int = 1
 
 
+Answers = Mapping[Question, Mapping[str, Seen]]
+"""What was seen of each rule in each run."""
+
+
 def words(question: Question, rules: Iterable[str]) -> list[str]:
     """Return the command that asks a release about rules."""
     target = ["--target", f"kafka:{question.release}"]
@@ -72,21 +64,23 @@ def ask(question: Question, rules: list[str]) -> dict[str, Seen]:
     """Carry out a run and return what was seen of each of its rules.
 
     Raises:
-        SystemExit: the run left no results.
+        EnvironmentFault: the run left no results.
     """
     with tempfile.TemporaryDirectory(prefix="shareproof-track-") as out:
         command = [sys.executable, "-m", *words(question, rules), "--out", out]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        results = Path(out) / "results.json"
-        if not results.exists():
-            raise SystemExit(f"{shlex.join(command)} left no results:\n{done.stdout}{done.stderr}")
-        found = read(results)
-    return {rule.id: _seen(rule) for rule in found.requirements if rule.id in rules}
+        if not (Path(out) / "results.json").exists():
+            said = f"{done.stdout}{done.stderr}"
+            raise EnvironmentFault(f"{shlex.join(command)} left no results:\n{said}")
+        document = read(Path(out))
+    wanted = [r for r in document["requirements"] if r["id"] in rules]
+    return {rule["id"]: _seen(rule) for rule in wanted}
 
 
-def _seen(rule: RuleResult) -> Seen:
-    reasons = [each.reason for each in rule.checks if each.verdict == rule.verdict and each.reason]
-    return Seen(rule.verdict, reasons[0] if reasons else rule.reason)
+def _seen(rule: Mapping[str, object]) -> Seen:
+    checks = rule["checks"] if isinstance(rule["checks"], list) else []
+    reasons = [str(c["reason"]) for c in checks if c["verdict"] == rule["verdict"] and c["reason"]]
+    return Seen(str(rule["verdict"]), reasons[0] if reasons else str(rule["reason"]))
 
 
 def about(entry: Past, release: str) -> Question:
@@ -103,65 +97,76 @@ def questions(entries: Iterable[Past]) -> dict[Question, list[str]]:
     return {question: sorted(rules) for question, rules in sorted(asked.items())}
 
 
-Answers = Mapping[Question, Mapping[str, Seen]]
-"""What was seen of each rule in each run."""
-
-
 def doubt(entry: Past, answers: Answers) -> str:
     """Return why an entry is not confirmed, or nothing."""
     sides = [(entry.seen, "fail")] + ([(entry.mended, "pass")] if entry.mended else [])
     for release, expected in sides:
-        seen = answers[about(entry, release)].get(entry.rule, Seen("missing", ""))
+        seen = answers.get(about(entry, release), {}).get(entry.rule, Seen("missing", ""))
         if seen.verdict != expected:
             return f"{entry.rule} on {release}: {seen.verdict}, not {expected}: {seen.reason}"
     return ""
 
 
-def page(entries: Iterable[Past], answers: Answers) -> str:
-    """Return the page about confirmed entries."""
-    rules = load_requirements()
-    rows = ["| bug | what went wrong | rule | broken on | holds on |", "|---|---|---|---|---|"]
-    parts: list[str] = []
-    for entry in entries:
-        bug = entry.bug or (f"finding {entry.finding[:3]}" if entry.finding else "none known")
-        mended = entry.mended or "none yet"
-        rows.append(f"| {bug} | {entry.title} | {entry.rule} | {entry.seen} | {mended} |")
-        sentence = " ".join(rules[entry.rule].text.split())
-        question = about(entry, entry.seen)
-        parts.append(
-            f"## {bug}: {entry.title}\n\n{entry.rule}: {sentence}\n\n"
-            f"    $ {shlex.join(words(question, [entry.rule]))}\n"
-            f"    {entry.rule} fail: {answers[question][entry.rule].reason}\n"
-        )
-        if entry.finding:
-            parts[-1] += f"\nMore in [findings/{entry.finding}](findings/{entry.finding}.md).\n"
-    return "\n".join([HEAD, *rows, "", *parts])
+def answers(entries: Iterable[Entry]) -> dict[Question, dict[str, Seen]]:
+    """Return what evidence has of past defects."""
+    found: dict[Question, dict[str, Seen]] = defaultdict(dict)
+    for one in entries:
+        if one.kind == evidence.RELEASE:
+            scenario = one.check.removeprefix(SCENARIO)
+            question = Question(one.release, scenario, one.seed if scenario and one.seed else 1)
+            found[question][one.rule] = Seen(one.verdict, one.reason)
+    return found
 
 
-def main() -> int:
-    """Ask, compare, write; exit code 1 when an entry was not confirmed."""
-    parser = argparse.ArgumentParser(description="Find past defects again on old releases.")
-    parser.add_argument("--only", nargs="*", default=[], help="rules or bug ids to look at")
-    options = parser.parse_args()
-    chosen = [
-        entry
-        for entry in load_track_record()
-        if not options.only or {entry.rule, entry.bug} & set(options.only)
-    ]
-    answers: dict[Question, dict[str, Seen]] = {}
+def play(asked: Asked) -> Outcome:
+    """Ask, compare, keep."""
+    return _play(_chosen(asked.only), asked)
+
+
+def _play(chosen: Sequence[Past], asked: Asked) -> Outcome:
     for question, rules in questions(chosen).items():
-        answers[question] = ask(question, rules)
+        seen = ask(question, rules)
+        asked.keeper.add([_entry(question, rule, one) for rule, one in seen.items()])
         what = question.scenario or f"{len(rules)} rules"
-        print(f"kafka:{question.release}: {what} asked", flush=True)
-    doubts = {entry: why for entry in chosen if (why := doubt(entry, answers))}
-    for entry, why in doubts.items():
-        print(f"not confirmed: {entry.bug or entry.title}: {why}")
-    confirmed = [entry for entry in chosen if entry not in doubts]
-    print(f"{len(confirmed)} of {len(chosen)} past defects found again")
-    if not options.only:
-        PAGE.write_text(page(confirmed, answers), encoding="utf-8")
-    return int(bool(doubts))
+        asked.say(f"kafka:{question.release}: {what} asked")
+    found = answers(asked.keeper.known)
+    doubts = [(entry, why) for entry in chosen if (why := doubt(entry, found))]
+    return Outcome(
+        said=[f"{len(chosen) - len(doubts)} of {len(chosen)} past defects found again"],
+        broken=[f"not confirmed: {entry.bug or entry.title}: {why}" for entry, why in doubts],
+    )
 
 
-if __name__ == "__main__":
-    raise SystemExit(main())
+def replay(entries: Sequence[Entry], asked: Asked) -> list[Entry]:
+    """Ask again about the defects of some entries; return the entries of those not confirmed."""
+    rules = {(one.rule, one.release) for one in entries}
+    wanted = [p for p in load_track_record() if {(p.rule, p.seen), (p.rule, p.mended)} & rules]
+    doubted = len(_play(wanted, asked).broken)
+    return [one for one in entries if doubted]
+
+
+def _entry(question: Question, rule: str, seen: Seen) -> Entry:
+    return Entry(
+        kind=evidence.RELEASE,
+        name=question.release,
+        rule=rule,
+        check=f"{SCENARIO}{question.scenario}" if question.scenario else "",
+        verdict=seen.verdict,
+        release=question.release,
+        date="",
+        seed=question.seed if question.scenario else None,
+        reason=seen.reason if seen.verdict != "pass" else "",
+    )
+
+
+def _chosen(only: Sequence[str]) -> list[Past]:
+    """Return the past defects that words mean: by rule, area or bug."""
+    every = load_track_record()
+    for word in only:
+        if not any(word == one.bug or means_rule(word, [one.rule]) for one in every):
+            raise nothing(word)
+    return [
+        one
+        for one in every
+        if not only or any(word == one.bug or means_rule(word, [one.rule]) for word in only)
+    ]

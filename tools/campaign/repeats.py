@@ -1,43 +1,119 @@
-"""Trust by repetition: the same certification again and again, each time with another seed.
+"""Repetition: the same checks again and again, each time with other random choices.
 
-``python -m tools.repeat --runs 20`` certifies the target with seeds 1 to 20 and names every rule
-whose verdict was not the same in all of them. A referee that changes its mind is worse than none:
-a new check is only trusted after it came through this.
+A referee that changes its mind is worse than none: a new check is only trusted after it came
+through this. With ``--only`` the checks are repeated alone, on one cluster; without it whole
+certifications are, and every rule is named whose verdict was not the same in all of them.
 """
 
 from __future__ import annotations
 
-import argparse
+import json
 import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
-from fixtures.targets import DEFAULT_TARGET
-from reports.reading import read
-from reports.results import Results
+from fixtures.targets import UsageFault
+from shareproof.runner.inventory import CLIENT, Check, read_checks
+from shareproof.runner.scheduling import scope
+from spec.verdict import EnvironmentFault
+from tools.campaign import alterations, clients
+from tools.campaign.asked import Asked, Outcome, means_check
+
+Results = dict[str, Any]
+"""A parsed results.json."""
 
 
-def certify(target: str, seed: int, out: Path, rest: list[str]) -> Results:
-    """Run one certification and return its results."""
+def play(asked: Asked) -> Outcome:
+    """Repeat checks of brokers or of a client, or whole certifications."""
+    if asked.client:
+        return clients.repeat(asked)
+    if not asked.only:
+        return _certifications(asked)
+    words = asked.only
+    of_clients = [c for c in read_checks(CLIENT) if any(means_check(word, c) for word in words)]
+    checks = [
+        one for one in read_checks(drafts=True) if any(means_check(word, one) for word in words)
+    ]
+    if not checks:
+        hint = " Add --client model for checks of clients." if of_clients else ""
+        raise UsageFault(f"--only {', '.join(words)}: no check of brokers is called that.{hint}")
+    return _alone(asked, checks)
+
+
+def _alone(asked: Asked, checks: Iterable[Check]) -> Outcome:
+    """Play checks alone, in rounds; a stage on its own cluster, all others on one together."""
+    outcome, counted = Outcome(), Counter[tuple[str, str]]()
+    groups: dict[str, list[Check]] = {}
+    for check in checks:
+        staged = scope(check.id) != check.id
+        own = check.id if check.solo and not staged else "together"
+        groups.setdefault(scope(check.id) if staged else own, []).append(check)
+    for group, mine in groups.items():
+        asked.say(f"{group}: {len(mine)} checks, {asked.rounds} rounds")
+        seen = alterations.sweep(asked.target, mine, rounds=asked.rounds, seed=asked.seed)
+        outcome.broken += [
+            f"round {one['round']}: {one['rule']} {one['verdict']} {one['check']}: {one['reason']}"
+            for one in seen
+            if one["verdict"] != "pass"
+        ]
+        counted.update((one["check"], one["rule"]) for one in seen)
+        outcome.broken += [
+            f"{check.id} {rule}: {counted[check.id, rule]} of {asked.rounds} rounds were played"
+            for check in mine
+            for rule in check.rules
+            if counted[check.id, rule] < asked.rounds
+        ]
+    outcome.said.append(f"{counted.total()} verdicts, {len(outcome.broken)} of them no pass")
+    return outcome
+
+
+def _certifications(asked: Asked) -> Outcome:
+    folder = Path(tempfile.mkdtemp(prefix="shareproof-repeat-"))
+    found: list[Results] = []
+    for seed in range(asked.seed, asked.seed + asked.rounds):
+        found.append(certify(asked.target, seed, folder / f"seed-{seed}"))
+        last = found[-1]
+        asked.say(
+            f"seed {seed}: exit {last['run']['exit_code']}, {last['run']['seconds']:.0f} s, "
+            f"{executions(last)} checks, {last['summary']}"
+        )
+    total = sum(map(executions, found))
+    changed = differing(found)
+    return Outcome(
+        said=[f"{total} check executions in {len(found)} runs; see {folder}"],
+        broken=[f"{rule}: {dict(counter)}" for rule, counter in changed.items()],
+    )
+
+
+def certify(target: str, seed: int, out: Path) -> Results:
+    """Run one certification and return its results.
+
+    Raises:
+        EnvironmentFault: it left none.
+    """
     command = [sys.executable, "-m", "shareproof", "broker", "--target", target]
-    command += ["--seed", str(seed), "--out", str(out), *rest]
+    command += ["--seed", str(seed), "--out", str(out)]
     with (out.parent / f"{out.name}.log").open("wb") as log:
         subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, check=False)
-    if not (out / "results.json").exists():
-        raise SystemExit(f"seed {seed} left no results; see {out}.log")
-    return read(out)
+    results = out / "results.json"
+    if not results.exists():
+        raise EnvironmentFault(f"seed {seed} left no results; see {out}.log")
+    document: Results = json.loads(results.read_text(encoding="utf-8"))
+    return document
 
 
-def verdicts(results: Results) -> dict[str, str]:
+def verdicts(results: Mapping[str, Any]) -> dict[str, str]:
     """Return the verdict of each rule."""
-    return {rule.id: rule.verdict for rule in results.requirements}
+    return {rule["id"]: rule["verdict"] for rule in results["requirements"]}
 
 
-def executions(results: Results) -> int:
+def executions(results: Mapping[str, Any]) -> int:
     """Return how many checks ran."""
-    return len({check.check for rule in results.requirements for check in rule.checks})
+    return len({check["check"] for rule in results["requirements"] for check in rule["checks"]})
 
 
 def differing(runs: list[Results]) -> dict[str, Counter[str]]:
@@ -46,33 +122,3 @@ def differing(runs: list[Results]) -> dict[str, Counter[str]]:
     rules = sorted({rule for run in seen for rule in run})
     counted = {rule: Counter(run.get(rule, "missing") for run in seen) for rule in rules}
     return {rule: counter for rule, counter in counted.items() if len(counter) > 1}
-
-
-def main() -> int:
-    """Repeat and compare; exit code 1 when a verdict differs."""
-    parser = argparse.ArgumentParser(description="Repeat a certification and compare verdicts.")
-    parser.add_argument("--target", default=DEFAULT_TARGET)
-    parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--first-seed", type=int, default=1)
-    parser.add_argument("--out", type=Path, help="keep every run's directory below this one")
-    options, rest = parser.parse_known_args()
-    folder = options.out or Path(tempfile.mkdtemp(prefix="shareproof-repeat-"))
-    folder.mkdir(parents=True, exist_ok=True)
-    runs: list[Results] = []
-    for seed in range(options.first_seed, options.first_seed + options.runs):
-        runs.append(certify(options.target, seed, (folder / f"seed-{seed}").resolve(), rest))
-        last = runs[-1]
-        print(
-            f"seed {seed}: exit {last.run.exit_code}, {last.run.seconds:.0f} s, "
-            f"{executions(last)} checks, {dict(last.summary)}",
-            flush=True,
-        )
-    print(f"{sum(map(executions, runs))} check executions in {len(runs)} runs; see {folder}")
-    changed = differing(runs)
-    for rule, counter in changed.items():
-        print(f"{rule}: {dict(counter)}")
-    return int(bool(changed))
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

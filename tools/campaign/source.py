@@ -203,14 +203,12 @@ class _Writer:
             return self._ours(node) or self._outer(node.attr)
         if isinstance(node, ast.arg):
             return self._locals.get(node.arg, "")
-        if isinstance(node, ast.keyword):
-            return self._outer(node.arg or "**")
-        if node in self._definition.nodes:
-            return self._outer(self._definition.method)
         if isinstance(node, ast.Constant):
             prose = isinstance(node.value, str) and " " in node.value
             return "prose" if prose else repr(node.value)
-        return ""
+        if isinstance(node, ast.keyword):
+            return self._outer(node.arg or "**")
+        return self._outer(self._definition.method) if node in self._definition.nodes else ""
 
     def _ours(self, node: ast.AST) -> str:
         key = self._definition.meant(node)

@@ -1,19 +1,21 @@
-"""A pytest plugin: one cluster, and one lie after the other between it and its checks.
+"""A pytest plugin: one cluster, and one alteration after the other between it and its checks.
 
-The cluster of a stage takes long to start. So the checks of a stage are played behind each lie in
-turn while the cluster stays: ``pytest -p tools.lies --lies NAME,NAME --target altered:honest@...``
-followed by the folder of the stage. A lie is told only while a check runs; its fixtures, which mend
-the stage, see the truth. What made which check fail goes into the record of
-:mod:`tools.falsified` at once, so that a sweep that is cut short has not run in vain.
+The cluster of a stage takes long to start. So the checks of a stage are played behind each
+alteration in turn while the cluster stays: ``pytest -p tools.campaign.sweep --alterations NAME,NAME
+--target altered:honest@...`` followed by the checks. An alteration is in force only while a check
+runs; its fixtures, which mend the stage, see what is true. What each check said is written to the
+file of ``--seen`` at once, so that a sweep that is cut short has not run in vain.
 
-``--rounds 20`` without lies plays each check twenty times, which is how a stage is repeated.
+``--rounds 20`` without alterations plays each check twenty times.
 """
 
 from __future__ import annotations
 
+import json
 import re
-import sys
+from collections import defaultdict
 from collections.abc import Generator
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -25,7 +27,6 @@ from shareproof.runner.checks import rules_of
 from shareproof.runner.outcome import unpack
 from shareproof.runner.recorder import PROPERTY
 from spec.verdict import Verdict
-from tools.falsified import Matrix, function_of
 
 T = TypeVar("T")
 
@@ -33,11 +34,12 @@ _PLAY = re.compile(r"<(.+?) (\d+)>")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Register what the sweep passes on."""
-    group = parser.getgroup("lies", "one lie after the other")
-    group.addoption("--lies", default=HONEST.name, help="names of alterations, with commas")
+    """Register what the campaign passes on."""
+    group = parser.getgroup("sweep", "one alteration after the other")
+    group.addoption("--alterations", default=HONEST.name, help="names, with commas")
     group.addoption("--rounds", type=int, default=1, help="how often each check runs behind each")
-    group.addoption("--full", action="store_true", help="play what was seen failing before, too")
+    group.addoption("--seen", default="", help="file for what each check said, as JSON Lines")
+    group.addoption("--full", action="store_true", help="go on with checks that have failed")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -46,26 +48,29 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Play each check behind each lie, as often as there are rounds."""
+    """Play each check behind each alteration, as often as there are rounds."""
     if any(metafunc.definition.iter_markers("requirement")):
         option = metafunc.config.option
-        plays = [f"<{name} {n}>" for n in range(option.rounds) for name in option.lies.split(",")]
+        names = option.alterations.split(",")
+        plays = [f"<{name} {n}>" for n in range(option.rounds) for name in names]
         metafunc.fixturenames.append("play")
         metafunc.parametrize("play", plays, indirect=True, ids=plays)
 
 
 @pytest.fixture
 def play(request: pytest.FixtureRequest) -> str:
-    """The lie that is told while the check runs, and the number of the round."""
+    """The alteration that is in force while the check runs, and the number of the round."""
     return str(request.param)
 
 
 class Sweep:
-    """Tells the lies, and notes which check rejected which."""
+    """Puts alterations in force, and notes which check rejected which."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self._matrix = Matrix.load()
-        self._full = config.option.full or config.option.lies == HONEST.name
+        option = config.option
+        self._failed: dict[str, dict[str, set[str]]] = defaultdict(dict)
+        self._full = option.full or option.alterations == HONEST.name
+        self._seen = Path(option.seen) if option.seen else None
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -76,17 +81,17 @@ class Sweep:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """Leave out what was seen failing for each of its rules, or behind this very lie."""
+        """Leave out what was seen failing for each of its rules, or behind this very alteration."""
         if self._full:
             return
-        check, lie = function_of(item.nodeid), _play_of(item.nodeid)[0]
-        seen = [self._matrix.kills.get((check, rule), set()) for rule in rules_of(item)]
-        if all(seen) or any(lie in killers for killers in seen):
-            pytest.skip("was seen failing for each of its rules, or behind this lie")
+        failed, name = self._failed[_check_of(item.nodeid)], _play_of(item.nodeid)[0]
+        seen = [failed.get(rule, set()) for rule in rules_of(item)]
+        if all(seen) or any(name in names for names in seen):
+            pytest.skip("was seen failing for each of its rules, or behind this alteration")
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, T, T]:
-        """Tell the lie for as long as the check itself runs."""
+        """Alter for as long as the check itself runs."""
         tell({HONEST.name: HONEST, **ALTERATIONS}[_play_of(item.nodeid)[0]])
         try:
             return (yield)
@@ -94,20 +99,36 @@ class Sweep:
             tell(HONEST)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take over what a check said behind a lie."""
+        """Write down what a check said."""
         told = dict(report.user_properties).get(PROPERTY)
         if report.when != "call" or told is None:
             return
-        lie, number = _play_of(report.nodeid)
-        for seen in unpack(str(told)):
-            words = f"{lie} {number}: {seen.requirement} {seen.verdict} {seen.reason}"
-            print(words.rstrip(), file=sys.stderr, flush=True)
-            if seen.verdict is Verdict.FAIL and lie != HONEST.name:
-                self._matrix.add(report.nodeid, seen.requirement, lie)
-                self._matrix.save()
+        name, number = _play_of(report.nodeid)
+        check = _check_of(report.nodeid)
+        for one in unpack(str(told)):
+            if one.verdict is Verdict.FAIL:
+                self._failed[check].setdefault(one.requirement, set()).add(name)
+            line = {
+                "name": name,
+                "round": int(number),
+                "check": check,
+                "rule": one.requirement,
+                "verdict": one.verdict.value,
+                "reason": one.reason,
+            }
+            self._write(line)
+
+    def _write(self, line: dict[str, object]) -> None:
+        if self._seen is not None:
+            with self._seen.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def _check_of(nodeid: str) -> str:
+    return nodeid.partition("[")[0]
 
 
 def _play_of(nodeid: str) -> tuple[str, str]:
-    """Return the lie and the round of a play."""
+    """Return the alteration and the round of a play."""
     found = _PLAY.search(nodeid)
     return (found[1], found[2]) if found else (HONEST.name, "0")

@@ -1,1 +1,0 @@
-"""How well the suite detects: every broken broker noticed, every check seen on both sides."""
