@@ -7,11 +7,13 @@ from dataclasses import replace
 import pytest
 
 from reports.analysis.rules import load_invariants
+from reports.evidence import read
 from shareproof.runner.inventory import by_rule, read_checks
 from spec.requirement import SpecError, load_requirements
 from spec.track_record import Past, load_track_record, parse
 from suites.chaos.scenarios import SCENARIOS
-from tools.track_record import PAGE, Question, Seen, about, doubt, page, questions, words
+from tools.campaign.releases import Question, Seen, about, answers, doubt, questions, words
+from tools.documents.evidence import track_record as page
 
 OLD, NEW = Question("4.1.1"), Question("4.2.0")
 LOCK = Past(bug="KAFKA-19953", title="half released", rule="LCK-18", seen="4.1.1", mended="4.2.0")
@@ -35,10 +37,12 @@ def test_command_of_an_entry_asks_what_was_asked() -> None:
         assert entry.command.split() == words(about(entry, entry.seen), [entry.rule])
 
 
-def test_page_has_every_entry() -> None:
-    """The published page shows every entry of the list."""
-    text = PAGE.read_text(encoding="utf-8")
+def test_every_entry_is_confirmed() -> None:
+    """Evidence has every entry on both sides, and the page shows it."""
+    found = answers(read())
+    text = page(load_track_record(), found)
     missing = [e for e in load_track_record() if f"| {e.title} | {e.rule} | {e.seen} |" not in text]
+    assert [why for entry in load_track_record() if (why := doubt(entry, found))] == []
     assert missing == []
 
 
@@ -70,10 +74,10 @@ def test_a_scenario_is_a_run_of_its_own() -> None:
     played = replace(LOCK, rule="INV-26", scenario="members-die", seed=7)
     old, new = Question("4.1.1", "members-die", 7), Question("4.2.0", "members-die", 7)
     assert questions([LOCK, played]).keys() == {OLD, NEW, old, new}
-    answers = {old: {"INV-26": BROKEN}, new: {"INV-26": WHOLE}}
+    found = {old: {"INV-26": BROKEN}, new: {"INV-26": WHOLE}}
     command = "$ shareproof chaos --target kafka:4.1.1 --scenario members-die --seed 7"
-    assert doubt(played, answers) == ""
-    assert command in page([played], answers)
+    assert doubt(played, found) == ""
+    assert command in page([played], found)
 
 
 def test_page_quotes_what_was_seen() -> None:

@@ -72,5 +72,8 @@ def replay(entries: Sequence[Entry], asked: Asked) -> list[Entry]:
         some = [check for check in wanted if scope(check) == stage]
         asked.keeper.add(accepted(runs.results(DEFAULT_TARGET, some, brokers=3), some))
         asked.say(f"{stage}: {len(some)} checks on {DEFAULT_TARGET}")
-    seen = {(one.check, one.rule) for one in asked.keeper.new[before:]}
-    return [one for one in entries if (one.check, one.rule) not in seen]
+    new = asked.keeper.new[before:]
+    seen, keys = {(one.check, one.rule) for one in new}, {one.key for one in new}
+    lost = [one for one in entries if (one.check, one.rule) not in seen]
+    asked.keeper.drop([one for one in entries if one not in lost and one.key not in keys])
+    return lost

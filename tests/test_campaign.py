@@ -1,0 +1,266 @@
+"""Campaigns: hunts that can come back empty, and a command line that says so."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fixtures.proxies.alterations import ALTERATIONS
+from reports import evidence
+from reports.evidence import Entry, read
+from tools.campaign import alterations, kafka, reference, repeats
+from tools.campaign.__main__ import SUBJECTS
+from tools.campaign.asked import Asked
+from tools.campaign.honest import accepted
+from tools.campaign.hunting import (
+    again,
+    cases_of,
+    checks,
+    control,
+    hunt_for,
+    hunt_mutant,
+    kills,
+    playable,
+    rejection,
+)
+from tools.campaign.playing import HONEST, play
+from tools.campaign.record import Keeper
+from tools.campaign.reference import Plan, Seen
+
+ROOT = Path(__file__).parents[1]
+SUBSET = "test_ack_types.py", "test_lck_expiry.py", "test_ses_epochs.py", "test_acq_crowd.py"
+"""Files whose checks have everything: locks that run out, waiting fetches, many members at once."""
+
+ACCEPTED = "suites/broker/test_ack_types.py::test_accepted_record_never_comes_back"
+EXPIRED = "suites/broker/test_lck_expiry.py::test_expired_lock_frees_the_records"
+
+
+DIGEST = f"""
+from tools.campaign.hunting import checks, control
+from tools.campaign.reference import Plan, Seen
+names = [name for name in checks() if name.partition("::")[0].endswith({SUBSET!r})]
+seen = Seen(plan=Plan(mutants=(), checks=names))
+seen.controls = {{name: control(name, SEED) for name in names}}
+assert not seen.troubled, seen.troubled
+print(seen.digest)
+"""
+
+
+def digest(seed: int, hash_seed: int) -> str:
+    """Return the digest of a subset, played in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", DIGEST.replace("SEED", str(seed))],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONHASHSEED": str(hash_seed), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+def test_same_seed_same_transcripts() -> None:
+    """Two processes with one seed exchange the same frames; with another seed they do not.
+
+    In full: `python -m tools.campaign --json`, twice, and compare `subjects.reference.digest`.
+    """
+    first = digest(seed=7, hash_seed=1)
+
+    assert len(first) == 64
+    assert digest(seed=7, hash_seed=2) == first
+    assert digest(seed=8, hash_seed=1) != first
+
+
+def test_cases_have_the_same_names_in_every_process() -> None:
+    """No case is named after where an object lies in memory: its name decides its choices."""
+    names = [case.name for check in playable() for case in cases_of(check)]
+    assert [name for name in names if " at 0x" in name] == []
+
+
+def test_honest_broker_is_accepted() -> None:
+    """The honest broker satisfies a check, and what that rests on is counted."""
+    found = control(EXPIRED, seed=3)
+
+    assert {one.rule for one in found.accepted} == set(checks()[EXPIRED].rules)
+    assert all(one.evidence["assertions"] > 0 for one in found.accepted)
+    assert (found.trouble, found.reachable) == ("", True)
+
+
+def test_mutant_is_killed_by_its_rule() -> None:
+    """A kill names check, rule, seed and the check's own sentence."""
+    [seen] = hunt_mutant("locks-never-end", 1, [(EXPIRED, 1)], full=False)
+
+    assert (seen.check, seen.rule, kills(seen)) == (EXPIRED, "LCK-01", True)
+    assert seen.reason
+    assert again(seen) == [seen]
+
+
+def test_check_that_sees_nothing_kills_nothing() -> None:
+    """A broken broker that a check has no eyes for is not rejected by it."""
+    assert rejection("reference:locks-never-end", ACCEPTED, 1) is None
+
+
+def test_check_that_fails_anyway_kills_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A check that rejects the honest broker, too, has rejected nothing."""
+    wrong = play("reference:accept-releases", cases_of(ACCEPTED)[0], 1)
+    monkeypatch.setattr("tools.campaign.hunting._honest", lambda *_: wrong)
+
+    assert wrong.broken is not None
+    assert rejection("reference:accept-releases", ACCEPTED, 1) is None
+
+
+def test_check_rejects_an_alteration() -> None:
+    """A check that no mutant provokes is shown an alteration of the honest broker."""
+    name = next(
+        one.name for one in read() if (one.kind, one.check) == (evidence.ALTERATION, ACCEPTED)
+    )
+    [seen] = hunt_for(ACCEPTED, 1, [(f"altered:{name}@{HONEST}", 1)], [])
+
+    assert (seen.check, seen.rule, seen.kind) == (ACCEPTED, "ACK-01", evidence.ALTERATION)
+    assert seen.name == name
+    assert name in ALTERATIONS
+
+
+def seen_of(mutants: Sequence[str] = (), names: Sequence[str] = ()) -> Seen:
+    """Return what came of a plan of which nothing was found."""
+    return Seen(plan=Plan(mutants=mutants, checks=names))
+
+
+def test_survivors_and_blind_checks_are_named() -> None:
+    """What nothing was found about is alive, or blind; what was found the wrong way, too."""
+    found = seen_of(["locks-never-end"], [ACCEPTED, EXPIRED])
+    wrong = Entry(
+        kind=evidence.REFERENCE_MUTANT,
+        name="locks-never-end",
+        rule="ACK-01",
+        check=ACCEPTED,
+        verdict="fail",
+        release=evidence.REFERENCE,
+        date="",
+        seed=1,
+        reason="x",
+    )
+    found.rejections.append(wrong)
+
+    assert found.alive == ["locks-never-end"]
+    assert found.blind == [EXPIRED]
+
+
+def test_words_choose_mutants_and_checks() -> None:
+    """A word is a mutant's name, an area, a rule, or a part of a check's name."""
+    plan = reference.everything()
+
+    assert reference.matching(plan, "locks-never-end") == (["locks-never-end"], [])
+    mutants, names = reference.matching(plan, "lck-01")
+    assert "locks-never-end" in mutants
+    assert EXPIRED in names
+    assert reference.matching(plan, "test_accepted_record") == ([], [ACCEPTED])
+    assert reference.matching(plan, "nonsense") == ([], [])
+
+
+def detect(*words: str) -> tuple[int, str, str]:
+    """Run the command line; return exit code and what it printed on each stream."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.campaign", *words],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_command_line() -> None:
+    """One mutant is hunted, JSON comes alone, and the exit code is 0."""
+    code, said, _ = detect("--only", "locks-never-end", "-n", "1", "--json")
+    told: dict[str, Any] = json.loads(said)
+    found = told["subjects"]["reference"]
+
+    assert (code, told["run"]["exit_code"], found["alive"]) == (0, 0, [])
+    assert found["summary"]["killed"] == 1
+    assert "LCK-01" in found["mutants"]["locks-never-end"]["killed_by"].values()
+    assert {one["name"] for one in told["entries"]} == {"locks-never-end"}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--only", "there-is-no-such-thing"), "no mutant, alteration, area, rule or check"),
+        (("nonsense",), "there are reference, alterations,"),
+        (("check",), "check needs --only"),
+        (("--rehash",), "--because"),
+        (("kafka", "--only", "there-is-no-such-thing"), "no mutant"),
+        (("clients", "--only", "there-is-no-such-thing"), "no mutant"),
+        (("releases", "--only", "there-is-no-such-thing"), "no mutant"),
+        (("alterations", "--only", "there-is-no-such-thing"), "no mutant"),
+        (("repeat", "--only", "test_cut_connection"), "--client model"),
+    ],
+)
+def test_wrong_usage(words: Sequence[str], told: str) -> None:
+    """What means nothing ends with one sentence and exit code 2."""
+    code, _, said = detect(*words)
+
+    assert code == 2
+    assert told in said
+
+
+def test_certifications_are_accepting_examples() -> None:
+    """A check all of whose rules held in a certification has accepted that broker, and no other."""
+
+    def rule(name: str, **verdicts: str) -> dict[str, Any]:
+        seen = [{"check": f"test_x.py::{check}[1]", "verdict": v} for check, v in verdicts.items()]
+        return {"id": name, "evidence": {"assertions": 2}, "checks": seen}
+
+    rules = [rule("ACK-01", test_a="pass", test_b="pass"), rule("ACK-02", test_b="unknown")]
+    results: dict[str, Any] = {"target": {"name": "kafka:4.4.0"}, "run": {"seed": 7}, "requirements": rules}
+
+    [found] = accepted(results, ["test_x.py::test_a", "test_x.py::test_b"])
+
+    assert (found.check, found.rule, found.release) == ("test_x.py::test_a", "ACK-01", "4.4.0")
+    assert found.evidence == {"assertions": 2}
+    assert accepted(results, []) == []
+
+
+def test_every_entry_can_be_played_again() -> None:
+    """Each kind of evidence belongs to exactly one subject, which can play it again."""
+    owners = Counter(
+        sum(subject.owns(one) and subject.replay is not None for subject in SUBJECTS.values())
+        for one in read()
+    )
+    assert owners == {1: len(read())}
+
+
+def test_checks_without_evidence_are_pending() -> None:
+    """A check that was not seen failing for each of its rules is played behind alterations."""
+    keeper = Keeper(record=False)
+    both = [checks()[ACCEPTED], checks()[EXPIRED]]
+    assert alterations.pending(Asked(keeper=keeper), both) == []
+    keeper.known = [one for one in keeper.known if one.check != EXPIRED]
+    assert alterations.pending(Asked(keeper=keeper), both) == [checks()[EXPIRED]]
+
+
+def test_mutants_of_kafka_are_chosen_by_their_rules() -> None:
+    """A word is a mutant, a rule, an area, or a check of a rule that the mutant breaks."""
+    assert kafka._chosen(["lock-a-third"]) == ["lock-a-third"]
+    assert "lock-never-expires" in kafka._chosen(["LCK-01"])
+    assert "lock-never-expires" in kafka._chosen(["test_expired_lock_frees"])
+
+
+def test_verdicts_that_differ_are_named() -> None:
+    """A rule whose verdict is not the same in all certifications is named, with its verdicts."""
+
+    def run(**verdicts: str) -> dict[str, Any]:
+        rules = {name.replace("_", "-"): verdict for name, verdict in verdicts.items()}
+        return {"requirements": [{"id": name, "verdict": v} for name, v in rules.items()]}
+
+    found = [run(ACK_01="pass", ACK_02="pass"), run(ACK_01="pass", ACK_02="fail"), run(ACK_01="pass")]
+    assert repeats.differing(found) == {"ACK-02": {"pass": 1, "fail": 1, "missing": 1}}

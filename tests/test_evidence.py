@@ -1,0 +1,319 @@
+"""Evidence: nothing missing, nothing about what is gone, and nothing stale."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from fixtures.adapters.model.mutants import MUTANTS as CLIENT_MUTANTS
+from fixtures.mutants import MUTANTS as KAFKA_MUTANTS
+from fixtures.mutants.agency import known
+from fixtures.proxies.alterations import ALTERATIONS
+from fixtures.reference.mutants import MUTANTS as REFERENCE_MUTANTS
+from fixtures.targets.java import find_java
+from reports import evidence
+from reports.evidence import FILES, Entry, read, read_kind
+from shareproof.runner.inventory import CLIENT, read_checks
+from spec.requirement import load_requirements
+from tools.campaign import hashing, record
+from tools.campaign.hunting import cases_of, checks, kills, playable
+from tools.campaign.record import Keeper, first_sentence, rehash, write
+
+ENOUGH_OF_KAFKA, ENOUGH_OF_CLIENTS = 15, 25
+"""Mutants that there must be at least; those of Kafka must be dead."""
+
+OUTSIDE = (
+    "suites/broker/test_adm_tools.py",
+    "suites/broker/test_adm_console.py",
+    "suites/broker/test_adm_other_tools.py",
+    "suites/broker/test_dlq_settings.py::test_broker_settings_change",
+    "suites/broker/test_dlv_throttled.py",
+    "suites/broker/test_per_topic.py::test_cold_snapshot",
+    "suites/broker/test_per_topic.py::test_log_is_pruned",
+    "suites/broker/test_per_topic.py::test_persister_that_keeps_nothing",
+)
+"""Checks out of a reference broker's reach: they run Kafka's own tools, set quotas, wait for what a
+share coordinator does from time to time, have brokers stamp records, or take their persister
+away."""
+
+UPDATE = (
+    "run `python -m tools.campaign --record`; for checks that no reference broker satisfies, "
+    "`python -m tools.campaign --certified RESULTS`"
+)
+STALE = """\
+{count} entries of evidence no longer fit what they were played with:
+{some}
+Play them again:            python -m tools.campaign --stale
+  or those of one check:    python -m tools.campaign --stale --only test_name
+If the change alters nothing that a check does or that is broken (a renamed method, say):
+  python -m tools.campaign --rehash --because "why" """
+
+
+@pytest.fixture(scope="module")
+def entries() -> list[Entry]:
+    """All evidence in the repository."""
+    return read()
+
+
+def rejections(entries: list[Entry]) -> dict[str, list[Entry]]:
+    """Return what each check rejected of broken reference brokers."""
+    found: dict[str, list[Entry]] = defaultdict(list)
+    for one in entries:
+        if one.release == evidence.REFERENCE and one.verdict == "fail":
+            found[one.check].append(one)
+    return found
+
+
+def altered(entries: list[Entry]) -> dict[str, dict[str, list[str]]]:
+    """Return the alterations in front of real Kafka that made each check fail, by rule."""
+    found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for one in entries:
+        if one.kind == evidence.ALTERATION and one.release != evidence.REFERENCE:
+            found[one.check][one.rule].append(one.name)
+    return found
+
+
+def test_nothing_is_stale(entries: list[Entry]) -> None:
+    """Every entry fits the check, its helpers, the rule and what was broken as they are now."""
+    stale = hashing.stale(entries)
+    some = [
+        f"  {one.rule} {one.check} {one.name}: {', '.join(parts)} changed"
+        for one, parts in stale[:10]
+    ]
+    assert stale == [], STALE.format(count=len(stale), some="\n".join(some))
+
+
+def test_nothing_is_about_what_is_gone(entries: list[Entry]) -> None:
+    """A check, a rule, a mutant or an alteration that is gone is evidence of nothing."""
+    gone = [one.key for one in entries if hashing.gone(one)]
+    assert gone == [], "run `python -m tools.campaign --stale`, which forgets these"
+
+
+def test_no_two_entries_say_the_same(entries: list[Entry]) -> None:
+    """The key of an entry is its own, and files are in the order of their keys."""
+    assert len({one.key for one in entries}) == len(entries)
+    for kind in FILES:
+        keys = [one.key for one in read_kind(kind)]
+        assert keys == sorted(keys)
+
+
+def test_every_entry_names_a_live_rule_of_its_check(entries: list[Entry]) -> None:
+    """What a check is said to have judged is one of its rules."""
+    rules = {one.id: one.rules for one in (*read_checks(drafts=True), *read_checks(CLIENT))}
+    strange = [
+        one.key
+        for one in entries
+        if "::" in one.check and one.rule not in rules.get(one.check, ())
+    ]
+    assert strange == []
+    assert {one.rule for one in entries} <= load_requirements().keys()
+
+
+def test_every_mutant_of_the_reference_broker_is_dead(entries: list[Entry]) -> None:
+    """Each was killed by a check that reported a rule broken which the mutant does break."""
+    killed = {one.name for one in entries if kills(one)}
+    assert [name for name in REFERENCE_MUTANTS if name not in killed] == []
+
+
+def test_every_check_has_an_accepting_example(entries: list[Entry]) -> None:
+    """Each check that can be played was seen accepting the honest broker, every rule exercised."""
+    rests_on = {
+        (one.check, one.rule): one.evidence for one in entries if one.kind == evidence.HONEST
+    }
+    seen = {check for check, _ in rests_on}
+    hollow = [
+        (check, rule)
+        for check in seen & checks().keys()
+        for rule in checks()[check].rules
+        if not rests_on.get((check, rule))
+    ]
+    assert [check for check in playable() if check not in seen] == [], UPDATE
+    assert hollow == []
+
+
+def test_every_check_has_a_rejecting_example(entries: list[Entry]) -> None:
+    """Each check was seen rejecting a broken broker by one of its own rules, and says how."""
+    found, seen = rejections(entries), altered(entries)
+    bare = [
+        check
+        for check in playable()
+        if not found.get(check) and not (check.startswith(OUTSIDE) and seen.get(check))
+    ]
+    on_reference = (evidence.REFERENCE_MUTANT, evidence.ALTERATION)
+    mute = [
+        one.key
+        for some in found.values()
+        for one in some
+        if one.kind in on_reference and not one.reason
+    ]
+    assert bare == [], UPDATE
+    assert mute == []
+
+
+def test_checks_out_of_reach_reject_alterations_on_real_kafka(entries: list[Entry]) -> None:
+    """A check that no reference broker can be played against was seen failing on a real one."""
+    seen = altered(entries)
+    trusted = [check for check, one in checks().items() if not one.draft]
+    assert [check for check in trusted if not cases_of(check) and not seen.get(check)] == []
+
+
+def test_every_check_was_seen_failing_each_of_its_rules(entries: list[Entry]) -> None:
+    """A check that no broken broker ever made fail proves nothing when it passes."""
+    seen = altered(entries)
+    never = [
+        f"{check.id} {rule}"
+        for check in read_checks()
+        for rule in check.rules
+        if not seen.get(check.id, {}).get(rule)
+    ]
+    assert never == [], (
+        "run `python -m tools.campaign alterations --record`, and give each of these an alteration "
+        "that it can notice"
+    )
+
+
+def test_names_are_of_living_mutants_and_alterations(entries: list[Entry]) -> None:
+    """What was removed or renamed is evidence of nothing."""
+    there = {
+        evidence.REFERENCE_MUTANT: REFERENCE_MUTANTS.keys(),
+        evidence.ALTERATION: ALTERATIONS.keys(),
+        evidence.KAFKA_MUTANT: KAFKA_MUTANTS.keys(),
+        evidence.CLIENT_MUTANT: CLIENT_MUTANTS.keys(),
+    }
+    assert [one.key for one in entries if one.name not in there.get(one.kind, {one.name})] == []
+
+
+def test_the_agent_compiles_and_has_every_mutant_of_kafka() -> None:
+    """The agent is compiled here and now, and its names are the described ones."""
+    assert known(find_java()) == list(KAFKA_MUTANTS)
+
+
+def test_mutants_of_kafka_break_rules_that_exist() -> None:
+    """Every mutant says in a sentence what is wrong, and which live rules that breaks."""
+    rules = load_requirements()
+    assert all(mutant.sentence and mutant.rules for mutant in KAFKA_MUTANTS.values())
+    assert {rule for mutant in KAFKA_MUTANTS.values() for rule in mutant.rules} <= rules.keys()
+
+
+def test_every_mutant_of_kafka_is_dead_or_explained(entries: list[Entry]) -> None:
+    """Every mutant is dead, by a check that reports one of its rules, or it says why it lives."""
+    mine = [one for one in entries if one.kind == evidence.KAFKA_MUTANT]
+    dead = [one for one in mine if one.verdict == "fail"]
+    alive = [one for one in mine if one.verdict == "survived"]
+    assert sorted(one.name for one in mine) == sorted(KAFKA_MUTANTS)
+    assert len(dead) + len(alive) == len(mine)
+    assert len(dead) >= ENOUGH_OF_KAFKA
+    assert [one.name for one in alive if not one.reason] == []
+    assert [one.name for one in dead if one.rule not in KAFKA_MUTANTS[one.name].rules] == []
+
+
+def test_mutants_of_the_client_break_live_rules() -> None:
+    """A mutant names rules that exist and that a check reaches, and says what is wrong with it."""
+    rules = load_requirements()
+    reached = {rule for check in read_checks(CLIENT) for rule in check.rules}
+    strange = [
+        (mutant.name, rule)
+        for mutant in CLIENT_MUTANTS.values()
+        for rule in mutant.rules
+        if rule not in rules or rule not in reached
+    ]
+    assert len(CLIENT_MUTANTS) >= ENOUGH_OF_CLIENTS
+    assert strange == []
+    assert [mutant.name for mutant in CLIENT_MUTANTS.values() if not mutant.sentence] == []
+
+
+def test_every_mutant_of_the_client_is_killed(entries: list[Entry]) -> None:
+    """Each is dead by a check that named a rule that it breaks; each check and rule has killed."""
+    mine = [one for one in entries if one.kind == evidence.CLIENT_MUTANT]
+    judged = {rule for check in read_checks(CLIENT) for rule in check.rules}
+    killers = {one.check for one in mine}
+    assert sorted(CLIENT_MUTANTS.keys() - {one.name for one in mine}) == []
+    assert [one.name for one in mine if one.rule not in CLIENT_MUTANTS[one.name].rules] == []
+    assert [check.id for check in read_checks(CLIENT) if check.id not in killers] == []
+    assert sorted(judged - {one.rule for one in mine}) == []
+
+
+def entry(**fields: str) -> Entry:
+    """Return an entry about a check and a mutant that exist."""
+    known = {
+        "kind": evidence.REFERENCE_MUTANT,
+        "rule": "LCK-01",
+        "check": "suites/broker/test_lck_expiry.py::test_expired_lock_frees_the_records",
+        "name": "locks-never-end",
+        "verdict": "fail",
+        "release": evidence.REFERENCE,
+        "date": "2026-01-01",
+        "reason": "still locked",
+    }
+    return Entry(**{**known, **fields})  # type: ignore[arg-type]
+
+
+def test_evidence_survives_a_round_trip(entries: list[Entry], tmp_path: Path) -> None:
+    """What is written is read again."""
+    for kind in FILES:
+        write(kind, [one for one in entries if one.kind == kind], tmp_path)
+    assert read(tmp_path) == entries
+
+
+def test_what_is_newer_wins(tmp_path: Path) -> None:
+    """A new entry takes the place of the one with its key, has today's hashes, and is kept."""
+    write(evidence.REFERENCE_MUTANT, [entry()], tmp_path)
+    keeper = Keeper(record=True, folder=tmp_path)
+    keeper.add([entry(reason="held on.  For ever. And ever.")])
+    [kept] = read(tmp_path)
+    assert keeper.known == keeper.new == [kept]
+    assert kept.reason == "held on."
+    assert kept.date == record.today()
+    assert hashing.changed(kept) == []
+
+
+def test_what_is_not_recorded_is_not_written(tmp_path: Path) -> None:
+    """Without --record a campaign leaves evidence as it is."""
+    write(evidence.REFERENCE_MUTANT, [entry()], tmp_path)
+    keeper = Keeper(record=False, folder=tmp_path)
+    keeper.add([entry(reason="new")])
+    keeper.drop([entry()])
+    assert read(tmp_path) == [entry()]
+
+
+def test_stale_evidence_says_what_changed(tmp_path: Path) -> None:
+    """A hash that no longer fits names its part; renewing hashes is written down with a reason."""
+    fits = hashing.hashes(entry())
+    other = {"check": "0", "shape": fits["shape"], "rule": fits["rule"], "broken": "0"}
+    assert hashing.changed(Entry(**{**vars_of(entry()), "hash": fits})) == []
+    assert hashing.changed(Entry(**{**vars_of(entry()), "hash": other})) == ["names", "broken"]
+
+    write(evidence.REFERENCE_MUTANT, [entry()], tmp_path)
+    assert rehash("tested", lambda _: True, tmp_path) == {"check": 1, "rule": 1, "broken": 1}
+    assert hashing.stale(read(tmp_path)) == []
+    assert "tested" in (tmp_path / "rehashed.jsonl").read_text(encoding="utf-8")
+
+
+def test_evidence_of_what_is_gone_is_never_renewed(tmp_path: Path) -> None:
+    """A mutant that is no more cannot be vouched for."""
+    write(evidence.REFERENCE_MUTANT, [entry(name="no-such-mutant")], tmp_path)
+    assert rehash("tested", lambda _: True, tmp_path) == {}
+    keeper = Keeper(record=True, folder=tmp_path)
+    keeper.prune()
+    assert read(tmp_path) == []
+
+
+def vars_of(one: Entry) -> dict[str, object]:
+    """Return the fields of an entry."""
+    return {name: getattr(one, name) for name in one.__dataclass_fields__}
+
+
+@pytest.mark.parametrize(
+    ("reason", "kept"),
+    [
+        ("one. two.", "one."),
+        ("at 1.5 s: got [1.0, 2]", "at 1.5 s: got [1.0, 2]"),
+        ("two\n lines; more", "two lines;"),
+        ("x" * 300, "x" * 199 + "…"),
+    ],
+)
+def test_first_sentences(reason: str, kept: str) -> None:
+    """A reason is cut behind its first sentence, and not inside a number."""
+    assert first_sentence(reason) == kept

@@ -1,0 +1,154 @@
+"""Pages that are made from evidence when the site is built: detection, track record, a badge."""
+
+from __future__ import annotations
+
+import html
+import shlex
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+if TYPE_CHECKING:
+    from reports.badge import Badge
+    from reports.evidence import Entry
+    from spec.track_record import Past
+    from tools.campaign.releases import Answers
+
+DETECTION = """\
+# Detection
+
+What the checks notice when something is broken on purpose, and what they miss. A mutant is *killed*
+when a check reports a rule broken that this mutant does break, while the same check accepts what is
+not broken. [How evidence is made](evidence.md) says more.
+"""
+TRACK_RECORD = """\
+# Track record
+
+Past defects of Apache Kafka that shareproof finds again on the releases from Maven Central that had
+them. Each was confirmed on both sides: the rule is broken on the release named first and holds on
+the one named last. The commands of checks use the profile `strict`, which expects no failure, so a
+broken rule makes them exit with 1. A rule INV is one about whole histories: a
+[chaos scenario](chaos.md) was played on the release, and Spark judged what it left. A bug id is our
+attribution by symptom and release; where there is none we know of no public report.
+
+`python -m tools.campaign releases --record` finds them again.
+"""
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages and the badge."""
+    from reports.evidence import read
+    from spec.track_record import load_track_record
+    from tools.campaign.releases import answers
+
+    entries = read()
+    for name, text in (
+        ("detection.md", detection(entries)),
+        ("track-record.md", track_record(load_track_record(), answers(entries))),
+        ("detection-badge.json", badge(entries).endpoint()),
+        ("detection-badge.svg", badge(entries).picture()),
+    ):
+        files.append(File.generated(config, name, content=text))
+    return files
+
+
+def detection(entries: Sequence[Entry]) -> str:
+    """Return the page about everything that is broken on purpose, and what noticed it."""
+    from reports.site.detecting import KINDS
+    from shareproof.detected import BROKEN
+
+    by_kind: dict[str, list[Entry]] = defaultdict(list)
+    for one in entries:
+        by_kind[one.kind].append(one)
+    parts = [DETECTION]
+    for kind, mutants in BROKEN.items():
+        title = KINDS[kind]
+        parts += [f"## {title[0].upper()}{title[1:]}", _mutants(mutants, by_kind[kind])]
+    parts += ["## Checks and what each rejects", *_checks(entries)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _mutants(mutants: Mapping[str, object], entries: Iterable[Entry]) -> str:
+    found: dict[str, list[Entry]] = defaultdict(list)
+    for one in entries:
+        found[one.name].append(one)
+    rows = ["| mutant | what is wrong | rule | killed by |", "|---|---|---|---|"]
+    for name, mutant in mutants.items():
+        sentence, rules = getattr(mutant, "sentence", ""), getattr(mutant, "rules", ())
+        kills = [one for one in found[name] if one.verdict == "fail" and one.rule in rules]
+        why = next((one.reason for one in found[name] if one.verdict == "survived"), "not played")
+        if kills:
+            first = min(kills, key=lambda one: (rules.index(one.rule), one.check))
+            by = f"{first.rule} | `{_short(first.check)}`"
+        else:
+            by = f" | survives: {_cell(why)}"
+        rows.append(f"| `{name}` | {_cell(sentence)} | {by} |")
+    return "\n".join(rows)
+
+
+def _checks(entries: Iterable[Entry]) -> Iterator[str]:
+    """Yield a table of the checks of each file, each with one entry of each of its rules."""
+    files: dict[str, dict[tuple[str, str], Entry]] = defaultdict(dict)
+    for one in sorted(entries, key=lambda one: (one.check, one.rule, not one.reason)):
+        if one.verdict == "fail" and "::" in one.check:
+            files[one.check.partition("::")[0]].setdefault((one.check, one.rule), one)
+    for file, checks in files.items():
+        rows = ["| check | rule | rejects | because |", "|---|---|---|---|"]
+        rows += [
+            f"| `{check.partition('::')[2]}` | {rule} | `{one.name}` | {_cell(one.reason)} |"
+            for (check, rule), one in checks.items()
+        ]
+        yield "\n".join([f"### {Path(file).name}", "", *rows])
+
+
+def _cell(text: str, longest: int = 160) -> str:
+    flat = " ".join(text.split())
+    cut = flat if len(flat) <= longest else f"{flat[: longest - 1]}…"
+    return html.escape(cut, quote=False).replace("|", "\\|").replace("*", "\\*").replace("_", "\\_")
+
+
+def _short(check: str) -> str:
+    return check.rpartition("/")[2]
+
+
+def badge(entries: Iterable[Entry]) -> Badge:
+    """Return how many mutants of the reference broker are killed; green when all are."""
+    from fixtures.reference.mutants import MUTANTS
+    from reports.badge import BAD, GOOD, Badge
+    from reports.evidence import REFERENCE_MUTANT
+
+    kills = [one for one in entries if one.kind == REFERENCE_MUTANT and one.name in MUTANTS]
+    killed = {one.name for one in kills if one.rule in MUTANTS[one.name].rules}
+    whole = len(killed) == len(MUTANTS)
+    return Badge("mutants killed", f"{len(killed)} of {len(MUTANTS)}", GOOD if whole else BAD)
+
+
+def track_record(entries: Iterable[Past], answers: Answers) -> str:
+    """Return the page about past defects that were found again."""
+    from spec.requirement import load_requirements
+    from tools.campaign.releases import about, words
+
+    rules = load_requirements()
+    rows = ["| bug | what went wrong | rule | broken on | holds on |", "|---|---|---|---|---|"]
+    parts: list[str] = []
+    for entry in entries:
+        bug = entry.bug or (f"finding {entry.finding[:3]}" if entry.finding else "none known")
+        mended = entry.mended or "none yet"
+        rows.append(f"| {bug} | {entry.title} | {entry.rule} | {entry.seen} | {mended} |")
+        sentence = " ".join(rules[entry.rule].text.split())
+        question = about(entry, entry.seen)
+        parts.append(
+            f"## {bug}: {entry.title}\n\n{entry.rule}: {sentence}\n\n"
+            f"    $ {shlex.join(words(question, [entry.rule]))}\n"
+            f"    {entry.rule} fail: {answers[question][entry.rule].reason}\n"
+        )
+        if entry.finding:
+            parts[-1] += f"\nMore in [findings/{entry.finding}](findings/{entry.finding}.md).\n"
+    return "\n".join([TRACK_RECORD, *rows, "", *parts])
