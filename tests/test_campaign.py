@@ -221,7 +221,11 @@ def test_certifications_are_accepting_examples() -> None:
         return {"id": name, "evidence": {"assertions": 2}, "checks": seen}
 
     rules = [rule("ACK-01", test_a="pass", test_b="pass"), rule("ACK-02", test_b="unknown")]
-    results: dict[str, Any] = {"target": {"name": "kafka:4.4.0"}, "run": {"seed": 7}, "requirements": rules}
+    results: dict[str, Any] = {
+        "target": {"name": "kafka:4.4.0"},
+        "run": {"seed": 7},
+        "requirements": rules,
+    }
 
     [found] = accepted(results, ["test_x.py::test_a", "test_x.py::test_b"])
 
@@ -262,5 +266,9 @@ def test_verdicts_that_differ_are_named() -> None:
         rules = {name.replace("_", "-"): verdict for name, verdict in verdicts.items()}
         return {"requirements": [{"id": name, "verdict": v} for name, v in rules.items()]}
 
-    found = [run(ACK_01="pass", ACK_02="pass"), run(ACK_01="pass", ACK_02="fail"), run(ACK_01="pass")]
+    found = [
+        run(ACK_01="pass", ACK_02="pass"),
+        run(ACK_01="pass", ACK_02="fail"),
+        run(ACK_01="pass"),
+    ]
     assert repeats.differing(found) == {"ACK-02": {"pass": 1, "fail": 1, "missing": 1}}

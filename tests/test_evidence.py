@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -103,9 +104,7 @@ def test_every_entry_names_a_live_rule_of_its_check(entries: list[Entry]) -> Non
     """What a check is said to have judged is one of its rules."""
     rules = {one.id: one.rules for one in (*read_checks(drafts=True), *read_checks(CLIENT))}
     strange = [
-        one.key
-        for one in entries
-        if "::" in one.check and one.rule not in rules.get(one.check, ())
+        one.key for one in entries if "::" in one.check and one.rule not in rules.get(one.check, ())
     ]
     assert strange == []
     assert {one.rule for one in entries} <= load_requirements().keys()
@@ -282,8 +281,8 @@ def test_stale_evidence_says_what_changed(tmp_path: Path) -> None:
     """A hash that no longer fits names its part; renewing hashes is written down with a reason."""
     fits = hashing.hashes(entry())
     other = {"check": "0", "shape": fits["shape"], "rule": fits["rule"], "broken": "0"}
-    assert hashing.changed(Entry(**{**vars_of(entry()), "hash": fits})) == []
-    assert hashing.changed(Entry(**{**vars_of(entry()), "hash": other})) == ["names", "broken"]
+    assert hashing.changed(replace(entry(), hash=fits)) == []
+    assert hashing.changed(replace(entry(), hash=other)) == ["names", "broken"]
 
     write(evidence.REFERENCE_MUTANT, [entry()], tmp_path)
     assert rehash("tested", lambda _: True, tmp_path) == {"check": 1, "rule": 1, "broken": 1}
@@ -298,11 +297,6 @@ def test_evidence_of_what_is_gone_is_never_renewed(tmp_path: Path) -> None:
     keeper = Keeper(record=True, folder=tmp_path)
     keeper.prune()
     assert read(tmp_path) == []
-
-
-def vars_of(one: Entry) -> dict[str, object]:
-    """Return the fields of an entry."""
-    return {name: getattr(one, name) for name in one.__dataclass_fields__}
 
 
 @pytest.mark.parametrize(

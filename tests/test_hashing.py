@@ -53,7 +53,10 @@ def digest(folder: Path, check: str = CHECK, helpers: str = HELPERS, *, shape: b
     ("old", "new"),
     [
         ("  # some records", ""),
-        ("    got = await share.fetch(LIMIT)", "    got = (\n        await share.fetch(LIMIT)\n    )"),
+        (
+            "    got = await share.fetch(LIMIT)",
+            "    got = (\n        await share.fetch(LIMIT)\n    )",
+        ),
         ("It holds.", "It does hold."),
         ("what it got", "what came of it"),
         ("got", "caught"),

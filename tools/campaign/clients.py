@@ -46,7 +46,7 @@ class Hunt:
 
     def __init__(self, hostile: ClusterInfo, seed: int, facing: ClusterInfo | None = None) -> None:
         own = facing or hostile
-        self.brokers = {name: _spoken(own) for name in ("scene", "doomed")}
+        self.brokers = {name: _spoken(own) for name in ("harness", "doomed")}
         self.brokers["hostile"] = _spoken(hostile)
         self.seed = seed
         self.rules = by_rule(read_checks(CLIENT))
@@ -79,6 +79,8 @@ class Hunt:
 
     async def play(self, adapter: Adapter, name: str, case: Case) -> tuple[str, str]:
         """Play a case; return the rule that it reports broken, and what it said."""
+        if strange := case.wanted - self.brokers.keys() - {"judge", "rng", "adapter"}:
+            raise EnvironmentFault(f"{case.name} needs fixtures unknown here: {sorted(strange)}.")
         try:
             async with asyncio.timeout(LONGEST):
                 await self._play(adapter, name, case)
