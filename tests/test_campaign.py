@@ -16,6 +16,9 @@ import pytest
 from fixtures.proxies.alterations import ALTERATIONS
 from reports import evidence
 from reports.evidence import Entry, read
+from reports.reading import parse
+from reports.results import Results
+from tests.test_results import document
 from tools.campaign import alterations, kafka, reference, repeats
 from tools.campaign.__main__ import SUBJECTS
 from tools.campaign.asked import Asked
@@ -46,6 +49,7 @@ EXPIRED = "suites/broker/test_lck_expiry.py::test_expired_lock_frees_the_records
 DIGEST = f"""
 from tools.campaign.hunting import checks, control
 from tools.campaign.reference import Plan, Seen
+from tests.test_results import document
 names = [name for name in checks() if name.partition("::")[0].endswith({SUBSET!r})]
 seen = Seen(plan=Plan(mutants=(), checks=names))
 seen.controls = {{name: control(name, SEED) for name in names}}
@@ -215,17 +219,18 @@ def test_wrong_usage(words: Sequence[str], told: str) -> None:
 
 def test_certifications_are_accepting_examples() -> None:
     """A check all of whose rules held in a certification has accepted that broker, and no other."""
+    whole = document()
+    (judged, _), (one, *_) = whole["requirements"], whole["requirements"][0]["checks"]
 
     def rule(name: str, **verdicts: str) -> dict[str, Any]:
-        seen = [{"check": f"test_x.py::{check}[1]", "verdict": v} for check, v in verdicts.items()]
-        return {"id": name, "evidence": {"assertions": 2}, "checks": seen}
+        seen = [
+            one | {"check": f"test_x.py::{check}[1]", "verdict": v} for check, v in verdicts.items()
+        ]
+        found: dict[str, Any] = judged | {"id": name, "evidence": {"assertions": 2}, "checks": seen}
+        return found
 
     rules = [rule("ACK-01", test_a="pass", test_b="pass"), rule("ACK-02", test_b="unknown")]
-    results: dict[str, Any] = {
-        "target": {"name": "kafka:4.4.0"},
-        "run": {"seed": 7},
-        "requirements": rules,
-    }
+    results = parse(whole | {"requirements": rules})
 
     [found] = accepted(results, ["test_x.py::test_a", "test_x.py::test_b"])
 
@@ -261,14 +266,16 @@ def test_mutants_of_kafka_are_chosen_by_their_rules() -> None:
 
 def test_verdicts_that_differ_are_named() -> None:
     """A rule whose verdict is not the same in all certifications is named, with its verdicts."""
+    whole = document()
+    judged = whole["requirements"][0]
 
-    def run(**verdicts: str) -> dict[str, Any]:
-        rules = {name.replace("_", "-"): verdict for name, verdict in verdicts.items()}
-        return {"requirements": [{"id": name, "verdict": v} for name, v in rules.items()]}
+    def run(**verdicts: str) -> Results:
+        rules = [
+            judged | {"id": name.replace("_", "-"), "verdict": v} for name, v in verdicts.items()
+        ]
+        return parse(whole | {"requirements": rules})
 
-    found = [
-        run(ACK_01="pass", ACK_02="pass"),
-        run(ACK_01="pass", ACK_02="fail"),
-        run(ACK_01="pass"),
-    ]
-    assert repeats.differing(found) == {"ACK-02": {"pass": 1, "fail": 1, "missing": 1}}
+    good, bad = run(ACK_01="pass", ACK_02="pass"), run(ACK_01="pass", ACK_02="fail")
+    assert repeats.differing([good, bad, run(ACK_01="pass")]) == {
+        "ACK-02": {"pass": 1, "fail": 1, "missing": 1}
+    }

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from fixtures.adapters.model.mutants import MUTANTS as CLIENT_MUTANTS
+from fixtures.machine.java import find_java
 from fixtures.mutants import MUTANTS as KAFKA_MUTANTS
 from fixtures.mutants.agency import known
 from fixtures.proxies.alterations import ALTERATIONS
 from fixtures.reference.mutants import MUTANTS as REFERENCE_MUTANTS
-from fixtures.targets.java import find_java
 from reports import evidence
 from reports.evidence import FILES, Entry, read, read_kind
 from shareproof.runner.inventory import CLIENT, read_checks

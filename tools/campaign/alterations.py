@@ -19,7 +19,7 @@ from typing import Any
 
 from fixtures.proxies.alterations import ALTERATIONS
 from fixtures.proxies.altering import HONEST
-from fixtures.targets import DEFAULT_TARGET, open_target
+from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target
 from reports import evidence
 from reports.evidence import Entry
 from shareproof.runner.inventory import Check, read_checks
@@ -98,7 +98,7 @@ def _cluster(target: str) -> Iterator[str]:
     if target.startswith("external:"):
         yield target
         return
-    cluster = open_target(target, brokers=3)
+    cluster = open_target(target, TargetOptions(brokers=3))
     cluster.start()
     try:
         yield f"external:{','.join(cluster.info.bootstrap)}"

@@ -16,11 +16,10 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
 from fixtures.adapters.model.mutants import MUTANTS, Mutant
+from fixtures.adapters.shipped import command_of
 from fixtures.clients.adapter import Adapter
-from fixtures.clients.shipped import command_of
-from fixtures.reference.target import ReferenceTarget
-from fixtures.targets import Target, open_target
-from fixtures.targets.info import ClusterInfo
+from fixtures.interface.info import ClusterInfo
+from fixtures.targets import Target, TargetOptions, open_target
 from fixtures.wire.schema import Schemas
 from reports import evidence
 from reports.evidence import Entry
@@ -131,7 +130,7 @@ async def hunt(
         asked: how.
         first: the cases to begin with, for mutants of which a killer is known.
     """
-    async with _started(ReferenceTarget(brokers=3)) as info:
+    async with _started(open_target("reference", TargetOptions(brokers=3))) as info:
         pack, turns = Hunt(info, asked.seed), asyncio.Semaphore(asked.workers or TOGETHER)
         found: dict[str, Entry | None] = {}
 
@@ -187,10 +186,12 @@ def repeat(asked: Asked) -> Outcome:
 async def _repeat(asked: Asked, shared: Sequence[Case]) -> Outcome:
     outcome = Outcome()
     async with contextlib.AsyncExitStack() as stack:
-        hostile = await stack.enter_async_context(_started(ReferenceTarget(brokers=3)))
+        hostile = await stack.enter_async_context(
+            _started(open_target("reference", TargetOptions(brokers=3)))
+        )
         facing = hostile
         if asked.target != "reference":
-            target = open_target(asked.target, brokers=1)
+            target = open_target(asked.target, TargetOptions(brokers=1))
             facing = await stack.enter_async_context(_started(target))
         asked.say(f"{asked.client} in front of {asked.target} {facing.version}")
         for seed in range(asked.seed, asked.seed + asked.rounds):

@@ -9,7 +9,8 @@ from pathlib import Path
 from fixtures.targets import DEFAULT_TARGET
 from reports import evidence
 from reports.evidence import Entry
-from reports.results import read
+from reports.reading import read
+from reports.results import Results
 from shareproof.runner.scheduling import scope
 from spec.verdict import Verdict
 from tools.campaign import runs
@@ -18,14 +19,14 @@ from tools.campaign.hunting import checks
 from tools.campaign.record import Keeper
 
 
-def accepted(results: runs.Results, wanted: Collection[str]) -> list[Entry]:
+def accepted(results: Results, wanted: Collection[str]) -> list[Entry]:
     """Return entries of the checks all of whose rules held; what a pass rests on is the rule's."""
     verdicts: dict[str, set[str]] = defaultdict(set)
     for one in runs.seen(results):
         verdicts[one.check].add(one.verdict)
-    name = str(results["target"]["name"])
+    name = results.target.name
     altered = name.partition("@")[0].removeprefix("altered:") if "@" in name else ""
-    rests_on = {rule["id"]: rule["evidence"] for rule in results["requirements"]}
+    rests_on = {rule.id: dict(rule.evidence) for rule in results.requirements}
     found = {
         (one.check, one.rule): Entry(
             kind=evidence.HONEST,
@@ -35,7 +36,7 @@ def accepted(results: runs.Results, wanted: Collection[str]) -> list[Entry]:
             verdict="pass",
             release=name.rpartition(":")[2],
             date="",
-            seed=results["run"]["seed"],
+            seed=results.run.seed,
             evidence=rests_on[one.rule],
         )
         for one in runs.seen(results)

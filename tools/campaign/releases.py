@@ -19,7 +19,8 @@ from pathlib import Path
 
 from reports import evidence
 from reports.evidence import Entry
-from reports.results import read
+from reports.reading import read
+from reports.results import RuleResult
 from spec.track_record import Past, load_track_record
 from spec.verdict import EnvironmentFault
 from tools.campaign.asked import Asked, Outcome, means_rule, nothing
@@ -72,15 +73,13 @@ def ask(question: Question, rules: list[str]) -> dict[str, Seen]:
         if not (Path(out) / "results.json").exists():
             said = f"{done.stdout}{done.stderr}"
             raise EnvironmentFault(f"{shlex.join(command)} left no results:\n{said}")
-        document = read(Path(out))
-    wanted = [r for r in document["requirements"] if r["id"] in rules]
-    return {rule["id"]: _seen(rule) for rule in wanted}
+        found = read(Path(out))
+    return {rule.id: _seen(rule) for rule in found.requirements if rule.id in rules}
 
 
-def _seen(rule: Mapping[str, object]) -> Seen:
-    checks = rule["checks"] if isinstance(rule["checks"], list) else []
-    reasons = [str(c["reason"]) for c in checks if c["verdict"] == rule["verdict"] and c["reason"]]
-    return Seen(str(rule["verdict"]), reasons[0] if reasons else str(rule["reason"]))
+def _seen(rule: RuleResult) -> Seen:
+    reasons = [each.reason for each in rule.checks if each.verdict == rule.verdict and each.reason]
+    return Seen(rule.verdict, reasons[0] if reasons else rule.reason)
 
 
 def about(entry: Past, release: str) -> Question:

@@ -7,24 +7,21 @@ certifications are, and every rule is named whose verdict was not the same in al
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from fixtures.targets import UsageFault
+from reports.reading import read
+from reports.results import Results
 from shareproof.runner.inventory import CLIENT, Check, read_checks
 from shareproof.runner.scheduling import scope
 from spec.verdict import EnvironmentFault
 from tools.campaign import alterations, clients
 from tools.campaign.asked import Asked, Outcome, means_check
-
-Results = dict[str, Any]
-"""A parsed results.json."""
 
 
 def play(asked: Asked) -> Outcome:
@@ -78,8 +75,8 @@ def _certifications(asked: Asked) -> Outcome:
         found.append(certify(asked.target, seed, folder / f"seed-{seed}"))
         last = found[-1]
         asked.say(
-            f"seed {seed}: exit {last['run']['exit_code']}, {last['run']['seconds']:.0f} s, "
-            f"{executions(last)} checks, {last['summary']}"
+            f"seed {seed}: exit {last.run.exit_code}, {last.run.seconds:.0f} s, "
+            f"{executions(last)} checks, {dict(last.summary)}"
         )
     total = sum(map(executions, found))
     changed = differing(found)
@@ -99,21 +96,19 @@ def certify(target: str, seed: int, out: Path) -> Results:
     command += ["--seed", str(seed), "--out", str(out)]
     with (out.parent / f"{out.name}.log").open("wb") as log:
         subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, check=False)
-    results = out / "results.json"
-    if not results.exists():
+    if not (out / "results.json").exists():
         raise EnvironmentFault(f"seed {seed} left no results; see {out}.log")
-    document: Results = json.loads(results.read_text(encoding="utf-8"))
-    return document
+    return read(out)
 
 
-def verdicts(results: Mapping[str, Any]) -> dict[str, str]:
+def verdicts(results: Results) -> dict[str, str]:
     """Return the verdict of each rule."""
-    return {rule["id"]: rule["verdict"] for rule in results["requirements"]}
+    return {rule.id: rule.verdict for rule in results.requirements}
 
 
-def executions(results: Mapping[str, Any]) -> int:
+def executions(results: Results) -> int:
     """Return how many checks ran."""
-    return len({check["check"] for rule in results["requirements"] for check in rule["checks"]})
+    return len({check.check for rule in results.requirements for check in rule.checks})
 
 
 def differing(runs: list[Results]) -> dict[str, Counter[str]]:

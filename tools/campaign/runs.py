@@ -6,19 +6,16 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from reports.results import read
+from reports.reading import read
+from reports.results import Results
 from spec.verdict import EnvironmentFault
 
 ROOT = Path(__file__).parents[2]
 MOST_WORKERS = 12
-
-Results = Mapping[str, Any]
-"""A parsed results.json."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +61,11 @@ def results(
 
 def seen(found: Results) -> Iterator[Seen]:
     """Yield what each check said of each rule."""
-    for rule in found["requirements"]:
-        for one in rule["checks"]:
+    for rule in found.requirements:
+        for one in rule.checks:
             yield Seen(
-                check=str(one["check"]).partition("[")[0],
-                rule=rule["id"],
-                verdict=one["verdict"],
-                reason=str(one.get("reason") or ""),
+                check=one.check.partition("[")[0],
+                rule=rule.id,
+                verdict=one.verdict,
+                reason=one.reason,
             )
