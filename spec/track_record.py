@@ -1,8 +1,8 @@
 """Past defects that the checks find again on the releases that had them.
 
 ``track_record.toml`` says which rule shows which publicly known defect, on which release, and on
-which later release the same rule holds. ``python -m tools.track_record`` runs both sides and
-writes ``docs/track-record.md`` from what it saw.
+which later release the same rule holds. ``python -m tools.campaign releases`` runs both sides,
+and ``evidence/releases.jsonl`` has what it saw.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tools.packaged import HOME, build, lost, tracked
+from tools.packaged import HOME, build, lost, tracked, unwanted
 
 LOCK = HOME / "lock.txt"
 
@@ -20,6 +20,7 @@ def test_wheel_and_sdist_hold_every_file_of_the_rooms(tmp_path: Path) -> None:
     built = build(tmp_path)
 
     assert lost(built, tracked()) == []
+    assert unwanted(built) == []
     assert lost(built, ["spec/forgotten.toml"]) == [
         "spec/forgotten.toml is not in the wheel",
         "spec/forgotten.toml is not in the sdist",

@@ -25,6 +25,8 @@ from pathlib import Path
 
 HOME = Path(__file__).parents[1]
 ROOMS = ("chaos", "evidence", "fixtures", "reports", "spec", "suites")
+CLONED = ("benchmarks", "docs", "tests", "tools")
+"""What the wheel has nothing of."""
 
 COMMANDS: Mapping[str, tuple[str, ...]] = {
     "help": ("--help",),
@@ -97,6 +99,13 @@ def lost(built: Built, files: Iterable[str]) -> list[str]:
     ]
 
 
+def unwanted(built: Built) -> list[str]:
+    """Return what the wheel has of folders that are for a clone only."""
+    with zipfile.ZipFile(built.wheel) as wheel:
+        names = wheel.namelist()
+    return [n for n in names if n.startswith(tuple(f"shareproof/source/{no}/" for no in CLONED))]
+
+
 def install(wheel: Path, into: Path) -> Path:
     """Install the wheel into an empty environment; return its command.
 
@@ -148,8 +157,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def _try(room: Path, names: Iterable[str]) -> None:
     built = build(room)
-    if missing := lost(built, tracked()):
-        raise Broken("; ".join(missing))
+    if wrong := [*lost(built, tracked()), *unwanted(built)]:
+        raise Broken("; ".join(wrong))
     command = str(install(built.wheel, room / "environment"))
     if not (room / "environment" / MANUAL).is_file():
         raise Broken(f"there is no {MANUAL} in the environment")
