@@ -19,11 +19,11 @@ from shareproof.runner.adapters import HOSTILE
 _HEAD = """\
 # Clients
 
-What `shareproof client` said of the client libraries that have a shipped adapter, each in front of
-the broker named above its column. Rules that need answers no real broker gives on request are
-judged in front of the [hostile broker](hostile-broker.md), whatever the target is. What is behind
-a `fail` stands in the client's ledger, `spec/profiles/client-*.toml`, and in the finding that its
-row names. This page is made from results by `python -m tools.client_matrix`.
+Verdicts of `shareproof client` on the client libraries with a shipped adapter. The head of a column
+names the client and the broker that it was run against. Rules that need responses no real broker
+gives on request are judged against the [hostile broker](hostile-broker.md). The cause of a `fail`
+is in the client's ledger, `spec/profiles/client-*.toml`, and in the finding that its row links.
+`python -m tools.client_matrix` generates this page from results.
 """
 
 
@@ -111,7 +111,7 @@ def _matrix(runs: Sequence[Run]) -> list[str]:
     kept = [rule for rule in common if verdicts[rule] == {"pass"}]
     shown = [rule for rule in common if not verdicts[rule] <= {"pass", "untested"}]
     columns = " | ".join(f"{run.title}, {run.client.runtime} @ {run.broker}" for run in runs)
-    lines = [f"{len(kept)} rules hold for all of them. The others:", ""]
+    lines = [f"{len(kept)} rules hold for all clients. The others:", ""]
     lines += [f"| rule | level | {columns} | findings |", f"|---|---|{'---|' * (len(runs) + 1)}"]
     for rule in shown:
         found = runs[0].rules[rule]

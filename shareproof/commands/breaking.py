@@ -18,11 +18,11 @@ def break_things(
     target: Target = DEFAULT_TARGET,
     brokers: Brokers = 3,
     faults: Annotated[
-        list[str] | None, typer.Option(help="Kinds of fault; repeatable, or a,b,c. All if none.")
+        list[str] | None, typer.Option(help="Kinds of fault; repeatable, or a,b,c. Default: all.")
     ] = None,
     no_faults: Annotated[bool, typer.Option("--no-faults", help="A control run.")] = False,
     list_faults: Annotated[
-        bool, typer.Option("--list-faults", help="Say what can be broken, and end.")
+        bool, typer.Option("--list-faults", help="List the faults and exit.")
     ] = False,
     minutes: Annotated[float, typer.Option(min=0.1, help="How long to produce.")] = 2.0,
     schedule: Annotated[
@@ -32,27 +32,28 @@ def break_things(
         list[str] | None, typer.Option(help="Play a scenario, some, or all; repeatable.")
     ] = None,
     list_scenarios: Annotated[
-        bool, typer.Option("--list-scenarios", help="Say which scenarios there are, and end.")
+        bool, typer.Option("--list-scenarios", help="List the scenarios and exit.")
     ] = False,
     proxies: Annotated[
         str,
         typer.Option(
-            help="What stands in front of the brokers: ours or toxiproxy. In containers toxiproxy, "
+            help="Proxies in front of the brokers: ours or toxiproxy. In containers toxiproxy, "
             "unless a fault is about single frames.",
         ),
     ] = "",
     allow_faults: Annotated[
-        bool, typer.Option("--allow-faults", help="Break a cluster that is not ours, by --hooks.")
+        bool,
+        typer.Option("--allow-faults", help="Inject faults into an external cluster, by --hooks."),
     ] = False,
     hooks: Annotated[
         Path | None,
-        typer.Option(help="TOML file of commands that break and mend such a broker."),
+        typer.Option(help="TOML file of commands that inject and heal its faults."),
     ] = None,
     rejudge: Annotated[
         list[Path] | None, typer.Option(help="Judge an earlier run again; repeatable.")
     ] = None,
     judged: Annotated[
-        bool, typer.Option("--judge/--no-judge", help="Whether Spark judges at the end.")
+        bool, typer.Option("--judge/--no-judge", help="Judge the history by Spark at the end.")
     ] = True,
     rate: Annotated[float, typer.Option(min=1, help="Records a second.")] = 1000.0,
     level: LowestLevel = Level.SHOULD,
@@ -60,7 +61,7 @@ def break_things(
     out: Annotated[Path, typer.Option(help="Directory for history and reports.")] = Path("out"),
     as_json: AsJson = False,
 ) -> None:
-    """Break a cluster under load on purpose, heal it, and judge the whole history."""
+    """Inject faults into a cluster under load, heal them, and judge the whole history."""
     from reports.console import line, screen, show
     from reports.plain import text_of
     from shareproof import histories

@@ -69,7 +69,7 @@ def client(
     client: Annotated[
         str,
         typer.Option(
-            help=f"An adapter of ours: {', '.join(SHIPPED)}; or NAME:VERSION.",
+            help=f"A shipped adapter: {', '.join(SHIPPED)}; or NAME:VERSION.",
             autocompletion=manual.clients,
         ),
     ] = "",

@@ -19,15 +19,17 @@ Only = Annotated[
         help="Area (ACK) or rule (ACK-07); repeatable, or a,b,c.", autocompletion=manual.rules
     ),
 ]
-Seed = Annotated[int | None, typer.Option(help="Repeat the choices of an earlier run.")]
+Seed = Annotated[
+    int | None, typer.Option(help="Random seed; repeats the choices of an earlier run.")
+]
 LowestLevel = Annotated[
-    Level, typer.Option(case_sensitive=False, help="Rules from MUST down to this must hold.")
+    Level, typer.Option(case_sensitive=False, help="Lowest level of rules that must hold.")
 ]
 Out = Annotated[Path, typer.Option(help="Directory for the reports.")]
 Fast = Annotated[bool, typer.Option("--fast", help="Only the fast subset.")]
-Drafts = Annotated[bool, typer.Option("--drafts", help="Also checks that are not trusted yet.")]
+Drafts = Annotated[bool, typer.Option("--drafts", help="Run draft checks, too.")]
 Workers = Annotated[
-    int | None, typer.Option("--workers", "-n", min=0, help="Checks at the same time.")
+    int | None, typer.Option("--workers", "-n", min=0, help="Number of checks at the same time.")
 ]
 Ledger = Annotated[
     str,

@@ -35,7 +35,7 @@ def report(
         bool, typer.Option("--json", help="With --diff: print JSON, and nothing else, on stdout.")
     ] = False,
 ) -> None:
-    """Render the page of finished runs again, or a site: who keeps which rule, and what changed."""
+    """Render the page of finished runs again, or a site that compares many runs."""
     from reports import html
 
     if as_json and not diff:

@@ -25,7 +25,7 @@ def load(
     out: Annotated[Path, typer.Option(help="Directory for the history.")] = Path("out"),
     as_json: AsJson = False,
 ) -> None:
-    """Put a mixed load on a target, without faults, and record its history."""
+    """Run a mixed load against a target, without faults, and record its history."""
     from reports.console import line, screen
     from shareproof import histories
     from suites.options import new_seed

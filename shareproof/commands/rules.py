@@ -17,7 +17,7 @@ def list_rules(
     *,
     only: Only = None,
     level: Annotated[
-        Level, typer.Option(case_sensitive=False, help="From MUST down to this level.")
+        Level, typer.Option(case_sensitive=False, help="Lowest level of rules to list.")
     ] = Level.MAY,
     as_json: AsJson = False,
 ) -> None:
