@@ -1,6 +1,6 @@
 """The command line: thin, and the same exit codes everywhere.
 
-0 all required rules hold or fail as the ledger says, 1 a rule does not hold, 2 wrong usage,
+0 all required rules hold or are known failures, 1 a rule does not hold, 2 wrong usage,
 3 harness or environment, 130 interrupted.
 """
 

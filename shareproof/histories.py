@@ -10,14 +10,19 @@ import importlib.util
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from fixtures.targets import TargetOptions, UsageFault, open_target
 from reports import writing
+from reports.console import line
 from reports.results import Results
-from spec.requirement import Level
 from spec.verdict import EnvironmentFault
+from suites.options import words
+
+if TYPE_CHECKING:
+    from shareproof.commands.recorded import AnalyseOptions, LoadOptions
 
 
 def require(*modules: str) -> None:
@@ -28,28 +33,20 @@ def require(*modules: str) -> None:
         )
 
 
-def load(
-    *,
-    target: str,
-    brokers: int,
-    seconds: float,
-    rate: float,
-    seed: int,
-    out: Path,
-    console: Console,
-) -> dict[str, object]:
+def load(asked: LoadOptions, console: Console) -> dict[str, object]:
     """Put load on a target, leave its history in ``out`` and return what came of it."""
     require("pyarrow", "numpy")
     from fixtures.workload.load import run_load  # noqa: PLC0415
     from fixtures.workload.terms import Load  # noqa: PLC0415
 
+    out = asked.out.absolute()
     if (out / "history").exists():
         raise UsageFault(f"--out {out}: there is a history already; give a new directory.")
-    cluster = open_target(target, TargetOptions(brokers=brokers))
+    cluster = open_target(asked.target, TargetOptions(brokers=asked.brokers))
     try:
         cluster.start()
-        asked = Load(seconds=seconds, rate=rate, seed=seed)
-        done = asyncio.run(run_load(asked, cluster.info, out, lambda line: tell(console, line)))
+        load = Load(seconds=asked.seconds, rate=asked.rate, seed=asked.seed)
+        done = asyncio.run(run_load(load, cluster.info, out, lambda text: line(console, text)))
     finally:
         cluster.stop()
     return {
@@ -63,38 +60,28 @@ def load(
     }
 
 
-def analyse(
-    runs: list[Path],
-    *,
-    control: Path | None,
-    master: str,
-    memory: str,
-    level: Level,
-    only: tuple[str, ...],
-    out: Path,
-    brief: bool,
-    console: Console,
-) -> Results:
+def analyse(asked: AnalyseOptions, console: Console) -> Results:
     """Judge histories, write the results to ``out`` and return them."""
     require("pyarrow", "pyspark")
+    only = words(asked.only or [])
     _known(only)
     from fixtures.history.class_data import class_data_options  # noqa: PLC0415
     from reports.analysis.analysis import Request, analyse  # noqa: PLC0415
 
-    _prepare([*runs, *([control] if control else [])], console)
+    _prepare([*asked.runs, *([asked.control] if asked.control else [])], console)
     request = Request(
-        runs=tuple(run.absolute() for run in runs),
-        control=control.absolute() if control else None,
-        master=master,
-        memory=memory,
-        level=level,
+        runs=tuple(run.absolute() for run in asked.runs),
+        control=asked.control.absolute() if asked.control else None,
+        master=asked.master,
+        memory=asked.memory,
+        level=asked.level,
         only=only,
-        brief=brief,
+        brief=asked.brief,
         settings={"spark.driver.defaultJavaOptions": class_data_options()},
         command=tuple(sys.argv),
     )
-    found = analyse(request, lambda line: tell(console, line))
-    writing.publish(out, found.results, found.timelines)
+    found = analyse(request, lambda text: line(console, text))
+    writing.publish(asked.folder, found.results, found.timelines)
     return found.results
 
 
@@ -125,10 +112,10 @@ def _prepare(runs: list[Path], console: Console) -> None:
         if not folder.is_dir():
             raise UsageFault(f"{run}: there is no such directory.")
         if not is_compacted(folder) and (folder / "journal").is_dir():
-            tell(console, f"{folder}: compacting what its run left behind")
+            line(console, f"{folder}: compacting what its run left behind")
             _written(folder, compact, keep=True)
         if is_old(folder):
-            tell(console, f"{folder}: adding what an earlier release did not write")
+            line(console, f"{folder}: adding what an earlier release did not write")
             _written(folder, upgrade)
 
 
@@ -137,8 +124,3 @@ def _written(folder: Path, write: Callable[..., object], **how: bool) -> None:
         write(folder, **how)
     except (OSError, ValueError) as error:
         raise EnvironmentFault(f"{folder}: {error}") from None
-
-
-def tell(console: Console, line: str) -> None:
-    """Print a line of progress."""
-    console.print(line, highlight=False, soft_wrap=True, markup=False)

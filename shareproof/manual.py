@@ -23,14 +23,14 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
             ("your own adapter", '--adapter "python my_adapter.py" --profile mine.toml'),
             ("against another broker", "--client java:4.3.1 --target kafka:4.2.1"),
         ),
-        "load": (("a minute, and its history", "--seconds 60 --rate 2000 --out run"),),
+        "load": (("one minute of load, with its history", "--seconds 60 --rate 2000 --out run"),),
         "analyse": (
             ("judge a history", "run"),
             ("compare with a fault-free control run", "run --control control"),
             ("on a Spark cluster", "run --master spark://host:7077 --memory 8g"),
         ),
         "chaos": (
-            ("faults from a seed", "--minutes 10 --seed 7 --out run"),
+            ("random faults from a seed", "--minutes 10 --seed 7 --out run"),
             ("the same faults again", "--schedule run/schedule.json --out again"),
             ("two scenarios", "--scenario leader-change --scenario lock-expiry --out run"),
             ("list the faults", "--list-faults"),
@@ -55,20 +55,18 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
 """For each command: what an example does, and its arguments."""
 
 CODES = (
-    "Exit codes: 0 every required rule holds, or fails as the ledger says; 1 a rule does not hold, "
+    "Exit codes: 0 every required rule holds, or is a known failure; 1 a rule does not hold, "
     "or the ledger is wrong; 2 wrong usage; 3 the suite or the environment failed; 130 interrupted."
 )
 SETTINGS: Mapping[str, str] = MappingProxyType(
     {
-        "SHAREPROOF_CACHE": "where releases and prepared starts are kept",
-        "SHAREPROOF_PORTS": "LOW-HIGH: which loopback ports our brokers may take",
-        "SHAREPROOF_PATIENCE": 'factor for "must happen within"; above 1 for a slow '
-        "cluster far away",
-        "SHAREPROOF_MAVEN_REPOSITORY": "a mirror to fetch releases from",
-        "SHAREPROOF_TOXIPROXY": "a Toxiproxy server's binary, for chaos --proxies toxiproxy",
-        "SHAREPROOF_CHROMIUM": "the browser that the suite's own tests open pages with; "
-        "none leaves them out",
-        "SHAREPROOF_TOXIPROXY_IMAGE": "an image of Toxiproxy, for the targets container:IMAGE",
+        "SHAREPROOF_CACHE": "cache directory for Kafka releases and prepared starts",
+        "SHAREPROOF_PORTS": "LOW-HIGH: range of loopback ports for brokers",
+        "SHAREPROOF_PATIENCE": "factor for deadlines of what must happen; above 1 for a slow cluster",
+        "SHAREPROOF_MAVEN_REPOSITORY": "mirror of Maven Central for Kafka releases",
+        "SHAREPROOF_TOXIPROXY": "path of a Toxiproxy server, for chaos --proxies toxiproxy",
+        "SHAREPROOF_CHROMIUM": "the browser of the suite's own tests; none skips them",
+        "SHAREPROOF_TOXIPROXY_IMAGE": "Toxiproxy image, for targets container:IMAGE",
         "SHAREPROOF_CDS": "off: start brokers and Spark without a class-data archive",
     }
 )
@@ -84,7 +82,7 @@ _TARGETS = (
 
 
 def epilog(command: str) -> str:
-    """Return what stands below the options of a command: examples, and how it ends."""
+    """Return what follows the options of a command: examples and exit codes."""
     shown = (
         f"{what}: {' '.join(('shareproof', command, *words.split()))}"
         for what, words in EXAMPLES[command]
@@ -103,7 +101,7 @@ def clients(incomplete: str) -> list[str]:
 
 
 def ledgers(incomplete: str) -> list[str]:
-    """Complete the name of a shipped ledger; a path is the shell's own affair."""
+    """Complete the name of a shipped ledger; the shell completes paths."""
     from spec.profile import shipped  # noqa: PLC0415 - as whole ledgers are read by it
 
     return _starting(incomplete, shipped())

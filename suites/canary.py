@@ -24,7 +24,7 @@ def is_canary(item: pytest.Item) -> bool:
 
 
 def told(seen: Sequence[Observation]) -> Observation | None:
-    """Return what the canary had to say: its failure, or else the last that came of it."""
+    """Return the canary's result: its failure, or else the last that came of it."""
     failed = [one for one in seen if one.verdict is Verdict.FAIL]
     return next(iter(failed or reversed(seen)), None)
 

@@ -77,7 +77,7 @@ def test_a_quiet_night(tmp_path: Path, shrunk: list[Path]) -> None:
 
 
 def test_what_failed_is_shrunk(tmp_path: Path, shrunk: list[Path]) -> None:
-    """A run that broke a rule nobody foresaw is shrunk, and the night ends with 1."""
+    """A run that broke a rule unexpectedly is shrunk, and the night ends with 1."""
     plays = Plays(tmp_path / "archive", breaking=True)
 
     assert whole_night(plays, _night(tmp_path / "site")) == BROKEN  # type: ignore[arg-type]

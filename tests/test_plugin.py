@@ -288,8 +288,8 @@ def test_may(judge):
     assert "released twice" not in ran.output.split("verdicts")[-1]
 
 
-def test_foreseen_is_foreseen_without_the_common_cluster(house: FakeHouse) -> None:
-    """A foreseen failure is none for CI, either, where a check has a cluster of its own."""
+def test_known_failure_is_known_without_the_common_cluster(house: FakeHouse) -> None:
+    """A known failure is none for CI, either, where a check has a cluster of its own."""
     house.checks(
         """
 @requirement("ACK-02")
@@ -305,7 +305,7 @@ def test_known(judge):
 
 
 def test_broken_rule_ends_with_one(house: FakeHouse) -> None:
-    """An unforeseen failure exits with 1; ``--level`` says from where on failures are forgiven."""
+    """An unexpected failure exits with 1; ``--level`` says from where on failures are forgiven."""
     house.checks(
         """
 @requirement("ACK-42")

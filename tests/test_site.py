@@ -308,7 +308,7 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
 
 
 def test_badge_is_never_green_for_a_broken_run() -> None:
-    """A run is green when all is as foreseen and most rules hold; cut short it never is."""
+    """A run is green when all is as expected and most rules hold; cut short it never is."""
     good = judged("pass", day=1)
     good["run"]["exit_code"] = 0
     assert badge.of_results(parse(good)) == badge.Badge("share groups", "1 of 1 rules", badge.GOOD)

@@ -103,8 +103,8 @@ def test_younger_rule_is_listed_only_when_seen_refused() -> None:
     assert judged([saw(Verdict.UNSUPPORTED)], subject=young)[0].expected
 
 
-def test_foreseen_failure_is_expected() -> None:
-    """The ledger foresees a failure by verdict and reason."""
+def test_known_failure_is_expected() -> None:
+    """The ledger knows a failure by verdict and reason."""
     (result,) = judged([saw(Verdict.FAIL, "released twice")], entry())
 
     assert (result.expected, result.problem) == (True, "")
@@ -119,7 +119,7 @@ def test_wrong_reason_is_a_problem() -> None:
     assert "wrong reason" in result.problem
 
 
-def test_every_failing_check_must_be_foreseen() -> None:
+def test_every_failing_check_must_be_known() -> None:
     """One known bug does not excuse another one of the same rule."""
     (result,) = judged([saw(Verdict.FAIL, "twice"), saw(Verdict.FAIL, "lost")], entry())
 
@@ -135,7 +135,7 @@ def test_needless_entry_is_stale() -> None:
 
 
 def test_intermittent_entry_is_never_stale() -> None:
-    """What shows in some runs only is still foreseen in the others, and excuses nothing else."""
+    """What shows in some runs only is still known in the others, and excuses nothing else."""
     rare = entry(intermittent=True)
     (absent,) = judged([saw(Verdict.PASS)], rare)
     (other,) = judged([saw(Verdict.FAIL, "lost")], rare)
@@ -153,7 +153,7 @@ def test_entry_is_not_called_stale_on_half_the_checks() -> None:
 
 @pytest.mark.parametrize("verdict", [Verdict.FAIL, Verdict.PASS])
 def test_expired_entry_is_a_problem(verdict: Verdict) -> None:
-    """An entry past its date fails the run, whatever it foresaw."""
+    """An entry past its date fails the run, whatever it matches."""
     (result,) = judged([saw(verdict, "twice")], entry(expires=date(2026, 5, 31)))
 
     assert "expired" in result.problem
@@ -166,7 +166,7 @@ def test_entry_of_another_version_is_silent() -> None:
     assert (result.expected, result.problem, result.entries) == (False, "", ())
 
 
-def test_error_is_never_foreseen() -> None:
+def test_error_is_never_expected() -> None:
     """A broken harness exits with 3 and makes no statement on the ledger."""
     (result,) = judged([saw(Verdict.ERROR, "twice")], entry())
 

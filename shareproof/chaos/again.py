@@ -15,7 +15,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from reports.results import Results, Run
 from reports.site.archive import Archive, find, judged
 from reports.site.comparing import Comparison, compare
 from reports.verdicts import BROKEN, FAULT, OK, USAGE
-from shareproof.chaos.judging import Judging, judge
+from shareproof.chaos.judging import judge
 from spec.verdict import EnvironmentFault
 
 Judge = Callable[["Earlier", Path], Results]
@@ -135,21 +135,14 @@ def judged_again(one: Earlier, out: Path) -> Results:
         EnvironmentFault: they cannot be judged.
     """
     run = one.results.run
+    request = Request(runs=one.runs, level=run.level, only=run.only, command=run.command)
     if one.chaotic:
-        asked = Judging(runs=one.runs, out=out, level=run.level, only=run.only, command=run.command)
-        return judge(asked, _quiet)
+        return judge(request, out, _quiet)
     for each in one.runs:
         if is_old(each / "history"):
             upgrade(each / "history")
-    request = Request(
-        runs=one.runs,
-        control=_control(run),
-        level=run.level,
-        only=run.only,
-        command=run.command,
-        settings={"spark.driver.defaultJavaOptions": class_data_options()},
-    )
-    found = analyse(request, _quiet)
+    options = {"spark.driver.defaultJavaOptions": class_data_options()}
+    found = analyse(replace(request, control=_control(run), settings=options), _quiet)
     writing.publish(out, found.results, found.timelines)
     return found.results
 

@@ -1,4 +1,4 @@
-"""The command that breaks things on purpose: play schedules, let Spark judge, say what came of it.
+"""What ``shareproof chaos`` does: play schedules or scenarios, judge the histories, list faults.
 
 It needs the extra ``judge``, and is imported only where that is there.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
@@ -21,37 +21,20 @@ from chaos.run import RECORD, Chaos, running, usual_load
 from chaos.schedule import Schedule, draw
 from fixtures.interface.capability import Capability
 from fixtures.targets import UsageFault
+from reports.analysis.analysis import Request
+from reports.console import line
 from reports.results import InjectedFault, Results
-from shareproof.chaos.judging import Judging, judge
+from shareproof.chaos.judging import judge
 from shareproof.chaos.playing import play_all
-from shareproof.histories import tell
-from spec.requirement import Level
 from suites.chaos.scenario import Scenario
 from suites.chaos.scenarios import SCENARIOS, chosen
+from suites.options import words
+
+if TYPE_CHECKING:
+    from shareproof.commands.breaking import ChaosOptions
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """The options of a chaos run; a file ``schedule`` wins over seed, minutes and faults."""
-
-    target: str
-    brokers: int
-    faults: tuple[str, ...]
-    no_faults: bool
-    minutes: float
-    seed: int
-    schedule: Path | None
-    scenarios: tuple[str, ...]
-    proxies: str
-    allowed: bool
-    hooks: Path | None
-    rate: float
-    level: Level
-    out: Path
-    judged: bool
-
-
-def run(asked: Asked, console: Console) -> Results | None:
+def run(asked: ChaosOptions, console: Console) -> Results | None:
     """Carry out a chaos run and return its results, which are also in ``out``.
 
     Nothing is returned where nothing was to be judged.
@@ -60,19 +43,19 @@ def run(asked: Asked, console: Console) -> Results | None:
         UsageFault: the options make no sense.
         EnvironmentFault: the target did not start, or nothing can be judged.
     """
-    if asked.out.exists() and any(asked.out.rglob("history")):
-        raise UsageFault(f"--out {asked.out}: there is a history already; give a new directory.")
-    runs = _play_scenarios(asked, console) if asked.scenarios else _play_schedule(asked, console)
-    if not asked.judged:
-        return None
-    return rejudge(runs, asked.out, asked.level, console)
-
-
-def rejudge(runs: tuple[Path, ...], out: Path, level: Level, console: Console) -> Results:
-    """Judge what was played, now or long ago; a directory of runs stands for all in it."""
-    found = tuple(each for run in runs for each in _runs_in(run.absolute()))
-    asked = Judging(runs=found, out=out, level=level, command=tuple(sys.argv))
-    return judge(asked, lambda line: tell(console, line))
+    if asked.rejudge:
+        runs = tuple(each for run in asked.rejudge for each in _runs_in(run.absolute()))
+    else:
+        line(console, f"seed {asked.seed}, target {asked.target}")
+        if asked.out.exists() and any(asked.out.rglob("history")):
+            raise UsageFault(
+                f"--out {asked.out}: there is a history already; give a new directory."
+            )
+        runs = _play_scenarios(asked, console) if asked.scenario else _play_schedule(asked, console)
+        if not asked.judged:
+            return None
+    request = Request(runs=runs, level=asked.level, command=tuple(sys.argv))
+    return judge(request, asked.out.absolute(), lambda text: line(console, text))
 
 
 def _runs_in(folder: Path) -> list[Path]:
@@ -84,47 +67,51 @@ def _runs_in(folder: Path) -> list[Path]:
     return inside
 
 
-def _play_schedule(asked: Asked, console: Console) -> tuple[Path, ...]:
+def _play_schedule(asked: ChaosOptions, console: Console) -> tuple[Path, ...]:
     schedule = _schedule(asked)
     for strike in schedule.strikes:
-        tell(console, f"{strike.at:5.1f} s  {strike.fault} for {strike.lasts:g} s")
+        line(console, f"{strike.at:5.1f} s  {strike.fault} for {strike.lasts:g} s")
     chaos = Chaos(
         target=asked.target,
         brokers=asked.brokers,
         schedule=schedule,
         load=usual_load(schedule, asked.rate),
         proxies=_proxies(asked, [strike.fault for strike in schedule.strikes]),
-        allowed=asked.allowed,
+        allowed=asked.allow_faults,
         hooks=_hooks(asked),
     )
-    with running(chaos, lambda line: tell(console, line)) as ready:
-        ready.play(chaos, asked.out)
-    return (asked.out,)
+    out = asked.out.absolute()
+    with running(chaos, lambda text: line(console, text)) as ready:
+        ready.play(chaos, out)
+    return (out,)
 
 
-def _play_scenarios(asked: Asked, console: Console) -> tuple[Path, ...]:
+def _play_scenarios(asked: ChaosOptions, console: Console) -> tuple[Path, ...]:
     if asked.faults or asked.no_faults or asked.schedule:
-        raise UsageFault("A scenario says itself what breaks: leave out the other choices.")
+        raise UsageFault(
+            "--scenario names the faults itself: leave out --faults, --no-faults and --schedule."
+        )
     return play_all(
-        chosen(asked.scenarios, asked.target),
+        chosen(_lowered(asked.scenario), asked.target),
         target=asked.target,
         proxies=asked.proxies,
         seed=asked.seed,
-        out=asked.out,
-        tell=lambda line: tell(console, line),
+        out=asked.out.absolute(),
+        tell=lambda text: line(console, text),
     )
 
 
-def _schedule(asked: Asked) -> Schedule:
+def _schedule(asked: ChaosOptions) -> Schedule:
     seconds = asked.minutes * 60
     if asked.no_faults:
         if asked.faults or asked.schedule:
-            raise UsageFault("--no-faults leaves nothing to --faults or --schedule: give one.")
+            raise UsageFault("--no-faults excludes --faults and --schedule: give one of them.")
         return Schedule(seed=asked.seed, seconds=seconds)
     if asked.schedule is None:
-        proxies = _proxies(asked, asked.faults)
+        faults = _lowered(asked.faults)
+        proxies = _proxies(asked, faults)
         offers = offered(asked.target, brokers=asked.brokers, proxies=proxies, hooks=_hooks(asked))
-        drawn = draw(asked.seed, seconds, fitting(asked.faults, offers))
+        drawn = draw(asked.seed, seconds, fitting(faults, offers))
         if not drawn.strikes:
             raise UsageFault(f"{asked.minutes:g} minutes are too short for any of these faults.")
         return drawn
@@ -136,11 +123,15 @@ def _schedule(asked: Asked) -> Schedule:
         raise UsageFault(f"--schedule {asked.schedule}: {error}.") from None
 
 
-def _proxies(asked: Asked, faults: Sequence[str]) -> str:
+def _lowered(given: list[str] | None) -> tuple[str, ...]:
+    return tuple(word.lower() for word in words(given or []))
+
+
+def _proxies(asked: ChaosOptions, faults: Sequence[str]) -> str:
     return asked.proxies or usual_proxies(asked.target, faults)
 
 
-def _hooks(asked: Asked) -> Hooks | None:
+def _hooks(asked: ChaosOptions) -> Hooks | None:
     return Hooks.read(asked.hooks) if asked.hooks else None
 
 
@@ -178,7 +169,7 @@ def list_scenarios() -> list[dict[str, object]]:
 
 def show_faults(console: Console) -> None:
     """Print every kind of fault."""
-    table = Table("fault", "brokers", "seconds", "what it does", box=None)
+    table = Table("fault", "brokers", "seconds", "effect", box=None)
     for fault in FAULTS.values():
         low, high = fault.lasts
         table.add_row(fault.name, str(_brokers(fault)), f"{low:g}-{high:g}", fault.sentence)

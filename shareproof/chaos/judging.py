@@ -1,10 +1,10 @@
-"""What chaos runs were worth: Spark's verdict on their histories, and whether their faults hit."""
+"""Judging chaos runs: the verdicts on their histories, and whether their faults took effect."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from chaos.run import RECORD
@@ -15,47 +15,32 @@ from reports.analysis.analysis import Request, analyse
 from reports.reading import chaos_run
 from reports.results import ChaosRun, Results, RuleResult
 from reports.verdicts import BROKEN, FAULT, OK
-from spec.requirement import Level
 from spec.verdict import EnvironmentFault
 
 Tell = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judging:
-    """What is to be judged; ``only`` are rules, all if there are none."""
-
-    runs: tuple[Path, ...]
-    out: Path
-    level: Level = Level.SHOULD
-    only: tuple[str, ...] = ()
-    command: tuple[str, ...] = ()
-
-
-def judge(asked: Judging, tell: Tell) -> Results:
-    """Judge the histories of runs, add the faults injected into them, and write it all.
+def judge(request: Request, out: Path, tell: Tell) -> Results:
+    """Judge the histories of runs, add the faults injected, and write all of it to ``out``.
 
     It may be done again and again, so that an archive of runs meets newer rules.
 
     Raises:
         EnvironmentFault: a directory holds no chaos run, or nothing of it can be judged.
     """
-    played = [read(run) for run in asked.runs]
-    for run in asked.runs:
+    played = [read(run) for run in request.runs]
+    for run in request.runs:
         if is_old(run / "history"):
             tell(f"{run}: adding what an earlier release did not write")
             upgrade(run / "history")
-    request = Request(
-        runs=asked.runs,
-        level=asked.level,
-        only=asked.only,
-        owed={run: one.owed for run, one in zip(asked.runs, played, strict=True)},
-        command=asked.command,
+    whole = replace(
+        request,
+        owed={run: one.owed for run, one in zip(request.runs, played, strict=True)},
         settings={"spark.driver.defaultJavaOptions": class_data_options()},
     )
-    found = analyse(request, tell)
+    found = analyse(whole, tell)
     results = with_chaos(found.results, played)
-    writing.publish(asked.out, results, found.timelines)
+    writing.publish(out, results, found.timelines)
     return results
 
 

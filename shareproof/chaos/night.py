@@ -2,7 +2,7 @@
 
 The archive grows from night to night. What it has already is judged by the rules of today first,
 the latest runs at least; then the swarm plays for some hours; then every run that broke a rule
-nobody foresaw is shrunk; and last a site is built over all that there is.
+unexpectedly is shrunk; and last a site is built over all that there is.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Night:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """What the swarm came to: its worst exit code, and the runs that broke what nobody foresaw."""
+    """What the swarm came to: its worst exit code, and the runs that broke a rule unexpectedly."""
 
     code: int
     runs: int

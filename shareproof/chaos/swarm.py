@@ -20,12 +20,13 @@ from chaos.run import Chaos, RunningTarget, running, usual_load
 from chaos.schedule import Schedule, draw
 from chaos.shrink import described, shrink
 from fixtures.targets import UsageFault
+from reports.analysis.analysis import Request
 from reports.analysis.files import open_history
 from reports.oracle import judging as oracle
 from reports.reading import read as read_results
 from reports.results import Results
 from reports.verdicts import BROKEN, OK
-from shareproof.chaos.judging import Judging, judge
+from shareproof.chaos.judging import judge
 
 _SOME = (3, 7)
 """How many kinds of fault a schedule of the swarm has, at least and at most."""
@@ -56,7 +57,7 @@ class Swarm:
         chaos = self.chaos(schedule)
         with running(chaos, tell) as ready:
             ready.play(chaos, out)
-        return judge(Judging(runs=(out,), out=out, command=tuple(sys.argv)), _quiet)
+        return judge(Request(runs=(out,), command=tuple(sys.argv)), out, _quiet)
 
     def chaos(self, schedule: Schedule) -> Chaos:
         """Return a schedule as a run of the target."""

@@ -1,123 +1,110 @@
-"""``chaos``: break a cluster under load, heal it, judge."""
+"""``chaos``: inject faults into a cluster under load, heal it, and judge the history."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from fixtures.targets import DEFAULT_TARGET
-from shareproof.commands.options import AsJson, Brokers, LowestLevel, Seed, Target
+from shareproof.commands.options import AsJson, Brokers, LowestLevel, Seed, Target, takes
 from spec.requirement import Level
 
 
-def break_things(
-    *,
-    target: Target = DEFAULT_TARGET,
-    brokers: Brokers = 3,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChaosOptions:
+    """The options of ``shareproof chaos``."""
+
+    target: Target = DEFAULT_TARGET
+    brokers: Brokers = 3
     faults: Annotated[
-        list[str] | None, typer.Option(help="Kinds of fault; repeatable, or a,b,c. Default: all.")
-    ] = None,
-    no_faults: Annotated[bool, typer.Option("--no-faults", help="A control run.")] = False,
+        list[str] | None,
+        typer.Option(help="Faults to inject; repeatable, or a,b,c. Default: all that fit."),
+    ] = None
+    no_faults: Annotated[
+        bool, typer.Option("--no-faults", help="Control run: inject no fault.")
+    ] = False
     list_faults: Annotated[
-        bool, typer.Option("--list-faults", help="List the faults and exit.")
-    ] = False,
-    minutes: Annotated[float, typer.Option(min=0.1, help="How long to produce.")] = 2.0,
+        bool, typer.Option("--list-faults", help="List the faults, and exit.")
+    ] = False
+    minutes: Annotated[float, typer.Option(min=0.1, help="Duration of the load.")] = 2.0
     schedule: Annotated[
-        Path | None, typer.Option(help="Play the schedule.json of an earlier run.")
-    ] = None,
+        Path | None, typer.Option(help="Replay the schedule.json of an earlier run.")
+    ] = None
     scenario: Annotated[
-        list[str] | None, typer.Option(help="Play a scenario, some, or all; repeatable.")
-    ] = None,
+        list[str] | None, typer.Option(help="Run a scenario, several, or all; repeatable.")
+    ] = None
     list_scenarios: Annotated[
-        bool, typer.Option("--list-scenarios", help="List the scenarios and exit.")
-    ] = False,
+        bool, typer.Option("--list-scenarios", help="List the scenarios, and exit.")
+    ] = False
     proxies: Annotated[
         str,
         typer.Option(
-            help="Proxies in front of the brokers: ours or toxiproxy. In containers toxiproxy, "
-            "unless a fault is about single frames.",
+            help="Proxy in front of the brokers: ours or toxiproxy. Default: toxiproxy for "
+            "containers, unless a fault needs to decode frames; ours otherwise.",
         ),
-    ] = "",
+    ] = ""
     allow_faults: Annotated[
         bool,
-        typer.Option("--allow-faults", help="Inject faults into an external cluster, by --hooks."),
-    ] = False,
+        typer.Option("--allow-faults", help="Allow faults in an external cluster, by --hooks."),
+    ] = False
     hooks: Annotated[
         Path | None,
-        typer.Option(help="TOML file of commands that inject and heal its faults."),
-    ] = None,
+        typer.Option(help="TOML file of commands that break and heal an external cluster."),
+    ] = None
     rejudge: Annotated[
         list[Path] | None, typer.Option(help="Judge an earlier run again; repeatable.")
-    ] = None,
+    ] = None
     judged: Annotated[
-        bool, typer.Option("--judge/--no-judge", help="Judge the history by Spark at the end.")
-    ] = True,
-    rate: Annotated[float, typer.Option(min=1, help="Records a second.")] = 1000.0,
-    level: LowestLevel = Level.SHOULD,
-    seed: Seed = None,
-    out: Annotated[Path, typer.Option(help="Directory for history and reports.")] = Path("out"),
-    as_json: AsJson = False,
-) -> None:
-    """Inject faults into a cluster under load, heal them, and judge the whole history."""
+        bool, typer.Option("--judge/--no-judge", help="Judge the history at the end.")
+    ] = True
+    rate: Annotated[float, typer.Option(min=1, help="Records per second.")] = 1000.0
+    level: LowestLevel = Level.SHOULD
+    seed: Seed
+    out: Annotated[Path, typer.Option(help="Output directory for history and reports.")] = Path(
+        "out"
+    )
+    as_json: AsJson = False
+
+
+@takes(ChaosOptions)
+def break_things(asked: ChaosOptions) -> None:
+    """Inject faults into a cluster under load, heal it, and judge the whole history."""
     from reports.console import line, screen, show
     from reports.plain import text_of
     from shareproof import histories
-    from suites.options import new_seed, words
 
     histories.require("pyarrow", "numpy", "pyspark")
     from shareproof.chaos import breaking as chaos  # it is built of what the extra brings
 
-    if list_faults or list_scenarios:
-        _tell(scenarios=not list_faults, as_json=as_json)
+    if asked.list_faults or asked.list_scenarios:
+        _list(asked)
         raise typer.Exit
-    console = screen(stderr=True)
-    if rejudge:
-        results = chaos.rejudge(tuple(rejudge), out.absolute(), level, console)
-    else:
-        asked = chaos.Asked(
-            target=target,
-            brokers=brokers,
-            faults=tuple(word.lower() for word in words(faults or [])),
-            no_faults=no_faults,
-            minutes=minutes,
-            seed=new_seed() if seed is None else seed,
-            schedule=schedule,
-            proxies=proxies,
-            allowed=allow_faults,
-            hooks=hooks,
-            scenarios=tuple(word.lower() for word in words(scenario or [])),
-            rate=rate,
-            level=level,
-            out=out.absolute(),
-            judged=judged,
-        )
-        line(console, f"seed {asked.seed}, target {target}")
-        played = chaos.run(asked, console)
-        if played is None:
-            line(console, f"not judged: shareproof chaos --rejudge {out}")
-            raise typer.Exit
-        results = played
-    if as_json:
+    results = chaos.run(asked, screen(stderr=True))
+    if results is None:
+        line(screen(stderr=True), f"not judged: shareproof chaos --rejudge {asked.out}")
+        raise typer.Exit
+    if asked.as_json:
         typer.echo(text_of(results), nl=False)
     else:
         chaos.show_struck(results, screen())
         show(results, screen())
-        line(console, f"reports in {out}")
+        line(screen(stderr=True), f"reports in {asked.out}")
     raise typer.Exit(results.run.exit_code)
 
 
-def _tell(*, scenarios: bool, as_json: bool) -> None:
-    """Print what can be broken, or which scenarios there are."""
+def _list(asked: ChaosOptions) -> None:
+    """Print the faults, or the scenarios."""
     from reports.console import screen
     from shareproof.chaos import breaking as chaos
 
-    listed = chaos.list_scenarios() if scenarios else chaos.list_faults()
-    if as_json:
+    if asked.as_json:
+        listed = chaos.list_faults() if asked.list_faults else chaos.list_scenarios()
         typer.echo(json.dumps(listed, indent=1))
-    elif scenarios:
-        chaos.show_scenarios(screen())
-    else:
+    elif asked.list_faults:
         chaos.show_faults(screen())
+    else:
+        chaos.show_scenarios(screen())

@@ -1,7 +1,8 @@
-"""``broker`` and ``client``: run the checks, and end with the verdict's code."""
+"""``broker`` and ``client``: run the checks, and end with the verdict's exit code."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -22,103 +23,95 @@ from shareproof.commands.options import (
     Seed,
     Target,
     Workers,
+    takes,
 )
 from spec.requirement import Level
 
 if TYPE_CHECKING:
-    from suites.options import RunOptions
+    from suites.options import Client, RunOptions
 
 
-def broker(
-    *,
-    target: Target = DEFAULT_TARGET,
-    brokers: Brokers = 3,
-    only: Only = None,
-    level: LowestLevel = Level.SHOULD,
-    seed: Seed = None,
-    out: Out = Path("out"),
-    fast: Fast = False,
-    drafts: Drafts = False,
-    workers: Workers = None,
+@dataclass(frozen=True, kw_only=True)
+class Certification:
+    """The options that ``shareproof broker`` and ``shareproof client`` share."""
+
+    target: Target = DEFAULT_TARGET
+    brokers: Brokers = 3
+    only: Only = None
+    level: LowestLevel = Level.SHOULD
+    seed: Seed
+    out: Out = Path("out")
+    fast: Fast = False
+    drafts: Drafts = False
+    workers: Workers = None
+    profile: Ledger = ""
+    as_json: AsJson = False
+
+    def options(self, client: Client | None = None) -> RunOptions:
+        """Return what the run is asked to do."""
+        from suites.options import RunOptions
+
+        names = {field.name for field in fields(RunOptions)} - {"client"}
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        return RunOptions.asked(
+            **{name: given[name] for name in names & given.keys()}, client=client
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerOptions(Certification):
+    """The options of ``shareproof broker``."""
+
     expect_version: Annotated[
         str, typer.Option(help="Judge an external target as this release.")
-    ] = "",
-    profile: Ledger = "",
-    as_json: AsJson = False,
-) -> None:
-    """Check a broker against the rules and write a report."""
-    from suites.options import RunOptions
-
-    options = RunOptions.asked(
-        target=target,
-        brokers=brokers,
-        only=only or [],
-        level=level,
-        seed=seed,
-        out=out,
-        fast=fast,
-        drafts=drafts,
-        expect_version=expect_version,
-        profile=profile,
-    )
-    _certify(options, f"target {target}", workers, as_json=as_json)
+    ] = ""
 
 
-def client(
-    *,
+@dataclass(frozen=True, kw_only=True)
+class ClientOptions(Certification):
+    """The options of ``shareproof client``."""
+
     client: Annotated[
         str,
         typer.Option(
             help=f"A shipped adapter: {', '.join(SHIPPED)}; or NAME:VERSION.",
             autocompletion=manual.clients,
         ),
-    ] = "",
+    ] = ""
     adapter: Annotated[
         str, typer.Option(help="The command of your own adapter; see docs/adapter-protocol.md.")
-    ] = "",
-    target: Target = DEFAULT_TARGET,
-    brokers: Brokers = 1,
-    only: Only = None,
-    level: LowestLevel = Level.SHOULD,
-    seed: Seed = None,
-    out: Out = Path("out"),
-    fast: Fast = False,
-    drafts: Drafts = False,
-    workers: Workers = None,
-    profile: Ledger = "",
-    as_json: AsJson = False,
-) -> None:
-    """Check a client library against the rules and write its certificate."""
-    from suites.options import Client, RunOptions
+    ] = ""
+    brokers: Brokers = 1
 
-    if bool(client) is bool(adapter):
+
+@takes(BrokerOptions)
+def broker(asked: BrokerOptions) -> None:
+    """Test a broker against the rules and write a report."""
+    _certify(asked, asked.options(), f"target {asked.target}")
+
+
+@takes(ClientOptions)
+def client(asked: ClientOptions) -> None:
+    """Test a client library against the rules and write its certificate."""
+    from suites.options import Client
+
+    tested = Client.asked_for(client=asked.client, adapter=asked.adapter)
+    if tested is None:
         raise UsageFault("Give --client NAME or --adapter COMMAND: one of them.")
-    options = RunOptions.asked(
-        target=target,
-        brokers=brokers,
-        only=only or [],
-        level=level,
-        seed=seed,
-        out=out,
-        fast=fast,
-        drafts=drafts,
-        profile=profile,
-        client=Client.asked_for(client=client, adapter=adapter),
-    )
-    _certify(options, f"client {client or adapter}, facing {target}", workers, as_json=as_json)
+    _certify(asked, asked.options(tested), f"client {tested.asked[1]}, facing {asked.target}")
 
 
-def _certify(options: RunOptions, subject: str, workers: int | None, *, as_json: bool) -> NoReturn:
+def _certify(asked: Certification, options: RunOptions, subject: str) -> NoReturn:
     from reports.console import line, screen
     from reports.plain import text_of
     from shareproof.runner.run import run_checks, show_end
 
     console = screen(stderr=True)
     line(console, f"seed {options.seed}, {subject}")
-    ended = run_checks(options, workers, console)
-    if as_json and ended.results:
+    ended = run_checks(options, asked.workers, console)
+    if asked.as_json and ended.results:
         typer.echo(text_of(ended.results), nl=False)
     else:
-        show_end(ended, screen(stderr=as_json))
+        show_end(ended, screen(stderr=asked.as_json))
         line(console, f"reports in {options.out}")
     raise typer.Exit(ended.code)

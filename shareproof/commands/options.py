@@ -1,9 +1,13 @@
-"""Options that several commands share, said once."""
+"""Options that several commands share, and how a command takes all of its options as one value."""
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar, cast, get_type_hints
 
 import typer
 
@@ -11,8 +15,17 @@ from fixtures.interface.names import FORMS
 from shareproof import manual
 from spec.requirement import Level
 
+_Options = TypeVar("_Options")
+
+
+def _random_seed() -> int:
+    from suites.options import new_seed
+
+    return new_seed()
+
+
 Target = Annotated[str, typer.Option(help=f"{FORMS}.", autocompletion=manual.targets)]
-Brokers = Annotated[int, typer.Option(help="Brokers to start: 1 or 3.")]
+Brokers = Annotated[int, typer.Option(help="Number of brokers: 1 or 3.")]
 Only = Annotated[
     list[str] | None,
     typer.Option(
@@ -20,21 +33,60 @@ Only = Annotated[
     ),
 ]
 Seed = Annotated[
-    int | None, typer.Option(help="Random seed; repeats the choices of an earlier run.")
+    int,
+    typer.Option(
+        default_factory=_random_seed,
+        show_default=False,
+        help="Random seed; repeats an earlier run. Default: a new one.",
+    ),
 ]
 LowestLevel = Annotated[
-    Level, typer.Option(case_sensitive=False, help="Lowest level of rules that must hold.")
+    Level, typer.Option(case_sensitive=False, help="Rules from MUST down to this level must hold.")
 ]
-Out = Annotated[Path, typer.Option(help="Directory for the reports.")]
-Fast = Annotated[bool, typer.Option("--fast", help="Only the fast subset.")]
+Out = Annotated[Path, typer.Option(help="Output directory for the reports.")]
+Fast = Annotated[bool, typer.Option("--fast", help="Run the fast subset only.")]
 Drafts = Annotated[bool, typer.Option("--drafts", help="Run draft checks, too.")]
 Workers = Annotated[
-    int | None, typer.Option("--workers", "-n", min=0, help="Number of checks at the same time.")
+    int | None, typer.Option("--workers", "-n", min=0, help="Number of checks run in parallel.")
 ]
 Ledger = Annotated[
     str,
     typer.Option(
-        help="Ledger: a shipped name, or a path to a .toml file.", autocompletion=manual.ledgers
+        help="Ledger of known failures: a shipped name, or a path to a .toml file.",
+        autocompletion=manual.ledgers,
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
+
+
+def takes(kind: type[_Options]) -> Callable[[Callable[[_Options], None]], Callable[..., None]]:
+    """Return a decorator: the fields of a frozen dataclass become the options of a command.
+
+    The command gets them as one value, and passes that on. Fields are annotated as Typer wants it;
+    those that a class does not inherit come first.
+    """
+
+    def decorate(command: Callable[[_Options], None]) -> Callable[..., None]:
+        hints = get_type_hints(kind, include_extras=True)
+        known = fields(cast("Any", kind))
+        inherited = {name for base in kind.__bases__ for name in get_type_hints(base)}
+        own = sorted(known, key=lambda field: field.name in inherited)
+
+        @functools.wraps(command)
+        def called(**given: Any) -> None:
+            command(kind(**given))
+
+        parameters = [
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=inspect.Parameter.empty if field.default is MISSING else field.default,
+                annotation=hints[field.name],
+            )
+            for field in own
+        ]
+        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        called.__annotations__ = hints
+        return called
+
+    return decorate

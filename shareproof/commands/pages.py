@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 def report(
     runs: Annotated[
-        list[Path], typer.Argument(help="Finished runs: their directories, or ones above them.")
+        list[Path], typer.Argument(help="Directories of finished runs, or directories above them.")
     ],
     *,
     site: Annotated[
         Path | None,
-        typer.Option(help="Build a static site over all the runs in this directory."),
+        typer.Option(help="Output directory of a static site over all the runs."),
     ] = None,
     diff: Annotated[
         bool, typer.Option("--diff", help="Print what changed from the first run to the second.")
@@ -63,7 +63,7 @@ def report(
 
 @contextmanager
 def _writing() -> Iterator[None]:
-    """Take a place that nothing can be written to for wrong usage."""
+    """Report a place that cannot be written to as wrong usage."""
     try:
         yield
     except OSError as error:
@@ -71,7 +71,7 @@ def _writing() -> Iterator[None]:
 
 
 def _watched(runs: Sequence[Run]) -> Iterable[Run]:
-    """Give runs one by one, under a bar on a terminal's standard error."""
+    """Yield runs one by one, with a progress bar on a terminal's standard error."""
     from rich.progress import track
 
     from reports.console import screen

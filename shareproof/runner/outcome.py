@@ -1,7 +1,7 @@
 """From what a check raised to what it observed: one observation per rule, with the blame in it.
 
 The mapping is the heart of "never cry wolf". Only a broken rule is a ``fail``. An outcome that
-stayed open is ``unknown``, and whatever the harness did not foresee is its own ``error``.
+stayed open is ``unknown``, and whatever the harness did not expect is its own ``error``.
 """
 
 from __future__ import annotations
