@@ -63,7 +63,7 @@ def load(asked: LoadOptions, console: Console) -> dict[str, object]:
 def analyse(asked: AnalyseOptions, console: Console) -> Results:
     """Judge histories, write the results to ``out`` and return them."""
     require("pyarrow", "pyspark")
-    only = words(asked.only or [])
+    only = words(asked.only)
     _known(only)
     from fixtures.history.class_data import class_data_options  # noqa: PLC0415
     from reports.analysis.analysis import Request, analyse  # noqa: PLC0415

@@ -62,7 +62,7 @@ SETTINGS: Mapping[str, str] = MappingProxyType(
     {
         "SHAREPROOF_CACHE": "cache directory for Kafka releases and prepared starts",
         "SHAREPROOF_PORTS": "LOW-HIGH: range of loopback ports for brokers",
-        "SHAREPROOF_PATIENCE": "factor for deadlines of what must happen; above 1 for a slow cluster",
+        "SHAREPROOF_PATIENCE": "factor for deadlines; above 1 for a slow cluster",
         "SHAREPROOF_MAVEN_REPOSITORY": "mirror of Maven Central for Kafka releases",
         "SHAREPROOF_TOXIPROXY": "path of a Toxiproxy server, for chaos --proxies toxiproxy",
         "SHAREPROOF_CHROMIUM": "the browser of the suite's own tests; none skips them",

@@ -88,7 +88,13 @@ class RunOptions:
 
     @classmethod
     def asked(
-        cls, *, only: list[str], seed: int | None, out: str | Path, profile: str, **others: Any
+        cls,
+        *,
+        only: list[str] | None,
+        seed: int | None,
+        out: str | Path,
+        profile: str,
+        **others: Any,
     ) -> RunOptions:
         """Return the options as a person gave them.
 
@@ -217,9 +223,9 @@ def load_ledger(name: str) -> Profile:
         raise UsageFault(f"--profile {name}: {error.strerror}.") from None
 
 
-def words(values: list[str]) -> tuple[str, ...]:
+def words(values: list[str] | None) -> tuple[str, ...]:
     """Split repeated and comma-separated choices: ``["ACK,LCK-02", "mem"]``."""
-    parts = (part.strip().upper() for value in values for part in value.split(","))
+    parts = (part.strip().upper() for value in values or () for part in value.split(","))
     return tuple(dict.fromkeys(part for part in parts if part))
 
 

@@ -88,9 +88,7 @@ def _play_schedule(asked: ChaosOptions, console: Console) -> tuple[Path, ...]:
 
 def _play_scenarios(asked: ChaosOptions, console: Console) -> tuple[Path, ...]:
     if asked.faults or asked.no_faults or asked.schedule:
-        raise UsageFault(
-            "--scenario names the faults itself: leave out --faults, --no-faults and --schedule."
-        )
+        raise UsageFault("--scenario excludes --faults, --no-faults and --schedule.")
     return play_all(
         chosen(_lowered(asked.scenario), asked.target),
         target=asked.target,
@@ -124,7 +122,7 @@ def _schedule(asked: ChaosOptions) -> Schedule:
 
 
 def _lowered(given: list[str] | None) -> tuple[str, ...]:
-    return tuple(word.lower() for word in words(given or []))
+    return tuple(word.lower() for word in words(given))
 
 
 def _proxies(asked: ChaosOptions, faults: Sequence[str]) -> str:

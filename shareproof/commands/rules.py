@@ -25,7 +25,7 @@ def list_rules(
     from shareproof.runner.inventory import CLIENT, by_rule, read_checks
     from suites.options import RunOptions, checked, words
 
-    options = checked(RunOptions(only=words(only or []), level=level))
+    options = checked(RunOptions(only=words(only), level=level))
     order = list(Level)
     rules = [
         rule
