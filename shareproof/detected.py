@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Protocol
+from typing import Any
 
 from fixtures.adapters.model.mutants import MUTANTS as CLIENT_MUTANTS
+from fixtures.interface.mutant import Mutant
 from fixtures.mutants import MUTANTS as KAFKA_MUTANTS
 from fixtures.proxies.alterations import ALTERATIONS
 from fixtures.reference.mutants import MUTANTS as REFERENCE_MUTANTS
@@ -13,17 +14,7 @@ from reports import evidence
 from reports.evidence import Entry
 from reports.site.detecting import Detection, Missed, Noticed
 
-
-class Mutant(Protocol):
-    """What all mutants have: what is wrong in a sentence, and the rules that this breaks."""
-
-    @property
-    def sentence(self) -> str: ...  # noqa: D102
-    @property
-    def rules(self) -> tuple[str, ...]: ...  # noqa: D102
-
-
-BROKEN: Mapping[str, Mapping[str, Mutant]] = {
+BROKEN: Mapping[str, Mapping[str, Mutant[Any]]] = {
     evidence.REFERENCE_MUTANT: REFERENCE_MUTANTS,
     evidence.KAFKA_MUTANT: KAFKA_MUTANTS,
     evidence.CLIENT_MUTANT: CLIENT_MUTANTS,

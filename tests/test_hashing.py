@@ -36,7 +36,7 @@ class Consumer:
         return self.inner.fetch(most=most)
 
     def close(self):
-        return None
+        return unused()
 '''
 
 
@@ -93,7 +93,7 @@ def test_helpers_that_are_reached_count(tmp_path: Path, old: str, new: str) -> N
     ("old", "new"),
     [
         ("return 1", "return 2"),
-        ("return None", "return 3"),
+        ("return unused()", "return 3"),
         ("each", "one"),
         ("    def close", "    def reopen(self):\n        return 1\n\n    def close"),
     ],

@@ -15,10 +15,11 @@ import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
-from fixtures.adapters.model.mutants import MUTANTS, Mutant
+from fixtures.adapters.model.mutants import MUTANTS
 from fixtures.adapters.shipped import command_of
 from fixtures.clients.adapter import Adapter
 from fixtures.interface.info import ClusterInfo
+from fixtures.interface.mutant import Mutant
 from fixtures.targets import Target, TargetOptions, open_target
 from fixtures.wire.schema import Schemas
 from reports import evidence
@@ -50,7 +51,7 @@ class Hunt:
         self.seed = seed
         self.rules = by_rule(read_checks(CLIENT))
 
-    def suspects(self, mutant: Mutant) -> Iterator[Case]:
+    def suspects(self, mutant: Mutant[Any]) -> Iterator[Case]:
         """Yield the cases that may kill a mutant, those of its first rule first."""
         seen: set[str] = set()
         for rule in mutant.rules:
@@ -60,7 +61,7 @@ class Hunt:
                     yield from cases(check)
 
     async def kill(
-        self, mutant: Mutant, first: Sequence[Case] = ()
+        self, mutant: Mutant[Any], first: Sequence[Case] = ()
     ) -> tuple[Entry | None, list[str]]:
         """Return what kills a mutant, None if nothing does; and how each check ended."""
         said: list[str] = []

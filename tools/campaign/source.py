@@ -123,9 +123,8 @@ class Definition:
     @cached_property
     def attributes(self) -> set[str]:
         """The names behind dots, which may be those of methods."""
-        return {
-            n.attr for node in self.nodes for n in ast.walk(node) if isinstance(n, ast.Attribute)
-        }
+        nodes = (n for node in self.nodes for n in _own(node))
+        return {node.attr for node in nodes if isinstance(node, ast.Attribute)}
 
     @cached_property
     def arguments(self) -> set[str]:
@@ -138,7 +137,7 @@ class Definition:
     def uses(self) -> set[Key]:
         """The definitions that this one names."""
         found = set()
-        for node in (n for statement in self.nodes for n in ast.walk(statement)):
+        for node in (n for statement in self.nodes for n in _own(statement)):
             local = isinstance(node, ast.Name) and node.id in self.locals
             if not local and (key := self.meant(node)):
                 found.add(key)
@@ -293,6 +292,16 @@ def _body(node: ast.ClassDef | Function) -> list[ast.stmt]:
         for each in node.body
         if not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))
     ]
+
+
+def _own(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield a statement and what is in it, without labels, and without the methods of a class."""
+    yield node
+    labels = [mark for mark in getattr(node, "decorator_list", ()) if _is_label(mark)]
+    methods = node.body if isinstance(node, ast.ClassDef) else ()
+    for child in ast.iter_child_nodes(node):
+        if child not in labels and not (child in methods and isinstance(child, Function)):
+            yield from _own(child)
 
 
 def _is_label(mark: ast.expr) -> bool:

@@ -8,7 +8,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -16,6 +16,7 @@ from mkdocs.structure.files import File, Files
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 if TYPE_CHECKING:
+    from fixtures.interface.mutant import Mutant
     from reports.badge import Badge
     from reports.evidence import Entry
     from spec.track_record import Past
@@ -75,13 +76,13 @@ def detection(entries: Sequence[Entry]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _mutants(mutants: Mapping[str, object], entries: Iterable[Entry]) -> str:
+def _mutants(mutants: Mapping[str, Mutant[Any]], entries: Iterable[Entry]) -> str:
     found: dict[str, list[Entry]] = defaultdict(list)
     for one in entries:
         found[one.name].append(one)
     rows = ["| mutant | what is wrong | rule | killed by |", "|---|---|---|---|"]
     for name, mutant in mutants.items():
-        sentence, rules = getattr(mutant, "sentence", ""), getattr(mutant, "rules", ())
+        rules = mutant.rules
         kills = [one for one in found[name] if one.verdict == "fail" and one.rule in rules]
         why = next((one.reason for one in found[name] if one.verdict == "survived"), "not played")
         if kills:
@@ -89,7 +90,7 @@ def _mutants(mutants: Mapping[str, object], entries: Iterable[Entry]) -> str:
             by = f"{first.rule} | `{_short(first.check)}`"
         else:
             by = f" | survives: {_cell(why)}"
-        rows.append(f"| `{name}` | {_cell(sentence)} | {by} |")
+        rows.append(f"| `{name}` | {_cell(mutant.sentence)} | {by} |")
     return "\n".join(rows)
 
 
