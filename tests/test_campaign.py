@@ -230,7 +230,8 @@ def test_certifications_are_accepting_examples() -> None:
         return found
 
     rules = [rule("ACK-01", test_a="pass", test_b="pass"), rule("ACK-02", test_b="unknown")]
-    results = parse(whole | {"requirements": rules})
+    target = whole["target"] | {"name": "kafka:4.4.0", "version": "4.4.0"}
+    results = parse(whole | {"requirements": rules, "target": target})
 
     [found] = accepted(results, ["test_x.py::test_a", "test_x.py::test_b"])
 

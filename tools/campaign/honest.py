@@ -34,7 +34,7 @@ def accepted(results: Results, wanted: Collection[str]) -> list[Entry]:
             rule=one.rule,
             check=one.check,
             verdict="pass",
-            release=name.rpartition(":")[2],
+            release=results.target.version,
             date="",
             seed=results.run.seed,
             evidence=rests_on[one.rule],
