@@ -24,8 +24,8 @@ from fixtures.interface.names import (
 )
 from fixtures.interface.target import Variables
 from fixtures.machine.maven import clients_jar
-from fixtures.proxies.conditions import Doors
-from fixtures.proxies.fronts import Fronts
+from fixtures.proxies.broker_proxies import FrameProxies
+from fixtures.proxies.conditions import BrokerProxies
 from fixtures.targets import Target, TargetOptions, UsageFault, open_target
 from fixtures.targets.container.target import ContainerTarget
 from fixtures.toxiproxy.contained import ContainedToxiproxies
@@ -143,7 +143,7 @@ def check(chaos: Chaos) -> None:
     fitting(chaos.schedule.faults, offers)
     altered = isinstance(parse_target(chaos.target), AlteredName)
     if Capability.CONTAINER in offers and altered and chaos.proxies == TOXIPROXY:
-        raise UsageFault(f"{chaos.target} stands behind proxies of ours: give --proxies {OURS}.")
+        raise UsageFault(f"{chaos.target} already has our proxy in front: give --proxies {OURS}.")
 
 
 @contextlib.contextmanager
@@ -163,11 +163,11 @@ def running(chaos: Chaos, tell: Tell) -> Iterator[RunningTarget]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningTarget:
-    """A target, the proxies before its brokers, and the clocks of all processes of a run."""
+    """A target, the proxies in front of its brokers, and the clocks of all processes of a run."""
 
     target: Target
     tell: Tell
-    doors: Doors | None = None
+    proxies: BrokerProxies | None = None
     clocks: Clocks | None = None
 
     def play(self, chaos: Chaos, out: Path) -> Broke:
@@ -194,29 +194,29 @@ def _opened(chaos: Chaos, tell: Tell) -> Iterator[RunningTarget]:
         name, toxic = innermost(chaos.target), chaos.proxies == TOXIPROXY
         ours = Capability.PROXIED in name.offers
         contained = toxic and Capability.CONTAINER in name.offers
-        doors: Doors | None = None
+        proxies: BrokerProxies | None = None
         clocks: Clocks | None = None
         if Capability.CLOCKS in name.offers and needs_clocks(chaos):
             clocks = stack.enter_context(Clocks())
         if ours and toxic and not contained:
-            doors = stack.enter_context(Toxiproxies())
+            proxies = stack.enter_context(Toxiproxies())
         elif ours and not contained:
-            doors = stack.enter_context(Fronts(Schemas.from_jar(clients_jar(name.version))))
+            proxies = stack.enter_context(FrameProxies(Schemas.from_jar(clients_jar(name.version))))
         target = open_target(
             chaos.target,
             TargetOptions(
                 brokers=chaos.brokers,
                 properties={**PROPERTIES, **chaos.properties} if ours else {},
                 listeners={DIRECT: "PLAINTEXT"} if ours else {},
-                advertise=doors.stand_before if doors else None,
+                advertise=proxies.advertise if proxies else None,
                 variables=_clocked(clocks, broker_clock),
                 toxiproxy=contained,
             ),
         )
         if isinstance(target, ContainerTarget) and contained:
-            doors = ContainedToxiproxies(target)
+            proxies = ContainedToxiproxies(target)
         stack.callback(target.stop)
-        yield RunningTarget(target=target, tell=tell, doors=doors, clocks=clocks)
+        yield RunningTarget(target=target, tell=tell, proxies=proxies, clocks=clocks)
 
 
 def needs_clocks(chaos: Chaos) -> bool:
@@ -230,12 +230,12 @@ def _clocked(clocks: Clocks | None, name: Callable[[int], str]) -> Variables | N
 
 async def _under_load(chaos: Chaos, on: RunningTarget, out: Path) -> Broke:
     players: list[Player] = []
-    target, doors, info = on.target, on.doors, on.target.info
-    direct = info.at(DIRECT, PLAINTEXT) if doors else info
+    target, proxies, info = on.target, on.proxies, on.target.info
+    direct = info.at(DIRECT, PLAINTEXT) if proxies else info
 
     async def meanwhile(course: Course) -> None:
         world = World(
-            target=target, course=course, doors=doors, clocks=on.clocks, hooks=chaos.hooks
+            target=target, course=course, proxies=proxies, clocks=on.clocks, hooks=chaos.hooks
         )
         player = Player(world, on.tell)
         players.append(player)

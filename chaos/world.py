@@ -12,8 +12,8 @@ from fixtures.clients.cluster import SHARE, Cluster, eventually, share_key
 from fixtures.clocks import Clocks
 from fixtures.interface.handle import Handle, Plugged
 from fixtures.interface.names import Address
-from fixtures.proxies.conditions import Doors
-from fixtures.proxies.fronts import Fronts
+from fixtures.proxies.broker_proxies import FrameProxies
+from fixtures.proxies.conditions import BrokerProxies
 from fixtures.targets import Target
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed, Connection
@@ -33,7 +33,7 @@ class World:
 
     target: Target
     course: Course
-    doors: Doors | None = None
+    proxies: BrokerProxies | None = None
     clocks: Clocks | None = None
     hooks: Hooks | None = None
     hooked: dict[int, HookedBroker] = field(default_factory=dict)
@@ -88,22 +88,22 @@ class World:
         return tuple(self.hooked.values())
 
     @property
-    def all_doors(self) -> Doors:
-        """What stands in front of the brokers.
+    def broker_proxies(self) -> BrokerProxies:
+        """The proxies in front of the brokers.
 
         Raises:
-            Undecided: nothing does.
+            Undecided: there are none.
         """
-        if self.doors is None:
-            raise Undecided("nothing stands in front of these brokers")
-        return self.doors
+        if self.proxies is None:
+            raise Undecided("there are no proxies in front of these brokers")
+        return self.proxies
 
     @property
-    def frame_fronts(self) -> Fronts:
-        """The same where it knows frames; raises Undecided where it does not."""
-        if not isinstance(self.doors, Fronts):
-            raise Undecided("what stands in front of these brokers knows no frames")
-        return self.doors
+    def frame_proxies(self) -> FrameProxies:
+        """The same where they know frames; raises Undecided where they do not."""
+        if not isinstance(self.proxies, FrameProxies):
+            raise Undecided("the proxies in front of these brokers do not decode frames")
+        return self.proxies
 
     @property
     def all_clocks(self) -> Clocks:

@@ -5,7 +5,7 @@ topic with records and a group that reads it from the beginning, and runs the pr
 addresses in SHAREPROOF_BOOTSTRAP and the names in SHAREPROOF_TOPIC and SHAREPROOF_GROUP. What the
 program asked for, and how often, is printed when it ends; ``--frames`` prints what was said, too.
 
-The script's table ``[queue]`` may say how many ``records`` there are, in how many ``batches``, who
+The script's table ``[setup]`` may set how many ``records`` there are, in how many ``batches``, who
 leads the partition (``leader``), how long locks last (``lock_ms``) and the ``isolation`` level.
 """
 
@@ -21,7 +21,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from fixtures.hostile.actions import Stage
+from fixtures.hostile.operations import OperationContext
 from fixtures.hostile.script import Script, ScriptError, read_script
 from fixtures.hostile.tap import Tap
 from fixtures.targets import TargetOptions, UsageFault, open_target
@@ -44,11 +44,17 @@ async def play(options: argparse.Namespace, program: list[str]) -> int:
         async with world(target.info, Random(options.seed), [], schemas) as share:
             queue = await _laid(share, script)
             tap = Tap(schemas=schemas, brokers=dict(share.cluster.brokers), script=script)
-            tap.stage = Stage(admin=share.admin, topic=queue.topic, cut=tap.cut, away=tap.vanish)
+            context = OperationContext(
+                admin=share.admin,
+                topic=queue.topic,
+                close_connections=tap.close_connections,
+                disappear=tap.disappear,
+            )
+            tap.scripted.context = context
             await tap.start()
             code = await _run(program, tap, queue, options.seconds)
             _report(tap, options.frames)
-            await _left(queue, tap.stage)
+            await _left(queue, context)
             await tap.stop()
     finally:
         target.stop()
@@ -63,9 +69,9 @@ async def _laid(share: Share, script: Script) -> Queue:
         "lock_ms": None,
         "isolation": "",
     }
-    if not script.queue.keys() <= wanted.keys():
-        raise ScriptError(f"[queue] may say {', '.join(wanted)}, and says {dict(script.queue)}")
-    wanted |= script.queue
+    if not script.setup.keys() <= wanted.keys():
+        raise ScriptError(f"[setup] may have {', '.join(wanted)}, not {dict(script.setup)}")
+    wanted |= script.setup
     options: dict[str, Any] = {"batches": wanted["batches"], "lock_ms": wanted["lock_ms"]}
     if wanted["isolation"]:
         options["group_config"] = {"share.isolation.level": wanted["isolation"]}
@@ -104,9 +110,9 @@ def _report(tap: Tap, frames: int) -> None:
         print(f"         … and {len(told) - frames} lines more")
 
 
-async def _left(queue: Queue, stage: Stage) -> None:
+async def _left(queue: Queue, context: OperationContext) -> None:
     try:
-        found = await queue.share.admin.share_offsets(queue.group, stage.topic)
+        found = await queue.share.admin.share_offsets(queue.group, context.topic)
         members = (await queue.share.admin.describe_group(queue.group)).members
     except Undecided as why:
         print(f"nothing is known of the group: {why}")

@@ -14,7 +14,8 @@ from chaos.faults import FAULTS, Fault
 from chaos.faults.fault import by_name
 from chaos.schedule import Schedule, Strike, draw
 from chaos.shrink import shrink
-from fixtures.proxies.rules import Act, Rule, Way
+from fixtures.proxies.interceptor import Action
+from fixtures.proxies.rules import Direction, FrameRule
 from fixtures.targets import UsageFault
 from reports.analysis.rules import load_invariants
 from suites.chaos.scenario import Scenario
@@ -108,12 +109,14 @@ def test_kinds_have_their_own_names() -> None:
 
 
 def test_rule_takes_every_nth_frame() -> None:
-    """A rule takes every so-manieth frame of its APIs that goes its way, and no other."""
-    rule = Rule(apis=frozenset({"ShareFetch"}), way=Way.ANSWER, act=Act.DROP, nth=3)
-    taken = [rule.takes("ShareFetch", Way.ANSWER) for _ in range(7)]
+    """A rule takes every nth frame of its APIs that goes its way, and no other."""
+    rule = FrameRule(
+        apis=frozenset({"ShareFetch"}), direction=Direction.RESPONSE, action=Action.DROP, nth=3
+    )
+    taken = [rule.takes("ShareFetch", Direction.RESPONSE) for _ in range(7)]
     assert taken == [False, False, True, False, False, True, False]
-    assert not rule.takes("Fetch", Way.ANSWER)
-    assert not rule.takes("ShareFetch", Way.REQUEST)
+    assert not rule.takes("Fetch", Direction.RESPONSE)
+    assert not rule.takes("ShareFetch", Direction.REQUEST)
     assert (rule.seen, rule.done) == (7, 2)
 
 

@@ -1,4 +1,4 @@
-"""Fronts, before the reference broker: fair weather changes nothing, and each trouble shows."""
+"""The frame proxies, in front of the reference broker: what passes, and each way to disturb it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from uuid import UUID
 import pytest
 
 from fixtures.interface.names import parse_address
-from fixtures.proxies.conditions import CLIENT, INTERNAL, SLOW, Trouble
-from fixtures.proxies.fronts import Front, Fronts
-from fixtures.proxies.rules import Act, Rule, Way, state_write_refused
+from fixtures.proxies.broker_proxies import FrameProxies
+from fixtures.proxies.conditions import CLIENT, INTERNAL, LATENCY, Condition
+from fixtures.proxies.interceptor import Action
+from fixtures.proxies.proxy import ProxyListener
+from fixtures.proxies.rules import Direction, FrameRule, state_write_refused
 from fixtures.targets import open_target
 from fixtures.wire.connection import CallFailed, CallTimeout, Connection, ConnectionLost
 from fixtures.wire.schema import Schemas
@@ -29,16 +31,16 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-class Scene:
-    """A front before a reference broker, and connections by way of it."""
+class ProxiedBroker:
+    """A proxy in front of a reference broker, and connections by way of it."""
 
-    def __init__(self, fronts: Fronts, front: Front, schemas: Schemas) -> None:
-        self.fronts, self.front, self.schemas = fronts, front, schemas
+    def __init__(self, proxies: FrameProxies, listener: ProxyListener, schemas: Schemas) -> None:
+        self.proxies, self.listener, self.schemas = proxies, listener, schemas
 
     @asynccontextmanager
     async def connected(self, timeout: float = 10.0) -> Any:
-        """Give a connection by way of the front."""
-        address = self.front.address
+        """Give a connection by way of the proxy."""
+        address = self.listener.address
         connection = await Connection.open(
             address.host, address.port, schemas=self.schemas, timeout=timeout
         )
@@ -55,100 +57,107 @@ class Scene:
 
 
 @pytest.fixture
-def scene() -> Iterator[Scene]:
-    """A front before a reference broker."""
+def broker() -> Iterator[ProxiedBroker]:
+    """A proxy in front of a reference broker."""
     target = open_target("reference")
     target.start()
     try:
         schemas = Schemas.from_jar(target.info.schema_jar)
         address = parse_address(target.info.bootstrap[0])
-        with Fronts(schemas) as fronts:
-            shown = fronts.stand_before(NODE, {CLIENT: address, INTERNAL: address})
-            front = fronts.door(NODE, CLIENT)
-            assert shown[CLIENT] == front.address != address
-            yield Scene(fronts, front, schemas)
+        with FrameProxies(schemas) as proxies:
+            shown = proxies.advertise(NODE, {CLIENT: address, INTERNAL: address})
+            listener = proxies.listener(NODE, CLIENT)
+            assert shown[CLIENT] == listener.address != address
+            yield ProxiedBroker(proxies, listener, schemas)
     finally:
         target.stop()
 
 
-async def test_fair_weather(scene: Scene) -> None:
-    """What passes a front comes as it was sent."""
-    async with scene.connected() as connection:
+async def test_frames_pass_unchanged(broker: ProxiedBroker) -> None:
+    """What passes a proxy comes as it was sent."""
+    async with broker.connected() as connection:
         answer = await connection.call("Metadata", topics=[])
         assert answer.brokers
 
 
-@pytest.mark.parametrize("trouble", [Trouble.CUT, Trouble.STALL, Trouble.MUTE])
-async def test_trouble_comes_and_goes(scene: Scene, trouble: Trouble) -> None:
-    """Nobody is greeted while there is trouble, and everybody before and after."""
-    assert await scene.greets()
-    await asyncio.to_thread(scene.fronts.begin, scene.front, trouble)
-    assert not await scene.greets(BRIEF)
-    await asyncio.to_thread(scene.fronts.end, scene.front, trouble)
-    assert await scene.greets()
+@pytest.mark.parametrize("condition", [Condition.RESET, Condition.STALL, Condition.HALF_OPEN])
+async def test_condition_comes_and_goes(broker: ProxiedBroker, condition: Condition) -> None:
+    """Nobody is greeted while there is condition, and everybody before and after."""
+    assert await broker.greets()
+    await asyncio.to_thread(broker.proxies.begin, broker.listener, condition)
+    assert not await broker.greets(BRIEF)
+    await asyncio.to_thread(broker.proxies.end, broker.listener, condition)
+    assert await broker.greets()
 
 
-async def test_slow_is_slow(scene: Scene) -> None:
-    """A slow front holds up question and answer."""
-    async with scene.connected() as connection:
-        await asyncio.to_thread(scene.fronts.begin, scene.front, Trouble.SLOW)
+async def test_slow_is_slow(broker: ProxiedBroker) -> None:
+    """Latency holds up requests and responses."""
+    async with broker.connected() as connection:
+        await asyncio.to_thread(broker.proxies.begin, broker.listener, Condition.LATENCY)
         with pytest.raises(CallTimeout):
-            await connection.call("Metadata", timeout=SLOW, topics=[])
-        await asyncio.to_thread(scene.fronts.end, scene.front, Trouble.SLOW)
+            await connection.call("Metadata", timeout=LATENCY, topics=[])
+        await asyncio.to_thread(broker.proxies.end, broker.listener, Condition.LATENCY)
         assert (await connection.call("Metadata", topics=[])).brokers
 
 
-async def test_cut_ends_what_was_open(scene: Scene) -> None:
+async def test_cut_ends_what_was_open(broker: ProxiedBroker) -> None:
     """A cut resets the connections that there are."""
-    async with scene.connected() as connection:
-        await asyncio.to_thread(scene.fronts.begin, scene.front, Trouble.CUT)
+    async with broker.connected() as connection:
+        await asyncio.to_thread(broker.proxies.begin, broker.listener, Condition.RESET)
         assert await connection.wait_closed(10.0)
 
 
-async def test_stall_gives_back_what_it_kept(scene: Scene) -> None:
+async def test_stall_gives_back_what_it_kept(broker: ProxiedBroker) -> None:
     """What was kept by a stall passes when it is over, on the same connection."""
-    async with scene.connected() as connection:
-        await asyncio.to_thread(scene.fronts.begin, scene.front, Trouble.STALL)
+    async with broker.connected() as connection:
+        await asyncio.to_thread(broker.proxies.begin, broker.listener, Condition.STALL)
         asked = asyncio.create_task(connection.call("Metadata", topics=[]))
         done, _ = await asyncio.wait({asked}, timeout=BRIEF)
         assert not done
-        await asyncio.to_thread(scene.fronts.end, scene.front, Trouble.STALL)
+        await asyncio.to_thread(broker.proxies.end, broker.listener, Condition.STALL)
         assert (await asked).brokers
 
 
-async def _with_rule(scene: Scene, rule: Rule) -> None:
-    await asyncio.to_thread(
-        scene.fronts.change, scene.front, lambda weather: weather.rules.append(rule)
-    )
+async def _with_rule(broker: ProxiedBroker, rule: FrameRule) -> None:
+    await asyncio.to_thread(broker.proxies.add_rule, broker.listener, rule)
 
 
-@pytest.mark.parametrize("way", Way)
-@pytest.mark.parametrize("act", [Act.RESET, Act.TRUNCATE])
-async def test_second_frame_ends_the_connection(scene: Scene, way: Way, act: Act) -> None:
+@pytest.mark.parametrize("direction", Direction)
+@pytest.mark.parametrize("action", [Action.RESET, Action.TRUNCATE])
+async def test_second_frame_ends_the_connection(
+    broker: ProxiedBroker, direction: Direction, action: Action
+) -> None:
     """A rule for every second frame lets the first pass and ends the connection with the second."""
-    async with scene.connected() as connection:
-        await _with_rule(scene, Rule(apis=frozenset({"Metadata"}), way=way, act=act, nth=2))
+    async with broker.connected() as connection:
+        await _with_rule(
+            broker,
+            FrameRule(apis=frozenset({"Metadata"}), direction=direction, action=action, nth=2),
+        )
         await connection.call("Metadata", topics=[])
         with pytest.raises(ConnectionLost):
             await connection.call("Metadata", topics=[])
 
 
-async def test_dropped_frame(scene: Scene) -> None:
+async def test_dropped_frame(broker: ProxiedBroker) -> None:
     """A dropped request is never answered, and the next one is."""
-    async with scene.connected() as connection:
-        rule = Rule(apis=frozenset({"Metadata"}), way=Way.REQUEST, act=Act.DROP, nth=2)
-        await _with_rule(scene, rule)
+    async with broker.connected() as connection:
+        rule = FrameRule(
+            apis=frozenset({"Metadata"}), direction=Direction.REQUEST, action=Action.DROP, nth=2
+        )
+        await _with_rule(broker, rule)
         await connection.call("Metadata", topics=[])
         with pytest.raises(CallTimeout):
             await connection.call("Metadata", timeout=BRIEF, topics=[])
         await connection.call("Metadata", topics=[])
 
 
-async def test_doubled_request(scene: Scene) -> None:
+async def test_doubled_request(broker: ProxiedBroker) -> None:
     """A doubled request is carried out twice, and who asked once gets one answer."""
-    async with scene.connected() as connection:
-        rule = Rule(apis=frozenset({"Metadata"}), way=Way.REQUEST, act=Act.DUPLICATE)
-        await _with_rule(scene, rule)
+    async with broker.connected() as connection:
+        rule = FrameRule(
+            apis=frozenset({"Metadata"}), direction=Direction.REQUEST, action=Action.DUPLICATE
+        )
+        await _with_rule(broker, rule)
         for _ in range(3):
             await connection.call("Metadata", topics=[])
         frames = [frame for frame in connection.transcript.frames if not frame.sent]
@@ -156,15 +165,17 @@ async def test_doubled_request(scene: Scene) -> None:
         assert len(frames) == 1 + 3  # one greeting, and an answer to each request
 
 
-async def test_refused_state_write(scene: Scene) -> None:
+async def test_refused_state_write(broker: ProxiedBroker) -> None:
     """A refused state write is answered in the coordinator's place, for every partition."""
-    async with scene.connected() as connection:
+    async with broker.connected() as connection:
         refusal = state_write_refused(15)
-        rule = Rule(
-            apis=frozenset({"WriteShareGroupState"}), way=Way.REQUEST, act=Act.REFUSE,
+        rule = FrameRule(
+            apis=frozenset({"WriteShareGroupState"}),
+            direction=Direction.REQUEST,
+            action=Action.RESPOND,
             refusal=refusal,
-        )  # fmt: skip
-        await _with_rule(scene, rule)
+        )
+        await _with_rule(broker, rule)
         topic = {"topic_id": UUID(int=1), "partitions": []}
         parts: list[dict[str, Any]] = [
             {"partition": index, "state_batches": []} for index in (0, 1)

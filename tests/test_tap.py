@@ -13,8 +13,8 @@ import pytest
 
 from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import Cluster
-from fixtures.hostile.actions import ACTS, Stage
-from fixtures.hostile.changes import DEEDS
+from fixtures.hostile.changes import CHANGES
+from fixtures.hostile.operations import OPERATIONS, OperationContext
 from fixtures.hostile.script import Script, ScriptError, read_script, read_step
 from fixtures.hostile.tap import Tap
 from fixtures.interface.info import ClusterInfo
@@ -57,7 +57,7 @@ async def test_everything_is_seen_and_stays_in_front(tap: Tap) -> None:
 
     assert [f"{b.host}:{b.port}" for b in response.brokers] == tap.bootstrap
     assert [(one.client_id, one.response is not None) for one in seen] == [("me", True)]
-    assert seen[0].answered >= seen[0].sent
+    assert seen[0].responded >= seen[0].sent
     assert "Metadata" in str(tap.transcript)
 
 
@@ -113,7 +113,7 @@ async def test_silence_and_hanging_up(tap: Tap) -> None:
 async def test_a_broker_goes_away(tap: Tap) -> None:
     """Behind a tap that plays dead nobody is reached."""
     first = min(tap.brokers)
-    await tap.away(first)
+    tap.disappear(first)
     with pytest.raises(ConnectionLost):
         await dialled(tap)
 
@@ -128,7 +128,7 @@ def test_scripts_are_data(tmp_path: Path) -> None:
         {"on": "ShareFetch", "do": "nothing"},
         {"on": "ShareFetch", "do": "error"},
         {"on": "ShareFetch", "do": "error", "code": 6, "colour": "red"},
-        {"on": "ShareFetch", "do": "omit", "applied": False},
+        {"on": "ShareFetch", "do": "omit-partitions", "applied": False},
         {"on": "ShareFetch", "do": "move-leader", "from": 1},
     ):
         with pytest.raises(ScriptError):
@@ -150,7 +150,7 @@ def fetched(values: list[bytes]) -> dict[str, Any]:
 def test_records_in_another_form(do: str) -> None:
     """Batches are compressed, or torn into acquired records and aborted ones, and stay readable."""
     values = [b"record %d" % number for number in range(4)]
-    change = read_step({"on": "ShareFetch", "do": do}).deed.change
+    change = read_step({"on": "ShareFetch", "do": do}).change
     part = change(None, fetched(values))["responses"][0]["partitions"][0]  # type: ignore[arg-type]
     batches = decode_batches(part["records"])
 
@@ -167,24 +167,29 @@ async def test_acts_change_the_cluster(info: ClusterInfo, tap: Tap) -> None:
     async with Cluster(info) as cluster, await dialled(tap) as connection:
         admin = Admin(cluster)
         topic = await admin.create_topic(assignments=[[1, 2]])
-        tap.stage = Stage(admin=admin, topic=topic, cut=tap.cut, away=tap.vanish)
+        context = tap.scripted.context = OperationContext(
+            admin=admin,
+            topic=topic,
+            close_connections=tap.close_connections,
+            disappear=tap.disappear,
+        )
         seen = []
-        for do in ({"do": "move-leader", "to": 2}, {"do": "make-anew", "records": 1}):
+        for do in ({"do": "move-leader", "to": 2}, {"do": "recreate-topic", "records": 1}):
             tap.script.add({"on": "Metadata", **do})
             response = await connection.call("Metadata", topics=[{"name": topic.name}])
             seen.append(response.topics[0])
 
     assert seen[0].partitions[0].leader_id == 2
     assert seen[0].topic_id == topic.id
-    assert seen[1].topic_id == tap.stage.topic.id != topic.id
+    assert seen[1].topic_id == context.topic.id != topic.id
 
 
 def test_every_deed_says_what_it_does() -> None:
     """Each deed and each act has a sentence, which the documentation is made of."""
-    told = [make for kind in (DEEDS, ACTS) for make in kind.items()]
+    told = [make for kind in (CHANGES, OPERATIONS) for make in kind.items()]
 
     assert [name for name, make in told if not make.__doc__] == []
-    assert not DEEDS.keys() & ACTS.keys()
+    assert not CHANGES.keys() & OPERATIONS.keys()
 
 
 def test_the_busiest_second() -> None:
@@ -203,8 +208,8 @@ def test_the_documentation_lists_every_deed() -> None:
     """What a script can do stands in docs/hostile-broker.md, with its fields."""
     text = (Path(__file__).parents[1] / "docs" / "hostile-broker.md").read_text(encoding="utf-8")
 
-    rows = [row(name, make, 0) for name, make in DEEDS.items()]
-    rows += [row(name, make, 1) for name, make in ACTS.items()]
+    rows = [row(name, make, 0) for name, make in CHANGES.items()]
+    rows += [row(name, make, 1) for name, make in OPERATIONS.items()]
 
     assert [wanted for wanted in rows if wanted not in text] == []
 

@@ -1,4 +1,8 @@
-"""Faults of single frames: every nth request or response of an API, at every broker's proxy."""
+"""Single frames go wrong: every nth request or response of an API, at every broker.
+
+To add such a fault, add a row to ``_FRAME_FAULTS``; what rules can do stands in
+:class:`fixtures.proxies.interceptor.Action`.
+"""
 
 from __future__ import annotations
 
@@ -10,47 +14,43 @@ from chaos.faults.fault import Fault, Injection
 from chaos.world import World
 from fixtures.interface.capability import Capability
 from fixtures.proxies.conditions import CLIENT, INTERNAL
-from fixtures.proxies.fronts import Weather
-from fixtures.proxies.rules import Act, Rule, Way, state_write_refused
+from fixtures.proxies.interceptor import Action
+from fixtures.proxies.proxy import ProxyListener
+from fixtures.proxies.rules import Direction, FrameRule, state_write_refused
 from fixtures.wire.errors import ErrorCode
 
 _FETCH, _ACK = frozenset({"ShareFetch"}), frozenset({"ShareAcknowledge", "ShareFetch"})
 _WRITE = frozenset({"WriteShareGroupState"})
-_BEAT = frozenset({"ShareGroupHeartbeat"})
+_HEARTBEAT = frozenset({"ShareGroupHeartbeat"})
 _REFUSALS = (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameFault:
-    """A kind of rule; ``seldom`` is how many frames pass between two that do not, at most."""
+    """A fault that is a rule for frames; one frame in at most ``every`` is taken."""
 
     name: str
     sentence: str
     listener: str
-    rule: Callable[[int], Rule]
-    seldom: int = 5
-    blinds: bool = False
+    rule: Callable[[int], FrameRule]
+    every: int = 5
 
 
-class Frames(Injection):
-    """A rule holds at the fronts of all brokers; ``subject`` says how seldom it applies."""
+class FrameInjection(Injection):
+    """A rule for the frames of all brokers; ``subject`` chooses how many frames it lets pass."""
 
     def __init__(self, world: World, subject: int, spec: FrameFault) -> None:
         super().__init__(world, subject)
         self.spec = spec
         self.rule = spec.rule(subject)
-        self.rule.nth = 1 + subject % spec.seldom
-
-    @property
-    def blinds(self) -> bool:  # type: ignore[override]
-        """Whether what nobody saw may have been carried out."""
-        return self.spec.blinds
+        self.rule.nth = 1 + subject % spec.every
 
     async def inject(self) -> str:
-        """Let the rule hold."""
-        await self._everywhere(lambda weather: weather.rules.append(self.rule))
+        """Apply the rule."""
+        for listener in self._listeners():
+            await asyncio.to_thread(self.world.frame_proxies.add_rule, listener, self.rule)
         apis = "/".join(sorted(self.rule.apis))
-        return f"every {self.rule.nth}. {self.rule.way.value} of {apis}"
+        return f"every {self.rule.nth}. {self.rule.direction.value} of {apis}"
 
     async def hit(self) -> str:
         """See that it took frames."""
@@ -58,37 +58,31 @@ class Frames(Injection):
 
     async def heal(self) -> None:
         """Take the rule back."""
-
-        def without(weather: Weather) -> None:
-            weather.rules = [rule for rule in weather.rules if rule is not self.rule]
-
-        await self._everywhere(without)
+        for listener in self._listeners():
+            await asyncio.to_thread(self.world.frame_proxies.remove_rule, listener, self.rule)
 
     async def healed(self) -> str:
         """See that it is gone everywhere."""
         return f"{self.rule.done} frames in all" if self.rule.done else "no rule any more"
 
-    async def _everywhere(self, change: Callable[[Weather], None]) -> None:
-        for node in self.world.nodes:
-            fronts = self.world.frame_fronts
-            door = fronts.door(node, self.spec.listener)
-            await asyncio.to_thread(fronts.change, door, change)
+    def _listeners(self) -> list[ProxyListener]:
+        proxies = self.world.frame_proxies
+        return [proxies.listener(node, self.spec.listener) for node in self.world.nodes]
 
 
-def _rule(apis: frozenset[str], way: Way, act: Act, seconds: float = 0.0) -> Callable[[int], Rule]:
-    return lambda _: Rule(apis=apis, way=way, act=act, seconds=seconds)
+def _rule(
+    apis: frozenset[str], direction: Direction, action: Action | None, delay: float = 0.0
+) -> Callable[[int], FrameRule]:
+    return lambda _: FrameRule(apis=apis, direction=direction, action=action, delay=delay)
 
 
-def _refused(subject: int) -> Rule:
-    error = _REFUSALS[subject % len(_REFUSALS)]
-    return Rule(
-        apis=_WRITE, way=Way.REQUEST, act=Act.REFUSE, refusal=state_write_refused(int(error))
+def _refuse(error: ErrorCode) -> FrameRule:
+    return FrameRule(
+        apis=_WRITE,
+        direction=Direction.REQUEST,
+        action=Action.RESPOND,
+        refusal=state_write_refused(int(error)),
     )
-
-
-def _fenced(_: int) -> Rule:
-    refusal = state_write_refused(int(ErrorCode.FENCED_STATE_EPOCH))
-    return Rule(apis=_WRITE, way=Way.REQUEST, act=Act.REFUSE, refusal=refusal)
 
 
 _FRAME_FAULTS = (
@@ -96,82 +90,82 @@ _FRAME_FAULTS = (
         name="fail-state-writes",
         sentence="Refuse state writes: COORDINATOR_NOT_AVAILABLE or NOT_COORDINATOR.",
         listener=INTERNAL,
-        rule=_refused,
-        seldom=3,
+        rule=lambda subject: _refuse(_REFUSALS[subject % len(_REFUSALS)]),
+        every=3,
     ),
     FrameFault(
         name="fence-state-writes",
         sentence="Refuse state writes as fenced, so that the share-partition is reloaded.",
         listener=INTERNAL,
-        rule=_fenced,
-        seldom=20,
+        rule=lambda _: _refuse(ErrorCode.FENCED_STATE_EPOCH),
+        every=20,
     ),
     FrameFault(
         name="lose-state-responses",
         sentence="Reset the connection instead of passing the response to a state write.",
         listener=INTERNAL,
-        rule=_rule(_WRITE, Way.ANSWER, Act.RESET),
-        seldom=10,
+        rule=_rule(_WRITE, Direction.RESPONSE, Action.RESET),
+        every=10,
     ),
     FrameFault(
         name="delay-state-writes",
         sentence="Delay state writes for a second.",
         listener=INTERNAL,
-        rule=_rule(_WRITE, Way.REQUEST, Act.DELAY, 1.0),
+        rule=_rule(_WRITE, Direction.REQUEST, None, 1.0),
     ),
     FrameFault(
         name="duplicate-state-writes",
         sentence="Send state writes twice.",
         listener=INTERNAL,
-        rule=_rule(_WRITE, Way.REQUEST, Act.DUPLICATE),
-        seldom=3,
+        rule=_rule(_WRITE, Direction.REQUEST, Action.DUPLICATE),
+        every=3,
     ),
     FrameFault(
         name="lose-responses",
         sentence="Reset the connection instead of passing a response to a consumer.",
         listener=CLIENT,
-        rule=_rule(_ACK, Way.ANSWER, Act.RESET),
-        seldom=30,
+        rule=_rule(_ACK, Direction.RESPONSE, Action.RESET),
+        every=30,
     ),
     FrameFault(
         name="lose-requests",
-        sentence="Reset the connection in place of a consumer's request.",
+        sentence="Reset the connection instead of passing a consumer's request.",
         listener=CLIENT,
-        rule=_rule(_ACK, Way.REQUEST, Act.RESET),
-        seldom=30,
+        rule=_rule(_ACK, Direction.REQUEST, Action.RESET),
+        every=30,
     ),
     FrameFault(
         name="truncate-responses",
-        sentence="End the connection in the middle of the response to a fetch.",
+        sentence="Reset the connection in the middle of a fetch response.",
         listener=CLIENT,
-        rule=_rule(_FETCH, Way.ANSWER, Act.TRUNCATE),
-        seldom=30,
+        rule=_rule(_FETCH, Direction.RESPONSE, Action.TRUNCATE),
+        every=30,
     ),
     FrameFault(
         name="delay-responses",
         sentence="Delay responses to consumers for two seconds.",
         listener=CLIENT,
-        rule=_rule(_ACK, Way.ANSWER, Act.DELAY, 2.0),
-        seldom=20,
+        rule=_rule(_ACK, Direction.RESPONSE, None, 2.0),
+        every=20,
     ),
     FrameFault(
         name="drop-heartbeats",
         sentence="Drop the members' heartbeats silently.",
         listener=CLIENT,
-        rule=_rule(_BEAT, Way.REQUEST, Act.DROP),
-        seldom=2,
+        rule=_rule(_HEARTBEAT, Direction.REQUEST, Action.DROP),
+        every=2,
     ),
 )
 
 
-def _kind(spec: FrameFault) -> Fault:
+def _fault(spec: FrameFault) -> Fault:
     return Fault(
         name=spec.name,
         sentence=spec.sentence,
-        make=lambda world, subject: Frames(world, subject, spec),
+        make=lambda world, subject: FrameInjection(world, subject, spec),
         lasts=(4.0, 8.0),
         needs=frozenset({Capability.PROXIED, Capability.DECODING_PROXY}),
     )
 
 
-FAULTS = tuple(_kind(spec) for spec in _FRAME_FAULTS)
+FAULTS = tuple(_fault(spec) for spec in _FRAME_FAULTS)

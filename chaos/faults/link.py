@@ -1,6 +1,6 @@
-"""The way to a broker is cut, slow, stalled or half-open: for its clients, or for other brokers.
+"""The link to a broker is reset, slow, stalled or half-open: for its clients, or other brokers.
 
-What lies on the way of other brokers is replication, and the state that share-partition leaders
+What passes the link of other brokers is replication, and the state that share-partition leaders
 have their share coordinator store (KIP-932 §Share coordinator), their own included.
 """
 
@@ -14,79 +14,80 @@ from chaos.faults.fault import Fault, Injection
 from chaos.faults.roles import ROLES, Role
 from chaos.world import World
 from fixtures.interface.capability import Capability
-from fixtures.proxies.conditions import CLIENT, INTERNAL, SLOW, Door, Trouble
+from fixtures.proxies.conditions import CLIENT, INTERNAL, LATENCY, Condition, ProxiedListener
 
-_DOES: Mapping[Trouble, str] = {
-    Trouble.CUT: "Reset every connection of {}, and let none in.",
-    Trouble.SLOW: "Hold up all that goes to and from {}.",
-    Trouble.STALL: "Keep the connections of {} open and pass nothing.",
-    Trouble.MUTE: "Drop all responses on half-open connections of {}, and reset those at the end.",
+_DOES: Mapping[Condition, str] = {
+    Condition.RESET: "Reset every connection of {}, and refuse new ones.",
+    Condition.LATENCY: "Delay every frame to and from {}.",
+    Condition.STALL: "Keep the connections of {} open and pass nothing.",
+    Condition.HALF_OPEN: "Drop all responses to {}, and reset the connections at the end.",
 }
 
 
-class Link(Injection):
-    """One proxied listener of a broker is in trouble."""
+class LinkInjection(Injection):
+    """A condition of one link."""
 
     def __init__(
-        self, world: World, subject: int, role: Role, listener: str, trouble: Trouble
+        self, world: World, subject: int, role: Role, name: str, condition: Condition
     ) -> None:
         super().__init__(world, subject)
-        self.role, self.listener, self.trouble = role, listener, trouble
-        self.door: Door | None = None
+        self.role, self.name, self.condition = role, name, condition
+        self.listener: ProxiedListener | None = None
 
     @property
     def blinds(self) -> bool:  # type: ignore[override]
         """Whether what passes later, or unseen, may be carried out."""
-        return self.trouble in {Trouble.STALL, Trouble.MUTE}
+        return self.condition in {Condition.STALL, Condition.HALF_OPEN}
 
     async def inject(self) -> str:
-        """Let the trouble begin."""
-        node = await self.role.who(self.world, self.subject)
-        self.door = self.world.all_doors.door(node, self.listener)
-        await asyncio.to_thread(self.world.all_doors.begin, self.door, self.trouble)
-        return f"the {self.listener} listener of broker {node}, {self.role.title}"
+        """Begin the condition."""
+        node, proxies = await self.role.who(self.world, self.subject), self.world.broker_proxies
+        self.listener = proxies.listener(node, self.name)
+        await asyncio.to_thread(proxies.begin, self.listener, self.condition)
+        return f"the {self.name} listener of broker {node}, {self.role.title}"
 
     async def hit(self) -> str:
-        """Connect through the proxy: that fails, or is slow."""
-        assert self.door is not None
+        """Connect by way of the proxy: in vain, or slowly."""
+        assert self.listener is not None
         began = time.monotonic()
-        through = await self.world.answers_at(self.door.address)
+        through = await self.world.answers_at(self.listener.address)
         took = time.monotonic() - began
-        if through and (self.trouble is not Trouble.SLOW or took < SLOW):
+        if through and (self.condition is not Condition.LATENCY or took < LATENCY):
             return ""
-        said = f"takes {took:.1f} s" if through else "is not answered"
-        return f"{self.trouble.value}: a greeting at {self.door.address} {said}"
+        said = f"takes {took:.1f} s" if through else "gets no response"
+        return f"{self.condition.value}: ApiVersions at {self.listener.address} {said}"
 
     async def heal(self) -> None:
-        """Let the trouble end."""
-        if self.door is not None:
-            await asyncio.to_thread(self.world.all_doors.end, self.door, self.trouble)
+        """End the condition."""
+        if self.listener is not None:
+            end = self.world.broker_proxies.end
+            await asyncio.to_thread(end, self.listener, self.condition)
 
     async def healed(self) -> str:
-        """Connect through the proxy."""
-        assert self.door is not None
-        through = await self.world.answers_at(self.door.address)
-        return f"a greeting passes {self.door.address}" if through else ""
+        """Connect by way of the proxy."""
+        assert self.listener is not None
+        through = await self.world.answers_at(self.listener.address)
+        return f"ApiVersions passes {self.listener.address}" if through else ""
 
 
-def _kind(role: Role, listener: str, trouble: Trouble, name: str, title: str) -> Fault:
+def _fault(role: Role, listener: str, condition: Condition, name: str, title: str) -> Fault:
     return Fault(
-        name=f"{trouble.value}-{name}",
-        sentence=_DOES[trouble].format(title),
-        make=lambda world, subject: Link(world, subject, role, listener, trouble),
+        name=f"{condition.value}-{name}",
+        sentence=_DOES[condition].format(title),
+        make=lambda world, subject: LinkInjection(world, subject, role, listener, condition),
         lasts=(4.0, 8.0),
         needs=frozenset({Capability.PROXIED}),
     )
 
 
 _BY_NAME = {role.name: role for role in ROLES}
-_WAYS = (
+_LINKS = (
     (_BY_NAME["leader"], CLIENT, "client-link", "a partition leader's clients"),
     (_BY_NAME["share-coordinator"], INTERNAL, "share-coordinator", "a share coordinator's brokers"),
 )
 
 FAULTS = tuple(
-    _kind(role, listener, trouble, name, title)
-    for role, listener, name, title in _WAYS
-    for trouble in Trouble
+    _fault(role, listener, condition, name, title)
+    for role, listener, name, title in _LINKS
+    for condition in Condition
 )

@@ -12,8 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from fixtures.clients.member import AckType
-from fixtures.hostile.tap import Exchange
-from fixtures.proxies.altering import Body
+from fixtures.proxies.exchange import Body, Exchange
 from fixtures.wire.errors import error_name
 
 _NONE = UUID(int=0)

@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 from fixtures.clients.adapter import Adapter, AdapterFault, AdapterHang, Refused, Unsupported
 from fixtures.clients.cluster import Topic, attempts
 from fixtures.clients.handle import Delivery, Handle, Settled
-from fixtures.hostile.script import Step
-from fixtures.hostile.tap import Exchange, Tap
+from fixtures.hostile.script import ScriptStep
+from fixtures.hostile.tap import Tap
 from fixtures.interface.info import ClusterInfo
+from fixtures.proxies.exchange import Exchange
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from spec.adapter import Capability
@@ -261,7 +262,7 @@ class Harness:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    def play(self, *steps: Mapping[str, Any]) -> list[Step]:
+    def play(self, *steps: Mapping[str, Any]) -> list[ScriptStep]:
         """Let the tap play steps of a script from now on."""
         return self.tap.script.add(*steps)
 

@@ -71,7 +71,7 @@ async def test_close_without_brokers(hostile: Harness, judge: Judge) -> None:
     queue = await hostile.queue(2)
     consumer = await hostile.consumer(queue)
     await hostile.take(consumer, 2, kind="accept")
-    await hostile.tap.vanish()
+    hostile.tap.disappear()
     limit = 2.0 if hostile.adapter.has("close-timeout") else None
     took = await _closed(consumer, limit, judge, "CLI-82")
     most = (limit or 30) + SLACK

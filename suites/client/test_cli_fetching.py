@@ -39,7 +39,7 @@ async def test_newer_hint(hostile: Harness, judge: Judge) -> None:
 def _asked(harness: Harness, consumer: Handle, since: int = 0) -> set[int]:
     """Return the brokers that were asked for anything, after some exchange."""
     fetches = harness.seen(consumer, "ShareFetch")
-    return {one.node for one in fetches if one.places and one.number > since}
+    return {one.node for one in fetches if one.partitions and one.number > since}
 
 
 @pytest.mark.requirement("CLI-60")
@@ -72,7 +72,7 @@ async def test_stale_hint(hostile: Harness, judge: Judge) -> None:
 async def test_only_what_was_acquired(hostile: Harness, judge: Judge) -> None:
     """CLI-14: Records outside the acquired ranges do not reach the application."""
     queue = await hostile.queue(6)
-    hostile.play({"on": "ShareFetch", "do": "narrow", "keep": 2, "times": 0})
+    hostile.play({"on": "ShareFetch", "do": "acquire-fewer", "keep": 2, "times": 0})
     consumer = await hostile.consumer(queue)
     got = await hostile.take(consumer, 1, kind="accept")
     got += (await hostile.polled_for(consumer, 1.5))[0]
@@ -131,7 +131,7 @@ async def test_order_and_counts(harness: Harness, judge: Judge) -> None:
 async def test_overlapping_ranges(hostile: Harness, judge: Judge) -> None:
     """CLI-17: Where acquired ranges overlap the first claim holds, and nothing comes twice."""
     queue = await hostile.queue(4)
-    hostile.play({"on": "ShareFetch", "do": "overlap", "times": 0})
+    hostile.play({"on": "ShareFetch", "do": "repeat-ranges", "times": 0})
     consumer = await hostile.consumer(queue)
     got = await hostile.take(consumer, 4, kind="accept")
     got += (await hostile.polled_for(consumer, 1.0))[0]
@@ -197,7 +197,7 @@ async def test_asks_for_no_more(harness: Harness, judge: Judge) -> None:
 async def test_gaps(hostile: Harness, judge: Judge) -> None:
     """CLI-25: Acquired offsets without a record are acknowledged as gaps, and no others are."""
     queue = await hostile.queue(8)
-    hostile.play({"on": "ShareFetch", "do": "hole", "every": 2, "times": 0})
+    hostile.play({"on": "ShareFetch", "do": "omit-records", "every": 2, "times": 0})
     consumer = await hostile.consumer(queue)
     got = await hostile.take(consumer, 4, kind="accept")
     judge.equal("CLI-25", [0, 2, 4, 6], [r.offset for r in got], "delivered")
@@ -242,7 +242,7 @@ async def test_unreadable_batch(hostile: Harness, judge: Judge) -> None:
     """CLI-42: A batch that cannot be read does not stop the client from delivering others."""
     # What came along and was dropped with it may come again when its lock is over.
     queue = await hostile.queue(3, batches=3, lock_ms=3000)
-    hostile.play({"on": "ShareFetch", "do": "garble", "offset": 1, "times": 0})
+    hostile.play({"on": "ShareFetch", "do": "corrupt-batch", "offset": 1, "times": 0})
     consumer = await hostile.consumer(queue)
     got: list[Delivery] = []
     await hostile.polls_until(consumer, lambda: {r.offset for r in got} >= {0, 2}, got=got)
@@ -389,7 +389,7 @@ async def test_unknown_id(hostile: Harness, judge: Judge) -> None:
 
     def assigned() -> list[float]:
         return [
-            one.answered
+            one.responded
             for one in hostile.heartbeats(consumer)
             for topic in ((one.response or {}).get("assignment") or {}).get("topic_partitions", [])
             if topic["topic_id"] == again.id

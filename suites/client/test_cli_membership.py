@@ -44,7 +44,7 @@ async def test_heartbeat_interval(harness: Harness, judge: Judge) -> None:
         "CLI-01", len(beats) <= limit, f"{len(beats)} heartbeats in about 4 s, at most {limit:.0f}"
     )
     overlapping = [
-        (a.number, b.number) for a, b in itertools.pairwise(beats) if b.sent < a.answered
+        (a.number, b.number) for a, b in itertools.pairwise(beats) if b.sent < a.responded
     ]
     judge.equal("CLI-01", [], overlapping, "heartbeats sent while another was under way")
     judge.saw("CLI-01", heartbeats=len(beats))
@@ -357,7 +357,7 @@ async def test_fetches_what_is_assigned(hostile: Harness, judge: Judge) -> None:
 async def test_late_metadata(hostile: Harness, judge: Judge) -> None:
     """CLI-08: A client keeps asking for metadata of what it is assigned until it is known."""
     queue = await hostile.queue(1)
-    hostile.play({"on": "Metadata", "do": "no-leader", "times": 4})
+    hostile.play({"on": "Metadata", "do": "unknown-topics", "times": 4})
     consumer = await hostile.consumer(queue)
     got: list[int] = []
     for _ in range(8):

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from fixtures.hostile.tap import Exchange
+from fixtures.proxies.exchange import Exchange
 from suites.client.harness import ARRIVES, FLOOD, HASTE, Harness
 from suites.client.wire import SHARE, acked, busiest, carries_acks, forgotten, hasty, named
 from suites.judge import Judge
@@ -52,7 +52,7 @@ async def test_epochs(harness: Harness, judge: Judge) -> None:
         for before, after in pairwise(session):
             judge.holds(
                 "CLI-58",
-                after.sent >= before.answered,
+                after.sent >= before.responded,
                 f"#{after.number} was sent before #{before.number} of its session was answered",
             )
             went = before.request["share_session_epoch"]
@@ -112,7 +112,7 @@ async def test_cut_connection(hostile: Harness, judge: Judge) -> None:
     await hostile.take(consumer, 1, kind="accept")
     await hostile.settle(consumer)
     last = len(hostile.tap.exchanges)
-    judge.holds("CLI-57", hostile.tap.cut(), "a connection was there to be cut")
+    judge.holds("CLI-57", hostile.tap.close_connections(), "a connection was there to be cut")
     await queue.produce([b"after"])
     got = await hostile.arrival(consumer)
     judge.equal("CLI-57", [1], [r.offset for r in got], "records after the cut")

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from fixtures.clients.member import AckType
 from fixtures.hostile.changes import parts
-from fixtures.hostile.tap import Exchange
+from fixtures.proxies.exchange import Exchange
 
 SHARE = ("ShareFetch", "ShareAcknowledge")
 HEARTBEAT = "ShareGroupHeartbeat"
@@ -133,7 +133,7 @@ def hasty(exchanges: Iterable[Exchange], pause: float = 0.05) -> int:
     """
     most = row = 0
     for before, after in pairwise(exchanges):
-        at_once = bool(before.scripted) and after.sent - before.answered < pause
+        at_once = bool(before.scripted) and after.sent - before.responded < pause
         row = row + 1 if at_once else 0
         most = max(most, row)
     return most

@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from fixtures.proxies.alter import HONEST
 from fixtures.proxies.alterations import ALTERATIONS
-from fixtures.proxies.altering import HONEST
 from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target
 from reports import evidence
 from reports.evidence import Entry

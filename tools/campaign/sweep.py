@@ -20,9 +20,9 @@ from typing import TypeVar
 
 import pytest
 
+from fixtures.proxies.alter import HONEST
 from fixtures.proxies.alterations import ALTERATIONS
-from fixtures.proxies.altering import HONEST
-from fixtures.targets.altered import tell
+from fixtures.targets.altered import replace_alteration
 from shareproof.runner.checks import rules_of
 from shareproof.runner.outcome import unpack
 from shareproof.runner.recorder import PROPERTY
@@ -92,11 +92,11 @@ class Sweep:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, T, T]:
         """Alter for as long as the check itself runs."""
-        tell({HONEST.name: HONEST, **ALTERATIONS}[_play_of(item.nodeid)[0]])
+        replace_alteration({HONEST.name: HONEST, **ALTERATIONS}[_play_of(item.nodeid)[0]])
         try:
             return (yield)
         finally:
-            tell(HONEST)
+            replace_alteration(HONEST)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Write down what a check said."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from fixtures.interface.names import KafkaName, parse_target
 from fixtures.machine.maven import kafka_release
-from fixtures.proxies.fronts import Fronts
+from fixtures.proxies.broker_proxies import FrameProxies
 from fixtures.targets import TargetOptions, UsageFault, open_target
 from fixtures.wire.schema import Schemas
 from spec.verdict import EnvironmentFault
@@ -117,14 +117,14 @@ def play(program: Program, name: str) -> bool:
         proxies = None
         if program.proxies:
             jar = kafka_release(target_name.version).clients_jar
-            proxies = stack.enter_context(Fronts(Schemas.from_jar(jar)))
+            proxies = stack.enter_context(FrameProxies(Schemas.from_jar(jar)))
         target = open_target(
             name,
             TargetOptions(
                 brokers=program.brokers,
                 properties=program.properties,
                 listeners={DIRECT: "PLAINTEXT"} if proxies else {},
-                advertise=proxies.stand_before if proxies else None,
+                advertise=proxies.advertise if proxies else None,
             ),
         )
         stack.callback(target.stop)

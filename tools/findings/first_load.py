@@ -10,9 +10,10 @@ from __future__ import annotations
 import random
 
 from fixtures.clients.cluster import attempts
+from fixtures.proxies.broker_proxies import FrameProxies
 from fixtures.proxies.conditions import INTERNAL
-from fixtures.proxies.fronts import Fronts, Weather
-from fixtures.proxies.rules import Act, Rule, Way
+from fixtures.proxies.interceptor import Action
+from fixtures.proxies.rules import Direction, FrameRule
 from fixtures.wire.errors import error_name
 from suites.broker.failover.failover_cluster import FailoverCluster
 from suites.broker.share import Consumer, world
@@ -22,16 +23,14 @@ RECORDS = 6
 ONCE = 10**9
 
 
-def lose_first_answer(fronts: Fronts, nodes: list[int]) -> Rule:
+def lose_first_answer(proxies: FrameProxies, nodes: list[int]) -> FrameRule:
     """Have the connection of the first ReadShareGroupState reset when its answer comes."""
     apis = frozenset({"ReadShareGroupState"})
-    rule = Rule(apis=apis, way=Way.ANSWER, act=Act.RESET, nth=ONCE, seen=ONCE - 1)
-
-    def change(weather: Weather) -> None:
-        weather.rules = [rule]
-
+    rule = FrameRule(
+        apis=apis, direction=Direction.RESPONSE, action=Action.RESET, nth=ONCE, seen=ONCE - 1
+    )
     for node in nodes:
-        fronts.change(fronts.door(node, INTERNAL), change)
+        proxies.set_rules(proxies.listener(node, INTERNAL), rule)
     return rule
 
 
@@ -70,7 +69,7 @@ async def play(run: Run) -> bool:
             say(f"broker {victim} is killed")
             errors = await fetched(consumer)
         else:
-            rule = lose_first_answer(run.fronts, stage.nodes)
+            rule = lose_first_answer(run.frame_proxies, stage.nodes)
             errors = await fetched(consumer)
             say(f"answers to ReadShareGroupState lost: {rule.done} of {rule.seen - ONCE + 1}")
         await share.disband()

@@ -17,9 +17,10 @@ import time
 
 from fixtures.clients.cluster import SHARE, attempts, share_key
 from fixtures.clients.member import Member, accept
+from fixtures.proxies.broker_proxies import FrameProxies
 from fixtures.proxies.conditions import INTERNAL
-from fixtures.proxies.fronts import Fronts, Weather
-from fixtures.proxies.rules import Act, Rule, Way, state_write_refused
+from fixtures.proxies.interceptor import Action
+from fixtures.proxies.rules import Direction, FrameRule, state_write_refused
 from fixtures.wire.errors import ErrorCode, error_name
 from suites.broker.share import Consumer, Queue, world
 from suites.broker.statestore import INITIALIZE, Store, shown
@@ -36,13 +37,9 @@ REFUSED = 16.5
 OFTEN = 0.02
 
 
-def set_rules(fronts: Fronts, node: int, *rules: Rule) -> None:
+def set_rules(proxies: FrameProxies, node: int, *rules: FrameRule) -> None:
     """Let just these rules hold for what other brokers send to one."""
-
-    def change(weather: Weather) -> None:
-        weather.rules = list(rules)
-
-    fronts.change(fronts.door(node, INTERNAL), change)
+    proxies.set_rules(proxies.listener(node, INTERNAL), *rules)
 
 
 async def stored(queue: Queue, partition: int = 0) -> str:
@@ -90,14 +87,16 @@ async def unanswered(run: Run) -> bool:
     async with world(run.info, random.Random(), []) as share:
         await (await share.queue(1)).consumer()  # the state topic is there from now on
         queue = await share.queue(RECORDS, batches=RECORDS, reset=None)
-        rule = Rule(apis=frozenset({INITIALIZE}), way=Way.REQUEST, act=Act.DROP)
-        set_rules(run.fronts, 1, rule)
+        rule = FrameRule(
+            apis=frozenset({INITIALIZE}), direction=Direction.REQUEST, action=Action.DROP
+        )
+        set_rules(run.frame_proxies, 1, rule)
         member = await share.member(queue.group)
         await beat(member, queue, joining=True)
         since = time.monotonic()
         while not member.assigned and time.monotonic() < since + 60:
             if rule.done and time.monotonic() > since + UNANSWERED:
-                set_rules(run.fronts, 1)
+                set_rules(run.frame_proxies, 1)
             await asyncio.sleep(OFTEN)  # the pace of heartbeats of a group with many members
             await beat(member, queue)
         say(f"{rule.done} InitializeShareGroupState went unanswered; stored:", await stored(queue))
@@ -142,13 +141,13 @@ async def partial(run: Run) -> bool:
         early = [p for p, node in homes.items() if node != away]
         say(f"broker {away} keeps the state of {[p for p in homes if p not in early]} and refuses")
         code = int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        rule = Rule(
+        rule = FrameRule(
             apis=frozenset({INITIALIZE}),
-            way=Way.REQUEST,
-            act=Act.REFUSE,
+            direction=Direction.REQUEST,
+            action=Action.RESPOND,
             refusal=state_write_refused(code),
         )
-        set_rules(run.fronts, away, rule)
+        set_rules(run.frame_proxies, away, rule)
         member = await share.member(queue.group)
         await beat(member, queue, joining=True)
         since = time.monotonic()
@@ -156,7 +155,7 @@ async def partial(run: Run) -> bool:
         owned: set[int] = set()
         while time.monotonic() < since + 60 and len(member.assigned) < PARTITIONS:
             if time.monotonic() > since + REFUSED:
-                set_rules(run.fronts, away)
+                set_rules(run.frame_proxies, away)
             for partition in early:
                 if partition in taken or not (await stored(queue, partition)).startswith("state"):
                     continue
@@ -187,13 +186,13 @@ async def altered(run: Run) -> bool:
         for partition in queue.topic.partitions:
             await queue.produce(RECORDS, partition)
         away = await share.cluster.coordinator(share_key(queue.group, queue.topic.id, 0), SHARE)
-        rule = Rule(
+        rule = FrameRule(
             apis=frozenset({INITIALIZE}),
-            way=Way.REQUEST,
-            act=Act.REFUSE,
+            direction=Direction.REQUEST,
+            action=Action.RESPOND,
             refusal=state_write_refused(int(ErrorCode.COORDINATOR_NOT_AVAILABLE)),
         )
-        set_rules(run.fronts, away, rule)
+        set_rules(run.frame_proxies, away, rule)
         connection = await share.cluster.dial(await share.cluster.coordinator(queue.group))
         half = RECORDS // 2
         wanted = [{"partition_index": p, "start_offset": half} for p in queue.topic.partitions]
@@ -203,7 +202,7 @@ async def altered(run: Run) -> bool:
             group_id=queue.group,
             topics=[{"topic_name": queue.topic.name, "partitions": wanted}],
         )
-        set_rules(run.fronts, away)
+        set_rules(run.frame_proxies, away)
         parts = answer.responses[0].partitions
         told = {part.partition_index: error_name(part.error_code) for part in parts}
         say(f"setting the start offsets to {half} was answered", told)

@@ -1,7 +1,7 @@
 """Requests of administrators that the share coordinator takes late: findings 048 and 049.
 
-The scenarios are altered (048), deleted and group (049). One broker of the release, with a front of
-ours before the listener by which it speaks to itself: for four seconds it refuses what the scene is
+The scenarios are altered (048), deleted and group (049). One broker of the release, with a proxy in
+front of the listener by which it speaks to itself: for four seconds it refuses what the scenario is
 about as a share coordinator does that is loading. Exit code 1 if the group was harmed that had
 members by then.
 """
@@ -14,9 +14,10 @@ from typing import Any
 
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept, release
+from fixtures.proxies.broker_proxies import FrameProxies
 from fixtures.proxies.conditions import INTERNAL
-from fixtures.proxies.fronts import Fronts, Weather
-from fixtures.proxies.rules import Act, Rule, Way, state_write_refused
+from fixtures.proxies.interceptor import Action
+from fixtures.proxies.rules import Direction, FrameRule, state_write_refused
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode, error_name
 from spec.verdict import Undecided
@@ -33,15 +34,13 @@ STUCK_FOR = 35.0
 """Seconds for which a new member is watched: longer than group.share.initialize.retry.interval."""
 
 
-def refuse(fronts: Fronts, api: str | None) -> Rule | None:
+def refuse(proxies: FrameProxies, api: str | None) -> FrameRule | None:
     """Let brokers be refused an API as by a coordinator that is loading, or let all be well."""
     answer = state_write_refused(int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
-    rule = api and Rule(apis=frozenset({api}), way=Way.REQUEST, act=Act.REFUSE, refusal=answer)
-
-    def change(weather: Weather) -> None:
-        weather.rules = [rule] if rule else []
-
-    fronts.change(fronts.door(1, INTERNAL), change)
+    rule = api and FrameRule(
+        apis=frozenset({api}), direction=Direction.REQUEST, action=Action.RESPOND, refusal=answer
+    )
+    proxies.set_rules(proxies.listener(1, INTERNAL), *([rule] if rule else []))
     return rule or None
 
 
@@ -125,13 +124,13 @@ async def play(run: Run) -> bool:
         await use(queue)
         say(f"0-{HALF - 1} are accepted, nobody is in the group; stored:", await stored(queue))
         api, fields = request(queue, run.scenario)
-        rule = refuse(run.fronts, INITIALIZE if run.scenario == "altered" else DELETE)
+        rule = refuse(run.frame_proxies, INITIALIZE if run.scenario == "altered" else DELETE)
         assert rule is not None
         late = asyncio.create_task(asked(queue, api, **fields))
         async for _ in attempts():
             if rule.done >= TRIES:
                 break
-        refuse(run.fronts, None)
+        refuse(run.frame_proxies, None)
         say(f"{api} is under way, and was refused {rule.done} times; stored:", await stored(queue))
         consumer = await queue.consumer()
         first = HALF if run.scenario == "altered" else 0

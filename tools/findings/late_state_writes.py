@@ -11,9 +11,10 @@ import random
 
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept, release
+from fixtures.proxies.broker_proxies import FrameProxies
 from fixtures.proxies.conditions import INTERNAL
-from fixtures.proxies.fronts import Fronts, Weather
-from fixtures.proxies.rules import Act, Rule, Way, state_write_refused
+from fixtures.proxies.interceptor import Action
+from fixtures.proxies.rules import Direction, FrameRule, state_write_refused
 from fixtures.wire.errors import ErrorCode
 from suites.broker.share import Consumer, Queue, Share, world
 from suites.broker.statestore import Store, shown
@@ -25,28 +26,26 @@ WRITES = frozenset({"WriteShareGroupState"})
 ONCE = 10**9
 
 
-def refusal() -> Rule:
+def refusal() -> FrameRule:
     """Return a rule by which every state write is refused, as by a coordinator that is loading."""
     answer = state_write_refused(int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
-    return Rule(apis=WRITES, way=Way.REQUEST, act=Act.REFUSE, refusal=answer)
+    return FrameRule(
+        apis=WRITES, direction=Direction.REQUEST, action=Action.RESPOND, refusal=answer
+    )
 
 
-def set_rules(fronts: Fronts, *rules: Rule) -> None:
+def set_rules(proxies: FrameProxies, *rules: FrameRule) -> None:
     """Let just these rules hold between brokers."""
-
-    def change(weather: Weather) -> None:
-        weather.rules = list(rules)
-
     for node in NODES:
-        fronts.change(fronts.door(node, INTERNAL), change)
+        proxies.set_rules(proxies.listener(node, INTERNAL), *rules)
 
 
-async def dropped(share: Share, fronts: Fronts) -> Queue:
+async def dropped(share: Share, proxies: FrameProxies) -> Queue:
     """027: locks end while nothing can be stored, and everybody leaves; then come and accept."""
     queue = await share.queue(10, batches=10, replicas=3, lock_ms=2000)
     consumers = [await queue.consumer(), *[await queue.consumer(join=False) for _ in range(2)]]
     say("first", (await consumers[0].acquire(10)).counts)
-    set_rules(fronts, rule := refusal())
+    set_rules(proxies, rule := refusal())
     for one in consumers[1:]:
         say("next", (await one.acquire(10)).counts, "state writes refused:", rule.done)
     await consumers[0].member.leave()
@@ -54,7 +53,7 @@ async def dropped(share: Share, fronts: Fronts) -> Queue:
         await one.session.connection.close()
     last = await queue.consumer()
     say("after all have gone", (await last.acquire(10)).counts)
-    set_rules(fronts)
+    set_rules(proxies)
     say("ACCEPT 0-9 answered", (await last.ack(accept(0, 9))).ack_error)
     key, before = Store(share).of(queue), None
     async for _ in attempts(30):
@@ -66,20 +65,20 @@ async def dropped(share: Share, fronts: Fronts) -> Queue:
     return queue
 
 
-async def released(share: Share, fronts: Fronts) -> Queue:
+async def released(share: Share, proxies: FrameProxies) -> Queue:
     """028: an acceptance is stored and answered with an error, and a release is answered NONE."""
     queue = await share.queue(30, batches=30, replicas=3, lock_ms=60_000)
     consumer = await queue.consumer()
     await consumer.acquire(10, max_records=10, batch_size=1)
-    set_rules(fronts, Rule(apis=WRITES, way=Way.ANSWER, act=Act.RESET))
+    set_rules(proxies, FrameRule(apis=WRITES, direction=Direction.RESPONSE, action=Action.RESET))
     failed = await consumer.ack(accept(2, 4), timeout=60)
-    set_rules(fronts)
+    set_rules(proxies)
     say("ACCEPT 2-4 with all answers lost:", failed.ack_error, failed.ack_message)
     say("RELEASE 2-4 answered", (await consumer.ack(release(2, 4))).ack_error)
     return queue
 
 
-async def stale(share: Share, fronts: Fronts) -> Queue:
+async def stale(share: Share, proxies: FrameProxies) -> Queue:
     """029: one state write is refused once, and others are stored before it is repeated."""
     queue = await share.queue(30, batches=30, replicas=3, lock_ms=60_000)
     one, two = await queue.consumer(), await queue.consumer(join=False)
@@ -88,7 +87,7 @@ async def stale(share: Share, fronts: Fronts) -> Queue:
     await one.acquire(10, max_records=10, batch_size=1)
     rule = refusal()
     rule.nth, rule.seen = ONCE, ONCE - 1  # the first frame it sees, and no other
-    set_rules(fronts, rule)
+    set_rules(proxies, rule)
     late = asyncio.create_task(two.ack(accept(10, 19)))
     async for _ in attempts():
         if rule.done:
@@ -98,7 +97,7 @@ async def stale(share: Share, fronts: Fronts) -> Queue:
     say("shown to administrators", await queue.offsets())
     say("ACCEPT 10-19 answered", (await late).ack_error)
     say("shown to administrators", await queue.offsets())
-    set_rules(fronts)
+    set_rules(proxies)
     return queue
 
 
@@ -109,7 +108,7 @@ async def play(run: Run) -> bool:
     """
     async with world(run.info, random.Random(), []) as share:
         scenarios = {"dropped": dropped, "released": released, "stale": stale}
-        queue = await scenarios[run.scenario](share, run.fronts)
+        queue = await scenarios[run.scenario](share, run.frame_proxies)
         new = next(node for node in NODES if node != queue.topic.leaders[0])
         topic = await share.admin.move_leader(queue.topic, new)
         member = await share.member(queue.group)

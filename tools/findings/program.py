@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 from fixtures.interface.info import ClusterInfo
-from fixtures.proxies.fronts import Fronts
+from fixtures.proxies.broker_proxies import FrameProxies
 from fixtures.targets import Target
 from fixtures.wire.security import PLAINTEXT
 
@@ -22,10 +22,10 @@ class Run:
 
     target: Target
     scenario: str
-    proxies: Fronts | None
+    proxies: FrameProxies | None
 
     @property
-    def fronts(self) -> Fronts:
+    def frame_proxies(self) -> FrameProxies:
         """The proxies between brokers."""
         assert self.proxies is not None, "the program's entry must ask for proxies"
         return self.proxies

@@ -1,7 +1,7 @@
 """Acknowledgements that are under way while their topic is deleted: finding 046.
 
-In the scenario ``held`` (one broker) a front of ours holds a state write up for three seconds, and
-the topic is deleted meanwhile. In ``race`` (three brokers, no fronts) several groups acknowledge
+In the scenario ``held`` (one broker) a proxy holds a state write up for three seconds, and
+the topic is deleted meanwhile. In ``race`` (three brokers, no proxies) several groups acknowledge
 record after record of many partitions until they are told that the topic is gone, ten times. Each
 result is shown with how often it came. Exit code 1 if UNKNOWN_SERVER_ERROR is among them.
 """
@@ -14,9 +14,9 @@ from collections import Counter
 
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import Member, Session, accept
+from fixtures.proxies.broker_proxies import FrameProxies
 from fixtures.proxies.conditions import INTERNAL
-from fixtures.proxies.fronts import Fronts, Weather
-from fixtures.proxies.rules import Act, Rule, Way
+from fixtures.proxies.rules import Direction, FrameRule
 from fixtures.wire.errors import error_name
 from suites.broker.share import Queue, Share, world
 from suites.broker.statestore import WRITE
@@ -28,18 +28,14 @@ ROUNDS, GROUPS, PARTITIONS, RECORDS = 10, 4, 12, 400
 Results = Counter[str]
 
 
-async def held(share: Share, fronts: Fronts) -> Results:
+async def held(share: Share, proxies: FrameProxies) -> Results:
     """Delete the topic while a state write is on its way."""
     queue = await share.queue(2, batches=2, lock_ms=60_000)
     consumer = await queue.consumer()
     await consumer.acquire(2)
     apis = frozenset({WRITE})
-    rule = Rule(apis=apis, way=Way.REQUEST, act=Act.DELAY, seconds=3.0)
-
-    def change(weather: Weather) -> None:
-        weather.rules = [rule]
-
-    fronts.change(fronts.door(1, INTERNAL), change)
+    rule = FrameRule(apis=apis, direction=Direction.REQUEST, delay=3.0)
+    proxies.set_rules(proxies.listener(1, INTERNAL), rule)
     acking = asyncio.create_task(consumer.ack(accept(0), timeout=60.0))
     async for _ in attempts():
         if rule.done:
@@ -121,7 +117,7 @@ async def play(run: Run) -> bool:
     """Play the scenario; tell whether somebody was told of a server error."""
     info = run.info
     async with world(info, random.Random(), []) as share:
-        results = await (held(share, run.fronts) if run.fronts else race(share))
+        results = await (held(share, run.frame_proxies) if run.proxies else race(share))
     for told, count in sorted(results.items()):
         say(f"{count:6} x {told}")
     return any(told.startswith(SERVER_ERROR) for told in results)

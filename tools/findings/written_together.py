@@ -2,7 +2,7 @@
 
 The state topic takes records of 1000 bytes at most, so that a state write about many records in
 turns fails and a small one does not. The large acknowledgement is sent alone; then, of other
-records, while a front of ours holds an earlier state write up, and followed by a small one. The
+records, while a proxy holds an earlier state write up, and followed by a small one. The
 leader sends what has gathered in one request. Exit code 1 if the large one is answered NONE and its
 records are given again after the leader has loaded the share-partition anew. One broker. Run it
 from a clone.
@@ -18,8 +18,7 @@ from fixtures.clients.cluster import attempts
 from fixtures.clients.configs import alter as alter_configs
 from fixtures.clients.member import Ack, AckType, Part, accept, each
 from fixtures.proxies.conditions import INTERNAL
-from fixtures.proxies.fronts import Weather
-from fixtures.proxies.rules import Act, Rule, Way
+from fixtures.proxies.rules import Direction, FrameRule
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
 from suites.broker.share import Consumer, Queue, Share, world
@@ -81,19 +80,14 @@ async def play(run: Run) -> bool:
         say(f"{first}-{last} in turns, sent alone:", told(await alone.ack(in_turns(first, last))))
         large, first, last = await holder(queue, MANY, join=False)
         small, *few = await holder(queue, FEW, join=False)
-        rule = Rule(
+        rule = FrameRule(
             apis=frozenset({WRITE}),
-            way=Way.REQUEST,
-            act=Act.DELAY,
-            seconds=HELD,
+            direction=Direction.REQUEST,
+            delay=HELD,
             nth=ONCE,
             seen=ONCE - 1,  # the first frame it sees, and no other
         )
-
-        def change(weather: Weather) -> None:
-            weather.rules = [rule]
-
-        run.fronts.change(run.fronts.door(1, INTERNAL), change)
+        run.frame_proxies.set_rules(run.frame_proxies.listener(1, INTERNAL), rule)
         tasks = [asyncio.create_task(start.ack(accept(0)))]
         async for _ in attempts():
             if rule.done:
