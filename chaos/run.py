@@ -47,7 +47,7 @@ DELIVERY_LIMIT = 10
 """The highest that all releases allow: an answer that gets lost costs a delivery."""
 
 DIRECT = "DIRECT"
-"""The listener that no fault lies on: ours, and the only one that nothing stands in front of."""
+"""The fault-free listener: the only one without a proxy in front."""
 
 PROPERTIES: Mapping[str, str] = {"group.share.delivery.count.limit": str(DELIVERY_LIMIT)}
 

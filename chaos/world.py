@@ -42,7 +42,7 @@ class World:
 
     @property
     def cluster(self) -> Cluster:
-        """The way to the brokers that no fault lies on."""
+        """The brokers by way of their fault-free listeners."""
         return self.course.cluster
 
     @property
@@ -166,7 +166,7 @@ class World:
         return await self.cluster.active_controller()
 
     async def answers(self, node: int) -> bool:
-        """Tell whether a broker greets a new client, on the way that no fault lies on."""
+        """Tell whether a broker serves a new client at its fault-free listener."""
         host, port = self.cluster.brokers[node]
         return await self.answers_at(Address(host=host, port=port))
 

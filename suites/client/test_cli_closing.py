@@ -1,4 +1,4 @@
-"""The end of a client: closing in every weather, and crashing."""
+"""The end of a client: closing under all conditions, and crashing."""
 
 from __future__ import annotations
 
