@@ -21,11 +21,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import psutil
 
 from benchmarks.histories import Made, write_history
+from reports.reading import parse
+from reports.results import Results
 
 OURS = "spark"
 _EVERY = 0.1
@@ -83,18 +84,20 @@ def run(engine: str, folder: Path, threads: int, memory: str) -> Run:
     output, seconds, cpu, peak = watched([sys.executable, *command], threads)
     found = json.loads(output)
     counts = (
-        _verdicts(found) if engine == OURS else {rule: (x, b) for rule, (x, b) in found.items()}
+        _verdicts(parse(found))
+        if engine == OURS
+        else {rule: (x, b) for rule, (x, b) in found.items()}
     )
     return Run(seconds=seconds, cpu=cpu, memory=peak, counts=counts)
 
 
-def _verdicts(results: dict[str, Any]) -> Counts:
+def _verdicts(results: Results) -> Counts:
     return {
-        rule["id"]: (
-            rule["evidence"].get("cases", 0),
-            int(rule["reason"].split()[0]) if rule["verdict"] == "fail" else 0,
+        rule.id: (
+            rule.evidence.get("cases", 0),
+            int(rule.reason.split()[0]) if rule.verdict == "fail" else 0,
         )
-        for rule in results["requirements"]
+        for rule in results.requirements
     }
 
 

@@ -102,17 +102,17 @@ def _fingerprint(folder: Path | None, results: Results) -> str:
 
 
 def _frames(results: Results, folder: Path) -> dict[str, str]:
-    """Return transcripts by their name, packed, for as long as there is room."""
+    """Return transcripts by their name, packed, up to a limit."""
     names = [check.transcript for rule in results.requirements for check in rule.checks]
     packed: dict[str, str] = {}
-    room = MOST_FRAMES
+    left = MOST_FRAMES
     for name in dict.fromkeys(name for name in names if name):
         try:
             text = (folder / name).read_bytes()
         except OSError:
             continue
         one = base64.b64encode(gzip.compress(text, mtime=0)).decode()
-        if len(one) <= room:
+        if len(one) <= left:
             packed[name] = one
-            room -= len(one)
+            left -= len(one)
     return packed

@@ -45,7 +45,7 @@ def read_checks(folder: Path = BROKER, *, drafts: bool = False) -> list[Check]:
 
     Drafts are checks that are not trusted yet; they are left out unless asked for.
 
-    Ids are relative to the house, as pytest prints them: ``suites/broker/test_x.py::test_y``.
+    Ids are relative to the root, as pytest prints them: ``suites/broker/test_x.py::test_y``.
     """
     root = folder.parent.parent
     return [
