@@ -18,9 +18,9 @@ from shareproof import cli
 from shareproof.commands import cluster
 from shareproof.runner import run
 from shareproof.runner.run import Ended
-from spec.requirement import load_requirements
+from spec.requirement import Level, load_requirements
 from spec.verdict import EnvironmentFault
-from suites.options import RunOptions
+from suites.options import Client, RunOptions
 from tests.fake import ROOT
 from tests.test_results import document, keep
 
@@ -151,6 +151,42 @@ def test_json_is_all_there_is_on_standard_output(
 
     assert code == 1
     assert json.loads(out) == results
+
+
+def test_options_reach_the_run_as_one_value(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Whatever is typed is in the options that the run gets; what is not typed has its default."""
+    given: list[RunOptions] = []
+
+    def ran(options: RunOptions, *_: object) -> Ended:
+        given.append(options)
+        return Ended(code=0, results=None, log=tmp_path / "pytest.log")
+
+    monkeypatch.setattr(run, "run_checks", ran)
+    out = ("--out", str(tmp_path), "--seed", "7")
+
+    shell("broker", *out, "--expect-version", "4.3", "--fast", "--drafts", "--level", "must")
+    shell("client", *out, "--client", "java:4.3.1", "--target", "reference", "--profile", "strict")
+
+    assert given == [
+        RunOptions(
+            out=str(tmp_path),
+            seed=7,
+            expect_version="4.3",
+            fast=True,
+            drafts=True,
+            level=Level.MUST,
+        ),
+        RunOptions(
+            out=str(tmp_path),
+            seed=7,
+            target="reference",
+            brokers=1,
+            profile="strict",
+            client=Client.asked_for(client="java:4.3.1", adapter=""),
+        ),
+    ]
 
 
 def test_list_prints_every_rule(shell: Shell) -> None:
