@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[1]
 CONFTEST = """
 import os
 from fixtures.interface.info import ClusterInfo
+from fixtures.interface.target import TargetOptions
 from spec import requirement
 from spec.requirement import Basis, Honesty, Level, Requirement
 from spec.source import Kind, Source
@@ -40,10 +41,10 @@ RULES.append(rule(42, level=Level.MAY))
 requirement.load_requirements = lambda: {entry.id: entry for entry in RULES}
 
 class Target:
-    def __init__(self, name, *, brokers=1, properties=None, listeners=None, jvm=(), fronts=None):
-        self.info = ClusterInfo(name=name, version="4.4.0", profile="apache-kafka",
-            bootstrap=("127.0.0.1:1",) * brokers, schema_jar="", prefix="sp-",
-            properties=properties or {})
+    def __init__(self, name, options=TargetOptions()):
+        self.info = ClusterInfo(name=name, version=os.environ.get("FAKE_VERSION", "4.4.0"),
+            profile="apache-kafka", bootstrap=("127.0.0.1:1",) * options.brokers, schema_jar="",
+            prefix="sp-", properties=options.properties)
     def start(self):
         if os.environ.get("FAKE_FAULT"):
             raise EnvironmentFault(os.environ["FAKE_FAULT"])

@@ -288,6 +288,25 @@ def test_may(judge):
     assert "released twice" not in ran.output.split("verdicts")[-1]
 
 
+def test_notices_come_before_the_verdicts(house: FakeHouse) -> None:
+    """A release that no file describes, and a ledger of the older form, are said to be that."""
+    house.checks(
+        """
+@requirement("ACK-01")
+def test_holds(judge, cluster_info):
+    judge.holds("ACK-01", True, "it holds")
+"""
+    )
+    house.ledger(entry("ACK-30", "of an older form"))
+
+    ran = house.run(FAKE_VERSION="99.1.0")
+
+    newer, older = ran.document["run"]["notices"]
+    assert "99.1 is newer than this suite" in newer
+    assert "older form" in older
+    assert f"notice {newer}" in ran.output
+
+
 def test_known_failure_is_known_without_the_common_cluster(house: FakeHouse) -> None:
     """A known failure is none for CI, either, where a check has a cluster of its own."""
     house.checks(
