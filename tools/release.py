@@ -25,6 +25,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
+from reports import evidence
+from tools.campaign import hashing
 from tools.packaged import build, lost, tracked
 
 HOME = Path(__file__).parents[1]
@@ -134,10 +136,18 @@ def check_documents() -> str:
 
 
 def check_generated() -> str:
-    """Generated files are those of today: manual page, architecture, chaos tables."""
+    """Generated files are those of today: manual page, architecture, helpers, chaos tables."""
     tests = ["tests/test_documents.py", "tests/test_manual.py", "tests/test_chaos_played.py"]
     said = command(sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", *tests)
     return said.strip().splitlines()[-1]
+
+
+def check_evidence() -> str:
+    """Every line of evidence fits the check, the rule and the mutant that it is about."""
+    lines = evidence.read()
+    if found := hashing.stale(lines):
+        raise Failed(f"{len(found)} stale lines: run python -m tools.campaign --stale")
+    return f"{len(lines)} lines"
 
 
 def check_wheel() -> str:
@@ -172,6 +182,7 @@ CHECKS: Mapping[str, Callable[[], str]] = {
     "lock": check_lock,
     "documents": check_documents,
     "generated": check_generated,
+    "evidence": check_evidence,
     "wheel": check_wheel,
     "sbom": check_sbom,
 }
