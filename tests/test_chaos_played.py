@@ -69,8 +69,8 @@ def test_a_later_run_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
     known = [_played("short", "4.2.1", "fail"), _played("short", "4.4.0")]
     now = merged(known, [_played("short", "4.2.1")])
     assert {one.verdict for one in now} == {"pass"}
-    write(now, tmp_path / "played.json")
-    assert read(tmp_path / "played.json") == sorted(now, key=lambda one: one.release)
+    write(now, tmp_path / "scenarios.jsonl")
+    assert read(tmp_path / "scenarios.jsonl") == sorted(now, key=lambda one: one.release)
 
 
 def test_tables_count_what_was_struck() -> None:

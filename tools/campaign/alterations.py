@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -121,8 +121,11 @@ def _behind(asked: Asked, name: str, target: str, checks: Iterable[Check]) -> in
     """Run checks behind one alteration and keep what failed; return how many rules did."""
     ids = [*PROFILE, *(check.id for check in checks)]
     found = runs.results(f"altered:{name}@{target}", ids, patience=PATIENCE)
+    # An address tells its release by what it speaks; of our own clusters we know it.
+    own = asked.target.startswith("kafka:")
+    release = asked.target.partition(":")[2] if own else found.target.version
     entries = [
-        _entry(name, one.check, one.rule, one.reason)
+        _entry(name, one.check, one.rule, one.reason, release)
         for one in runs.seen(found)
         if one.verdict == "fail"
     ]
@@ -132,43 +135,57 @@ def _behind(asked: Asked, name: str, target: str, checks: Iterable[Check]) -> in
 
 def _sweep_stage(asked: Asked, checks: Sequence[Check], names: Sequence[str]) -> None:
     """Play the checks of one stage behind one alteration after the other, on one cluster."""
-    for one in sweep(DEFAULT_TARGET, checks, names, full=asked.full, patience=PATIENCE):
+
+    def take(one: Mapping[str, Any]) -> None:
         words = f"{one['name']}: {one['rule']} {one['verdict']} {one['reason']}"
         asked.say(words.rstrip())
         if one["verdict"] == "fail" and one["name"] != HONEST.name:
             asked.keeper.add([_entry(one["name"], one["check"], one["rule"], one["reason"])])
 
+    more = ["--alterations", ",".join(names), *(["--full"] if asked.full else [])]
+    target = f"altered:{HONEST.name}@{DEFAULT_TARGET}"
+    sweep(target, checks, take, [*more, *PROFILE], patience=PATIENCE)
+
 
 def sweep(
     target: str,
     checks: Sequence[Check],
-    names: Sequence[str] = (HONEST.name,),
+    take: Callable[[Mapping[str, Any]], None],
+    more: Iterable[str],
     *,
-    rounds: int = 1,
-    full: bool = False,
     patience: float = 1,
-    seed: int = 0,
-) -> list[Mapping[str, Any]]:
-    """Play checks on one cluster, behind each alteration in each round; return what they said."""
+    brokers: int = 1,
+) -> None:
+    """Play checks on one cluster by the plugin; give away what each said, even if cut short.
+
+    Args:
+        target: what to start.
+        checks: what to play.
+        take: is given each line of :mod:`tools.campaign.sweep`.
+        more: options of the plugin.
+        patience: below 1, deadlines are shorter.
+        brokers: of the cluster.
+    """
     with tempfile.TemporaryDirectory(prefix="shareproof-sweep-") as folder:
         seen = Path(folder) / "seen.jsonl"
-        more = ["-n", "0", "-p", "tools.campaign.sweep", "--alterations", ",".join(names)]
-        more += ["--rounds", str(rounds), "--seen", str(seen), *(["--full"] if full else [])]
-        more += [*PROFILE, *(["--seed", str(seed)] if seed else [])]
-        where = f"altered:{HONEST.name}@{target}"
-        runs.call(runs.command(where, [*more, *(check.id for check in checks)]), patience)
-        text = seen.read_text(encoding="utf-8") if seen.exists() else ""
-        return [json.loads(line) for line in text.splitlines()]
+        options = ["-n", "0", "-p", "tools.campaign.sweep", "--seen", str(seen), *more]
+        ids = [check.id for check in checks]
+        try:
+            runs.call(runs.command(target, [*options, *ids], brokers), patience)
+        finally:
+            text = seen.read_text(encoding="utf-8") if seen.exists() else ""
+            for line in text.splitlines():
+                take(json.loads(line))
 
 
-def _entry(name: str, check: str, rule: str, reason: str) -> Entry:
+def _entry(name: str, check: str, rule: str, reason: str, release: str = RELEASE) -> Entry:
     return Entry(
         kind=evidence.ALTERATION,
         name=name,
         rule=rule,
         check=check,
         verdict="fail",
-        release=RELEASE,
+        release=release,
         date="",
         reason=reason,
     )

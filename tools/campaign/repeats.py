@@ -11,8 +11,9 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from fixtures.targets import UsageFault
 from reports.reading import read
@@ -22,6 +23,9 @@ from shareproof.runner.scheduling import scope
 from spec.verdict import EnvironmentFault
 from tools.campaign import alterations, clients
 from tools.campaign.asked import Asked, Outcome, means_check
+
+TOGETHER = "together"
+"""The checks that share a cluster."""
 
 
 def play(asked: Asked) -> Outcome:
@@ -47,11 +51,14 @@ def _alone(asked: Asked, checks: Iterable[Check]) -> Outcome:
     groups: dict[str, list[Check]] = {}
     for check in checks:
         staged = scope(check.id) != check.id
-        own = check.id if check.solo and not staged else "together"
+        own = check.id if check.solo and not staged else TOGETHER
         groups.setdefault(scope(check.id) if staged else own, []).append(check)
     for group, mine in groups.items():
         asked.say(f"{group}: {len(mine)} checks, {asked.rounds} rounds")
-        seen = alterations.sweep(asked.target, mine, rounds=asked.rounds, seed=asked.seed)
+        seen: list[Mapping[str, Any]] = []
+        options = ["--rounds", str(asked.rounds), "--seed", str(asked.seed)]
+        brokers = 3 if group == TOGETHER else 1
+        alterations.sweep(asked.target, mine, seen.append, options, brokers=brokers)
         outcome.broken += [
             f"round {one['round']}: {one['rule']} {one['verdict']} {one['check']}: {one['reason']}"
             for one in seen

@@ -20,7 +20,7 @@ from reports.results import ChaosRun, InjectedFault
 from shareproof.chaos.judging import read as read_run
 from suites.options import load_ledger
 
-RECORD = Path(__file__).parents[2] / "evidence" / "played.json"
+RECORD = Path(__file__).parents[2] / "evidence" / "scenarios.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class Played:
 
 def read(file: Path = RECORD) -> list[Played]:
     """Return all that is on record."""
-    raw = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
     return [
         Played(
             **{
@@ -74,15 +74,15 @@ def read(file: Path = RECORD) -> list[Played]:
                 "faults": {kind: Strikes(**seen) for kind, seen in one["faults"].items()},
             }
         )
-        for one in raw
+        for one in map(json.loads, lines)
     ]
 
 
 def write(runs: Sequence[Played], file: Path = RECORD) -> None:
     """Write the record, one line a run."""
     ordered = sorted(runs, key=lambda one: (one.name, _order(one.release)))
-    lines = (json.dumps(asdict(one), ensure_ascii=False) for one in ordered)
-    file.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+    lines = (json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in ordered)
+    file.write_text("".join(lines), encoding="utf-8")
 
 
 def merged(known: Sequence[Played], new: Sequence[Played]) -> list[Played]:
