@@ -192,7 +192,7 @@ class World:
         return True
 
     async def mend(self, within: float) -> None:
-        """Bring back whoever is away and wait until the cluster is whole.
+        """Start the brokers that are away, and wait until the cluster is whole.
 
         Raises:
             EnvironmentFault: it does not get whole.

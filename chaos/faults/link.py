@@ -47,7 +47,7 @@ class LinkInjection(Injection):
         return f"the {self.name} listener of broker {node}, {self.role.title}"
 
     async def hit(self) -> str:
-        """Connect by way of the proxy: in vain, or slowly."""
+        """Connect through the proxy: that fails, or is slow."""
         assert self.listener is not None
         began = time.monotonic()
         through = await self.world.answers_at(self.listener.address)
@@ -64,7 +64,7 @@ class LinkInjection(Injection):
             await asyncio.to_thread(end, self.listener, self.condition)
 
     async def healed(self) -> str:
-        """Connect by way of the proxy."""
+        """Connect through the proxy."""
         assert self.listener is not None
         through = await self.world.answers_at(self.listener.address)
         return f"ApiVersions passes {self.listener.address}" if through else ""

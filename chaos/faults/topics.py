@@ -149,7 +149,7 @@ class Recreate(Injection):
             if code != ErrorCode.TOPIC_ALREADY_EXISTS:
                 break
             await asyncio.sleep(0.05)
-        raise Undecided(f"making {name} anew answered error {code}")
+        raise Undecided(f"recreating {name} returned error {code}")
 
     async def _consume(self, topic: Topic) -> int:
         """Fetch once, and accept what there is."""
