@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from fixtures.interface.credentials import addressed, security_of
 from fixtures.targets import TargetOptions, UsageFault, open_target
 from reports import writing
 from reports.console import line
@@ -42,7 +43,9 @@ def load(asked: LoadOptions, console: Console) -> dict[str, object]:
     out = asked.out.absolute()
     if (out / "history").exists():
         raise UsageFault(f"--out {out}: there is a history already; give a new directory.")
-    cluster = open_target(asked.target, TargetOptions(brokers=asked.brokers))
+    config = str(asked.command_config or "")
+    options = TargetOptions(brokers=asked.brokers, security=security_of(config))
+    cluster = open_target(addressed(asked.target, config), options)
     try:
         cluster.start()
         load = Load(seconds=asked.seconds, rate=asked.rate, seed=asked.seed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 
 from fixtures.interface.capability import Capability, why_not
 from fixtures.interface.target import DEFAULTS
@@ -40,7 +41,12 @@ def own_cluster(
     """
     shared = [Capability.LOCAL_FILES] if files or wanted.jvm else []
     require(options, Capability.OWN_CLUSTER, *shared)
-    target = open_target(options.target, wanted)
+    own = replace(
+        wanted,
+        properties={**options.broker_properties, **wanted.properties},
+        jvm=(*options.broker_jvm, *wanted.jvm),
+    )
+    target = open_target(options.target, own)
     try:
         target.start()
         yield target

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from fixtures.interface.capability import Capability
+from fixtures.interface.credentials import addressed, security_of
 from fixtures.interface.names import UsageFault, innermost, parse_target
-from fixtures.targets import DEFAULT_TARGET
+from fixtures.targets import DEFAULT_TARGET, TargetOptions
 from spec import profile as profiles
 from spec import requirement as requirements
 from spec.profile import Profile
@@ -85,27 +86,43 @@ class RunOptions:
     expect_version: str = ""
     profile: str = ""
     client: Client | None = None
+    command_config: str = ""
+    broker_option: tuple[str, ...] = ()
+    broker_jvm: tuple[str, ...] = ()
 
     @classmethod
     def asked(
         cls,
         *,
+        target: str,
         only: list[str] | None,
         seed: int | None,
         out: str | Path,
         profile: str,
+        command_config: str | Path | None = None,
+        broker_option: list[str] | None = None,
+        broker_jvm: list[str] | None = None,
         **others: Any,
     ) -> RunOptions:
         """Return the options as a person gave them.
 
         Args:
+            target: The target's name; ``external`` alone stands for the addresses of the file.
             only: Areas and rules, each perhaps several with commas between.
             seed: None for a random one.
             out: A directory, seen from here; empty for a run without reports.
             profile: A ledger's name, or a path that ends in ``.toml``, seen from here.
+            command_config: A client.properties, seen from here.
+            broker_option: Broker properties, each KEY=VALUE.
+            broker_jvm: JVM options of brokers.
             others: Fields that are kept as they are.
         """
+        config = str(Path(command_config).absolute()) if command_config else ""
         return cls(
+            target=addressed(target, config),
+            command_config=config,
+            broker_option=tuple(broker_option or ()),
+            broker_jvm=tuple(broker_jvm or ()),
             only=words(only),
             seed=new_seed() if seed is None else seed,
             out=str(Path(out).absolute()) if out else "",
@@ -135,6 +152,29 @@ class RunOptions:
     def offers(self) -> frozenset[Capability]:
         """What the target offers to checks, whatever stands in front of it."""
         return innermost(self.target).offers
+
+    @property
+    def target_options(self) -> TargetOptions:
+        """How the target is to be opened."""
+        return TargetOptions(
+            brokers=self.brokers,
+            properties=self.broker_properties,
+            jvm=self.broker_jvm,
+            security=security_of(self.command_config),
+        )
+
+    @property
+    def broker_properties(self) -> dict[str, str]:
+        """The properties that every broker of ours is started with.
+
+        Raises:
+            UsageFault: one is not KEY=VALUE.
+        """
+        pairs = [text.partition("=") for text in self.broker_option]
+        if wrong := [text for text, (key, sign, _) in zip(self.broker_option, pairs, strict=True)
+                     if not key or not sign]:  # fmt: skip
+            raise UsageFault(f"--broker-option {wrong[0]}: give KEY=VALUE.")
+        return {key: value for key, _, value in pairs}
 
     @property
     def version(self) -> str:
@@ -167,6 +207,10 @@ class RunOptions:
             words += ["--expect-version", self.expect_version]
         if self.profile:
             words += ["--profile", self.profile]
+        if self.command_config:
+            words += ["--command-config", self.command_config]
+        for name, values in (("option", self.broker_option), ("jvm", self.broker_jvm)):
+            words += [f"--broker-{name}={value}" for value in values]
         return shlex.join(words)
 
     def to_plain(self) -> dict[str, Any]:
@@ -177,8 +221,8 @@ class RunOptions:
     def from_plain(cls, plain: dict[str, Any]) -> RunOptions:
         """Undo :meth:`to_plain`."""
         client = plain["client"] and Client.from_plain(plain["client"])
-        own = {"only": tuple(plain["only"]), "level": Level(plain["level"]), "client": client}
-        return cls(**{**plain, **own})
+        own = {name: tuple(plain[name]) for name in ("only", "broker_option", "broker_jvm")}
+        return cls(**{**plain, **own, "level": Level(plain["level"]), "client": client})
 
 
 def checked(options: RunOptions) -> RunOptions:
@@ -195,6 +239,7 @@ def checked(options: RunOptions) -> RunOptions:
                 f"--only {word}: no such rule; give an area such as ACK or an id such as ACK-07 "
                 "(`shareproof list` prints them)."
             )
+    _check_access(options)
     known = innermost(options.target).version
     if known and options.expect_version not in {"", known}:
         raise UsageFault(
@@ -205,6 +250,16 @@ def checked(options: RunOptions) -> RunOptions:
     if options.out:
         _check_out(Path(options.out))
     return options
+
+
+def _check_access(options: RunOptions) -> None:
+    """Refuse credentials for brokers of ours, and settings for brokers of somebody else."""
+    ours = Capability.OWN_CLUSTER in options.offers
+    if options.command_config and ours:
+        raise UsageFault(f"--command-config: {options.target} needs no credentials.")
+    if (options.broker_option or options.broker_jvm) and not ours:
+        raise UsageFault(f"--broker-option and --broker-jvm: {options.target} is running already.")
+    _ = options.target_options  # reads the file, and the properties
 
 
 def load_ledger(name: str) -> Profile:

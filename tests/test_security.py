@@ -7,6 +7,7 @@ import ssl
 from collections.abc import AsyncIterator, Generator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ from tests.test_connection import LONG, TestBroker
 
 HOST = "127.0.0.1"
 
-ME = {"protocol": "SASL_PLAINTEXT", "user": "user", "password": "pencil"}
+ME: dict[str, Any] = {"protocol": "SASL_PLAINTEXT", "user": "user", "password": "pencil"}
 NONCE = "rOprNGfwEbeRWgbNEkqO"
 SERVER_FIRST = (
     b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
@@ -74,7 +75,7 @@ def test_plain_as_in_rfc_4616() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"protocol": "TLS"}, {"protocol": "SASL_SSL"}])
-def test_security_that_no_broker_speaks(wrong: dict[str, str]) -> None:
+def test_security_that_no_broker_speaks(wrong: dict[str, Any]) -> None:
     """A wrong name is refused when it is given, and not by a broker's silence."""
     with pytest.raises(ValueError, match="is no"):
         Security(**wrong)
@@ -111,7 +112,7 @@ async def _broker(context: ssl.SSLContext | None = None) -> AsyncIterator[tuple[
         yield broker, server.sockets[0].getsockname()[1]
 
 
-def _open(port: int, **security: str) -> asyncio.Task[Connection]:
+def _open(port: int, **security: Any) -> asyncio.Task[Connection]:
     login = Security(**security)
     return asyncio.create_task(Connection.open(HOST, port, schemas=schemas(), security=login))
 

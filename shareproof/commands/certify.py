@@ -13,7 +13,10 @@ from fixtures.targets import DEFAULT_TARGET, UsageFault
 from shareproof import manual
 from shareproof.commands.options import (
     AsJson,
+    BrokerJvm,
+    BrokerOption,
     Brokers,
+    CommandConfig,
     Drafts,
     Fast,
     Ledger,
@@ -45,6 +48,8 @@ class Certification:
     drafts: Drafts = False
     workers: Workers = None
     profile: Ledger = ""
+    broker_option: BrokerOption = None
+    broker_jvm: BrokerJvm = None
     as_json: AsJson = False
 
     def options(self, client: Client | None = None) -> RunOptions:
@@ -65,6 +70,7 @@ class BrokerOptions(Certification):
     expect_version: Annotated[
         str, typer.Option(help="Judge an external target as this release.")
     ] = ""
+    command_config: CommandConfig = None
 
 
 @dataclass(frozen=True, kw_only=True)

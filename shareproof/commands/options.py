@@ -56,6 +56,18 @@ Ledger = Annotated[
         autocompletion=manual.ledgers,
     ),
 ]
+CommandConfig = Annotated[
+    Path | None,
+    typer.Option(help="client.properties with the credentials of an external target."),
+]
+BrokerOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Broker property KEY=VALUE for brokers started here; repeatable."),
+]
+BrokerJvm = Annotated[
+    list[str] | None,
+    typer.Option(help="JVM option for brokers started here, such as an agent; repeatable."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
 
 

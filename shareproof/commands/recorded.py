@@ -10,7 +10,16 @@ from typing import Annotated
 import typer
 
 from fixtures.targets import DEFAULT_TARGET
-from shareproof.commands.options import AsJson, Brokers, LowestLevel, Only, Seed, Target, takes
+from shareproof.commands.options import (
+    AsJson,
+    Brokers,
+    CommandConfig,
+    LowestLevel,
+    Only,
+    Seed,
+    Target,
+    takes,
+)
 from spec.requirement import Level
 
 
@@ -26,6 +35,7 @@ class LoadOptions:
     ] = 4000.0
     seed: Seed
     out: Annotated[Path, typer.Option(help="Output directory for the history.")] = Path("out")
+    command_config: CommandConfig = None
     as_json: AsJson = False
 
 

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from fixtures.interface.info import ClusterInfo
-from fixtures.targets import TargetOptions, open_target
+from fixtures.targets import open_target
 from spec.verdict import EnvironmentFault
 from suites.options import RunOptions
 
@@ -92,7 +92,7 @@ class Host:
     def __init__(self, options: RunOptions) -> None:
         self.meeting = Meeting(Path(tempfile.mkdtemp(prefix="shareproof-run-")))
         self.start_seconds = 0.0
-        self._target = open_target(options.target, TargetOptions(brokers=options.brokers))
+        self._target = open_target(options.target, options.target_options)
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="target", daemon=True)
 

@@ -41,6 +41,16 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption(
         "--profile", default="", help="ledger: a shipped name, or a path to a .toml file"
     )
+    group.addoption("--command-config", default="", help="client.properties of an external target")
+    group.addoption(
+        "--broker-option", action="append", default=[], help="broker property KEY=VALUE; repeatable"
+    )
+    group.addoption(
+        "--broker-jvm", action="append", default=[], help="JVM option of brokers; repeatable"
+    )
+
+
+_ACCESS = ("command_config", "broker_option", "broker_jvm")
 
 
 @dataclass(slots=True, eq=False)
@@ -67,7 +77,7 @@ def options_of(config: pytest.Config) -> RunOptions:
     names = ("target", "brokers", "only", "seed", "out", "fast", "drafts", "expect_version")
     return checked(
         RunOptions.asked(
-            **{name: getattr(option, name) for name in (*names, "profile")},
+            **{name: getattr(option, name) for name in (*names, *_ACCESS, "profile")},
             level=Level(option.level),
             client=Client.asked_for(client=option.client, adapter=option.adapter),
         )

@@ -74,7 +74,7 @@ class Realm:
         self.acls = Acls(share.cluster)
         self._stack = stack
 
-    def entrance(self, listener: str, **login: str) -> ClusterInfo:
+    def entrance(self, listener: str, **login: Any) -> ClusterInfo:
         """Return the cluster by way of a listener, with a login or still without."""
         protocol = LISTENERS[listener]
         mechanism = "SCRAM-SHA-256" if protocol.startswith("SASL_") else ""

@@ -1,0 +1,326 @@
+"""A real broker with a listener for each way to log in, a token endpoint, and stores of each type.
+
+``python -m tests.secured DIR`` starts them, writes a client.properties for each way into DIR, and
+goes on until its standard input ends.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import http.server
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import trustme
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from cryptography.hazmat.primitives.serialization import pkcs12
+
+from fixtures.clients.cluster import Cluster
+from fixtures.clients.users import create_user
+from fixtures.interface.target import Target, TargetOptions
+from fixtures.machine.java import find_java
+from fixtures.targets import DEFAULT_TARGET, open_target
+from fixtures.targets.blocking import run_blocking
+from fixtures.wire.security import Security
+
+PASSWORD = "store-s3cret"  # noqa: S105
+PLAIN_PASSWORD = "plain-s3cret"  # noqa: S105
+CLIENT_SECRET = "client-s3cret"  # noqa: S105
+SECRETS = (PASSWORD, PLAIN_PASSWORD, CLIENT_SECRET)
+"""What must not be found in anything that a run leaves; SCRAM's passwords are drawn."""
+
+LISTENERS = {
+    "PLAIN": "SASL_SSL",
+    "SCRAM": "SASL_PLAINTEXT",
+    "SCRAMTLS": "SASL_SSL",
+    "OAUTH": "SASL_PLAINTEXT",
+    "TLS": "SSL",
+    "MUTUAL": "SSL",
+}
+_LOGIN = "org.apache.kafka.common.security"
+_BEARER = f"{_LOGIN}.oauthbearer.OAuthBearerLoginModule required"
+
+
+def _base64(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+class TokenEndpoint:
+    """Gives RS256 tokens for client credentials, and shows the key that signs them (RFC 7517)."""
+
+    def __init__(self) -> None:
+        self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        endpoint = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self._say(200, endpoint.keys())
+
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["Content-Length"]))
+                pair = f"client:{CLIENT_SECRET}".encode()
+                wanted = f"Basic {base64.b64encode(pair).decode()}"
+                if self.headers["Authorization"] != wanted:
+                    return self._say(401, {"error": "invalid_client"})
+                return self._say(200, {"access_token": endpoint.token(), "expires_in": 300})
+
+            def _say(self, code: int, body: object) -> None:
+                self.send_response(code)
+                self.send_header("Content-Type", "application/json")
+                self.end_headers()
+                self.wfile.write(json.dumps(body).encode())
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def keys(self) -> dict[str, object]:
+        """Return the public key as a JSON Web Key Set."""
+        numbers = self._key.public_key().public_numbers()
+        shown = {name: _base64(value.to_bytes((value.bit_length() + 7) // 8)) for name, value in
+                 (("n", numbers.n), ("e", numbers.e))}  # fmt: skip
+        return {"keys": [{"kty": "RSA", "kid": "k", "use": "sig", "alg": "RS256", **shown}]}
+
+    def token(self, lasts: float = 300.0, subject: str = "client") -> str:
+        """Return a signed token that holds for some seconds, which may be negative."""
+        now = time.time()
+        head = {"alg": "RS256", "typ": "JWT", "kid": "k"}
+        claims = {
+            "sub": subject,
+            "iss": self.url,
+            "aud": "shareproof",
+            "iat": int(now - 400),
+            "exp": int(now + lasts),
+            "scope": "kafka",
+        }
+        text = ".".join(_base64(json.dumps(part).encode()) for part in (head, claims))
+        signature = self._key.sign(text.encode(), padding.PKCS1v15(), hashes.SHA256())
+        return f"{text}.{_base64(signature)}"
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secured:
+    """A running broker, the properties file of each way in, and its secrets."""
+
+    target: Target
+    endpoint: TokenEndpoint
+    files: Mapping[str, Path]
+    secrets: tuple[str, ...]
+
+    def write(self, name: str, **changed: str) -> Path:
+        """Return a copy of a file in which some keys, with _ for dots, have other values."""
+        wanted = {key.replace("_", "."): value for key, value in changed.items()}
+        lines = [
+            line
+            for line in self.files[name].read_text().splitlines()
+            if line.partition("=")[0] not in wanted
+        ]
+        lines += [f"{key}={value}" for key, value in wanted.items()]
+        file = self.files[name].with_name(f"{name}-{len(list(self.files[name].parent.iterdir()))}")
+        file.write_text("\n".join(lines))
+        return file
+
+
+@contextlib.contextmanager
+def secured(folder: Path, version: str = DEFAULT_TARGET.partition(":")[2]) -> Iterator[Secured]:
+    """Run a broker with all listeners; its files are in a folder."""
+    endpoint = TokenEndpoint()
+    _make_stores(folder)
+    target = open_target(
+        f"kafka:{version}",
+        TargetOptions(
+            properties=_broker_properties(folder, endpoint),
+            listeners=LISTENERS,
+            jvm=(f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={endpoint.url}/keys",),
+        ),
+    )
+    try:
+        target.start()
+        passwords = run_blocking(_scram_users(target))
+        files = _client_files(folder, target, endpoint, passwords)
+        yield Secured(
+            target=target,
+            endpoint=endpoint,
+            files=files,
+            secrets=(*SECRETS, *passwords.values()),
+        )
+    finally:
+        target.stop()
+        endpoint.close()
+
+
+async def _scram_users(target: Target) -> dict[str, str]:
+    passwords = {}
+    async with Cluster(target.info, rng=Random(0)) as cluster:
+        await cluster.any()
+        for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
+            entrance = target.info.at(
+                "SCRAM", Security(protocol="SASL_PLAINTEXT", mechanism=mechanism)
+            )
+            login = await create_user(
+                cluster, f"user{mechanism[-3:]}", mechanism, entrance=entrance
+            )
+            passwords[mechanism] = login.password
+    return passwords
+
+
+def _make_stores(folder: Path) -> None:
+    authority, stranger = trustme.CA(), trustme.CA()
+    broker, client = authority.issue_cert("127.0.0.1"), authority.issue_cert("client@example.org")
+    elsewhere = authority.issue_cert("elsewhere.example.org")
+    authority.cert_pem.write_to_path(str(folder / "ca.pem"))
+    stranger.cert_pem.write_to_path(str(folder / "stranger.pem"))
+    for name, made in (("broker", broker), ("client", client), ("elsewhere", elsewhere)):
+        key = serialization.load_pem_private_key(made.private_key_pem.bytes(), password=None)
+        readable = key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+        chain = b"".join(part.bytes() for part in made.cert_chain_pems)
+        (folder / f"{name}.pem").write_bytes(readable + chain)
+        sealed = pkcs12.serialize_key_and_certificates(
+            b"key",
+            key,  # type: ignore[arg-type]
+            x509.load_pem_x509_certificate(chain),
+            None,
+            serialization.BestAvailableEncryption(PASSWORD.encode()),
+        )
+        (folder / f"{name}.p12").write_bytes(sealed)
+    _keytool("-importcert", "-file", str(folder / "ca.pem"), "-alias", "ca",
+             "-keystore", str(folder / "trust.jks"), "-storetype", "JKS")  # fmt: skip
+    _keytool("-importcert", "-file", str(folder / "ca.pem"), "-alias", "ca",
+             "-keystore", str(folder / "trust.p12"), "-storetype", "PKCS12")  # fmt: skip
+    _keytool("-importkeystore", "-srckeystore", str(folder / "client.p12"), "-srcstoretype",
+             "PKCS12", "-srcstorepass:env", "STORE", "-destkeystore", str(folder / "client.jks"),
+             "-deststoretype", "JKS", "-deststorepass:env", "STORE", own=False)  # fmt: skip
+
+
+def _keytool(*words: str, own: bool = True) -> None:
+    keytool = find_java().path.resolve().with_name("keytool")
+    passed = ("-storepass:env", "STORE") if own else ()
+    subprocess.run(
+        [str(keytool), *words, *passed, "-noprompt"],
+        env={"STORE": PASSWORD},
+        check=True,
+        capture_output=True,
+    )
+
+
+def _broker_properties(folder: Path, endpoint: TokenEndpoint) -> dict[str, str]:
+    oauth = "listener.name.oauth.oauthbearer.sasl"
+    validator = f"{_LOGIN}.oauthbearer.OAuthBearerValidatorCallbackHandler"
+    scram = f"{_LOGIN}.scram.ScramLoginModule required;"
+    plain = f'{_LOGIN}.plain.PlainLoginModule required user_plain="{PLAIN_PASSWORD}";'
+    properties = {
+        "listener.name.plain.sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.plain.plain.sasl.jaas.config": plain,
+        "listener.name.oauth.sasl.enabled.mechanisms": "OAUTHBEARER",
+        "listener.name.oauth.sasl.oauthbearer.jwks.endpoint.url": f"{endpoint.url}/keys",
+        "listener.name.oauth.sasl.oauthbearer.expected.audience": "shareproof",
+        "listener.name.oauth.sasl.oauthbearer.expected.issuer": endpoint.url,
+        f"{oauth}.jaas.config": f"{_BEARER};",
+        f"{oauth}.server.callback.handler.class": validator,
+        "listener.name.mutual.ssl.client.auth": "required",
+        "listener.name.mutual.ssl.truststore.type": "PEM",
+        "listener.name.mutual.ssl.truststore.location": str(folder / "ca.pem"),
+    }
+    for listener in ("scram", "scramtls"):
+        prefix = f"listener.name.{listener}"
+        properties[f"{prefix}.sasl.enabled.mechanisms"] = "SCRAM-SHA-256,SCRAM-SHA-512"
+        for mechanism in ("scram-sha-256", "scram-sha-512"):
+            properties[f"{prefix}.{mechanism}.sasl.jaas.config"] = scram
+    for listener in (name.lower() for name, kind in LISTENERS.items() if kind.endswith("SSL")):
+        properties[f"listener.name.{listener}.ssl.keystore.type"] = "PEM"
+        properties[f"listener.name.{listener}.ssl.keystore.location"] = str(folder / "broker.pem")
+    return properties
+
+
+def _client_files(
+    folder: Path, target: Target, endpoint: TokenEndpoint, passwords: Mapping[str, str]
+) -> dict[str, Path]:
+    jks = {
+        "ssl.truststore.location": str(folder / "trust.jks"),
+        "ssl.truststore.password": PASSWORD,
+    }
+    p12 = {
+        "ssl.truststore.type": "PKCS12",
+        "ssl.truststore.location": str(folder / "trust.p12"),
+        "ssl.truststore.password": PASSWORD,
+    }
+    pem = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(folder / "ca.pem")}
+    own_p12 = {
+        "ssl.keystore.type": "PKCS12",
+        "ssl.keystore.location": str(folder / "client.p12"),
+        "ssl.keystore.password": PASSWORD,
+    }
+    own_jks = {
+        "ssl.keystore.location": str(folder / "client.jks"),
+        "ssl.keystore.password": PASSWORD,
+    }
+    own_pem = {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(folder / "client.pem")}
+    plain = (
+        f'{_LOGIN}.plain.PlainLoginModule required username="plain" password="{PLAIN_PASSWORD}";'
+    )
+    (folder / "token").write_text(endpoint.token(3600))
+
+    def scram(mechanism: str) -> dict[str, str]:
+        words = f'username="user{mechanism[-3:]}" password="{passwords[mechanism]}"'
+        module = f"{_LOGIN}.scram.ScramLoginModule required {words};"
+        return {"sasl.mechanism": mechanism, "sasl.jaas.config": module}
+
+    client = {
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.token.endpoint.url": f"{endpoint.url}/token",
+        "sasl.jaas.config": f'{_BEARER} clientId="client" clientSecret="{CLIENT_SECRET}";',
+    }
+    static = {
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.token.endpoint.url": f"file://{folder / 'token'}",
+    }
+    ways = {
+        "plain": ("PLAIN", {"sasl.mechanism": "PLAIN", "sasl.jaas.config": plain, **jks}),
+        "scram-256": ("SCRAM", scram("SCRAM-SHA-256")),
+        "scram-512": ("SCRAMTLS", {**scram("SCRAM-SHA-512"), **p12}),
+        "oauth": ("OAUTH", client),
+        "oauth-static": ("OAUTH", static),
+        "tls": ("TLS", pem),
+        "mutual-pem": ("MUTUAL", {**pem, **own_pem}),
+        "mutual-p12": ("MUTUAL", {**p12, **own_p12}),
+        "mutual-jks": ("MUTUAL", {**jks, **own_jks}),
+    }
+    files = {}
+    for name, (listener, values) in ways.items():
+        where = ",".join(target.info.listeners[listener])
+        lines = {
+            "bootstrap.servers": where,
+            "security.protocol": LISTENERS[listener],
+            **values,
+        }
+        files[name] = folder / f"{name}.properties"
+        files[name].write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
+    return files
+
+
+if __name__ == "__main__":
+    with secured(Path(sys.argv[1])) as running:
+        print(*running.files, flush=True)
+        sys.stdin.read()
