@@ -14,7 +14,7 @@ import typer
 
 from shareproof.cli import app
 from tests.fake import ROOT
-from tools.documents import architecture, helpers
+from tools.documents import architecture, helpers, pictures
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ACTION = ROOT / ".github" / "actions" / "client" / "action.yml"
@@ -108,3 +108,20 @@ def test_the_helpers_are_those_of_today() -> None:
 def test_every_helper_says_what_it_is_for() -> None:
     """Each module that checks share begins with a sentence."""
     assert [path.name for path in helpers.modules() if not helpers.described(path)[0]] == []
+
+
+def test_no_document_sets_pythonpath() -> None:
+    """Whatever a document tells people to type works without PYTHONPATH."""
+    assert [str(page.relative_to(ROOT)) for page in PAGES if "PYTHONPATH" in text(page)] == []
+
+
+def test_pictures_of_documents_are_small() -> None:
+    """Each picture that a document shows is there, and small enough to load at once."""
+    shown = {
+        (page.parent / link).resolve()
+        for page in PAGES
+        for link in re.findall(r"!\[[^\]]*\]\((?!https?:)([^)]+)\)", text(page))
+    }
+    assert len(shown) > 3
+    assert [str(file) for file in shown if not file.is_file()] == []
+    assert [str(file) for file in shown if file.stat().st_size > pictures.LARGEST] == []

@@ -124,7 +124,7 @@ AROUND = (
         release=FROM,
     ),
     Scenario(
-        name="topic-made-anew",
+        name="topic-recreated",
         sentence="A topic that a group reads beside the others is deleted and recreated.",
         rules=(*SAFE, *LIVE),
         strikes=(

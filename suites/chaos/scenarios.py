@@ -215,7 +215,7 @@ _SCENARIOS = (
         lock_ms=3000,
     ),
     Scenario(
-        name="answers-lost",
+        name="responses-lost",
         sentence="Some responses to fetches or acknowledgements are lost, or truncated.",
         rules=(*SAFE, *LIVE),
         strikes=(strike(3, "lose-responses", 7, 19), strike(13, "truncate-responses", 5, 29)),
@@ -286,6 +286,9 @@ _SCENARIOS = (
     ),
 )
 
+FORMER_NAMES = {"answers-lost": "responses-lost", "topic-made-anew": "topic-recreated"}
+"""Names of scenarios in earlier versions of this suite; they are still accepted."""
+
 SCENARIOS: Mapping[str, Scenario] = {one.name: one for one in (*_SCENARIOS, *AROUND, *UNPLUGGED)}
 TEN_MINUTES = (
     "leader-change",
@@ -324,7 +327,8 @@ def chosen(names: Sequence[str], target: str = DEFAULT_TARGET) -> list[Scenario]
         offers = offered(target) | {Capability.CLOCK_LIBRARY}
         every = [one for one in SCENARIOS.values() if not one.release]
         return [one for one in every if offers.issuperset(needed(s.fault for s in one.strikes))]
-    wanted = [one for name in names for one in (TEN_MINUTES if name == SOME else (name,))]
+    named = [FORMER_NAMES.get(name, name) for name in names]
+    wanted = [one for name in named for one in (TEN_MINUTES if name == SOME else (name,))]
     for name in wanted:
         if name not in SCENARIOS:
             raise UsageFault(f"{name!r} is no scenario; there are {', '.join(SCENARIOS)}.")
