@@ -86,14 +86,14 @@ def _compare(spark: SparkSession, run: Path, name: str) -> tuple[Verdicts, list[
         found = by_spark(spark, rules)
     finally:
         unregister(spark, name)
-    return found, list(differences(found, judge(history)))
+    return found, list(differences(found, judge(history.folder)))
 
 
 def _tell_tales(spark: SparkSession, release: Release, seeds: Sequence[int]) -> int:
     told = tales(release, seeds)
     with tempfile.TemporaryDirectory(prefix="shareproof-tales-") as room:
         write(Path(room), told)
-        compact(Path(room))
+        compact(Path(room), keep=True)
         found, differing = _compare(spark, Path(room), f"tales_{release.name.replace('.', '_')}")
     noticed: Counter[str] = Counter()
     for one in told:

@@ -76,12 +76,12 @@ def verdicts(
         folder = tmp_path_factory.mktemp("cases") / "history"
         told = tales(release_of(version), SEEDS, TOLD_FROM)
         write_history(folder, [case for case in CASES if case.version == version], told)
-        compact(folder)
+        compact(folder, keep=True)
         if found:
             unregister(spark, f"cases_{len(found)}")
         history = open_history(folder)
         register(spark, history, f"cases_{len(found) + 1}", RELATIONS)
-        by_both = (by_spark(spark, list(RULES.values())), judge(history))
+        by_both = (by_spark(spark, list(RULES.values())), judge(folder))
         found[version] = Judged(*by_both, tuple(told))
     yield found
     unregister(spark, f"cases_{len(found)}")

@@ -1,15 +1,14 @@
 """Rules about the life of one record in one group: its deliveries, one after the other.
 
-Each rule is a function of a moment in that life. It returns None where the moment does not put the
-rule to the test, and otherwise whether the rule is broken.
+Each rule is a function of a delivery's position in that life. It returns None where that does not
+put the rule to the test, and otherwise whether the rule is broken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 
-from reports.oracle.tables import Row, Share
+from reports.oracle.evidence import Case, Evidence, Position
 from spec.history import Outcome, Settle
 
 SECOND, MS = 1_000_000_000, 1_000_000
@@ -19,73 +18,10 @@ _FINAL = (Settle.ACCEPT, Settle.REJECT)
 _ANSWERED = (Settle.ACCEPT, Settle.RELEASE, Settle.REJECT, Settle.RENEW)
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """A delivery, those of the same record that were seen before it, and those seen after it."""
-
-    share: Share
-    close_uncounted: bool
-    earlier: Sequence[Row]
-    now: Row
-    later: Sequence[Row]
-
-    @property
-    def after(self) -> Row | None:
-        """The next delivery, if there is one."""
-        return self.later[0] if self.later else None
-
-    @property
-    def proven(self) -> bool:
-        """Whether the holder's acknowledgement was certainly answered OK within its lock."""
-        now = self.now
-        in_lock = now.settle_answered <= min(now.holds_until, now.freed)
-        one_reign = now.reign == now.reign_settled
-        kept = now.offset >= self.share.log_start
-        return bool(now.outcome == Outcome.OK and in_lock and one_reign and kept)
-
-    @property
-    def same_reign(self) -> bool:
-        """Whether there is a next delivery and no load can have come before it."""
-        return self.after is not None and self.after.reign_acquired == self.now.reign
-
-    @property
-    def seen(self) -> bool:
-        """Whether there is a next delivery and none can have come unseen before it."""
-        return self.after is not None and self.after.blind_acquired == self.now.blind
-
-    @property
-    def ordered(self) -> bool:
-        """Whether the next delivery was the later one at the broker, too."""
-        now, after = self.now, self.after
-        if after is None:
-            return False
-        return after.sent > now.acquired or (self.same_reign and after.count > now.count)
-
-    @property
-    def skips(self) -> bool:
-        """Whether the next delivery's count skips one, and none seen late explains that."""
-        after = self.after
-        if after is None or not self.seen or after.count <= self.now.count + 1:
-            return False
-        if any(one.count >= after.count - 1 for one in self.earlier):
-            return False
-        return all(one.count >= after.count for one in self.later)
-
-    @property
-    def died(self) -> bool:
-        """Whether its holder's session certainly ended inside the lock, before it said a word."""
-        return bool(self.now.kind == Settle.CLOSED and self.now.freed < self.now.holds_until)
-
-    @property
-    def locked_until(self) -> int:
-        """Until when the lock lasted at least."""
-        return min(int(self.now.holds_until), int(self.now.freed))
+Rule = Callable[[Position], bool | None]
 
 
-Rule = Callable[[Moment], bool | None]
-
-
-def one_holder(at: Moment) -> bool | None:
+def one_holder(at: Position) -> bool | None:
     """INV-01: nobody else gets what its holder proves to have held."""
     if at.now.kind not in (Settle.ACCEPT, Settle.RELEASE, Settle.REJECT) or not at.proven:
         return None
@@ -96,7 +32,7 @@ def one_holder(at: Moment) -> bool | None:
 
 
 def _final(kind: Settle) -> Rule:
-    def rule(at: Moment) -> bool | None:
+    def rule(at: Position) -> bool | None:
         now, after = at.now, at.after
         if now.kind != kind or not at.proven:
             return None
@@ -107,7 +43,7 @@ def _final(kind: Settle) -> Rule:
     return rule
 
 
-def came_again(at: Moment) -> bool | None:
+def came_again(at: Position) -> bool | None:
     """INV-06: what was let go below the limit comes again before the group is done."""
     now, share = at.now, at.share
     if not (share.dry and now.present and now.offset >= share.log_start and now.crc >= 0):
@@ -122,7 +58,7 @@ def came_again(at: Moment) -> bool | None:
     return let_go and now.attempts <= int(released) and now.count + unseen < share.lowest_limit
 
 
-def no_other_effect(at: Moment) -> bool | None:
+def no_other_effect(at: Position) -> bool | None:
     """INV-09: an acknowledgement that failed frees nothing."""
     now, after = at.now, at.after
     if after is None or now.kind not in _FINAL or now.attempts != 1:
@@ -134,27 +70,27 @@ def no_other_effect(at: Moment) -> bool | None:
     return bool(after.acquired < at.locked_until)
 
 
-def rising(at: Moment) -> bool | None:
+def rising(at: Position) -> bool | None:
     """INV-11: the offsets of an answer rise."""
     twice = at.after is not None and at.after.op == at.now.op
     return twice or bool(at.now.after >= at.now.offset)
 
 
-def counted(at: Moment) -> bool | None:
+def counted(at: Position) -> bool | None:
     """INV-12: counts begin with one and rise by one."""
     if at.earlier and not at.same_reign:
         return None
     return _wrong_start(at) or _wrong_step(at)
 
 
-def _wrong_start(at: Moment) -> bool:
+def _wrong_start(at: Position) -> bool:
     now = at.now
     if at.earlier or now.reign_acquired or now.blind_acquired or now.count == 1:
         return False
     return all(one.count >= now.count for one in at.later)
 
 
-def _wrong_step(at: Moment) -> bool:
+def _wrong_step(at: Position) -> bool:
     now, after = at.now, at.after
     if after is None or not at.same_reign or after.op == now.op or after.sent <= now.acquired:
         return False
@@ -163,7 +99,7 @@ def _wrong_step(at: Moment) -> bool:
     return after.count < lowest or at.skips
 
 
-def counted_over_loads(at: Moment) -> bool | None:
+def counted_over_loads(at: Position) -> bool | None:
     """INV-13: a load raises no count."""
     if at.after is None or at.same_reign:
         return None
@@ -171,12 +107,12 @@ def counted_over_loads(at: Moment) -> bool | None:
     return later and at.skips
 
 
-def within_limit(at: Moment) -> bool | None:
+def within_limit(at: Position) -> bool | None:
     """INV-14: no count is above the limit."""
     return bool(at.now.count > at.share.highest_limit)
 
 
-def dying_counts(at: Moment) -> bool | None:
+def dying_counts(at: Position) -> bool | None:
     """INV-15: a delivery that ends with its session counts."""
     now, after = at.now, at.after
     if after is None or not (at.died and at.same_reign):
@@ -186,7 +122,7 @@ def dying_counts(at: Moment) -> bool | None:
     return bool(after.count == now.count)
 
 
-def lock_lasts(at: Moment) -> bool | None:
+def lock_lasts(at: Position) -> bool | None:
     """INV-18: nothing is given out again while its lock lasts."""
     now, after = at.now, at.after
     if after is None:
@@ -197,7 +133,7 @@ def lock_lasts(at: Moment) -> bool | None:
     return bool(soon and now.attempts <= 1)
 
 
-def comes_soon(at: Moment) -> bool | None:
+def comes_soon(at: Position) -> bool | None:
     """INV-23: what is free is given out again in time."""
     now, after = at.now, at.after
     if after is None or now.kind not in (Settle.NONE, Settle.RELEASE, Settle.CLOSED):
@@ -211,7 +147,7 @@ def comes_soon(at: Moment) -> bool | None:
     return bool(after.acquired - free > now.lock_ms * MS + SLACK)
 
 
-def freed_by_closing(at: Moment) -> bool | None:
+def freed_by_closing(at: Position) -> bool | None:
     """INV-26: the end of a session frees what it held."""
     now, after = at.now, at.after
     if after is None or now.kind != Settle.CLOSED or not at.same_reign:
@@ -221,7 +157,7 @@ def freed_by_closing(at: Moment) -> bool | None:
     return bool(after.acquired >= now.holds_until > after.sent)
 
 
-def not_given_up(at: Moment) -> bool | None:
+def not_given_up(at: Position) -> bool | None:
     """INV-40: no acknowledgement fails at the first lost connection."""
     now = at.now
     if now.kind not in _ANSWERED or now.outcome not in (Outcome.OK, Outcome.FAILED):
@@ -229,7 +165,7 @@ def not_given_up(at: Moment) -> bool | None:
     return bool(now.error == UNKNOWN_SERVER and now.settle_answered - now.settle_sent < 2 * SECOND)
 
 
-def within_new_limit(at: Moment) -> list[bool]:
+def within_new_limit(at: Position) -> list[bool]:
     """INV-35: one answer for each limit that was in force since before the delivery."""
     now, after = at.now, at.after
     if after is None or not (at.same_reign and at.ordered):
@@ -241,10 +177,10 @@ def within_new_limit(at: Moment) -> list[bool]:
     ]
 
 
-def all_or_none(told: Sequence[Sequence[Moment]]) -> list[bool]:
+def all_or_none(told: Sequence[Sequence[Position]]) -> list[bool]:
     """INV-08: one answer for each acknowledgement without success of several records."""
     fates: dict[tuple[int, int], list[bool]] = {}
-    for at in (moment for life in told for moment in life):
+    for at in (at for life in told for at in life):
         now, share = at.now, at.share
         failed = now.kind in _FINAL and now.outcome in (Outcome.FAILED, Outcome.UNKNOWN)
         kept = share.dry and now.present and now.crc >= 0 and now.offset >= share.log_start
@@ -272,12 +208,20 @@ RULES: dict[str, Rule] = {
     "INV-26": freed_by_closing,
     "INV-40": not_given_up,
 }
-"""The rules that a moment puts to the test at most once."""
+"""The rules that a delivery puts to the test at most once."""
 
 
-def moments(share: Share, life: Sequence[Row], *, close_uncounted: bool) -> list[Moment]:
-    """Return the moments of a record's life; its deliveries are in the order they were seen."""
-    return [
-        Moment(share, close_uncounted, life[:at], now, life[at + 1 :])
-        for at, now in enumerate(life)
-    ]
+def cases(evidence: Evidence) -> Iterator[Case]:
+    """Yield what every delivery says to every rule."""
+    for queue, lives in evidence.lives.items():
+        for torn in all_or_none(lives):
+            yield "INV-08", queue, torn
+    for at in evidence.positions:
+        for name, rule in RULES.items():
+            if (broken := rule(at)) is not None:
+                yield name, at.now.queue, broken
+        for broken in within_new_limit(at):
+            yield "INV-35", at.now.queue, broken
+
+
+CASES = (cases,)

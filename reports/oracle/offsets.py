@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from reports.oracle.lives import MS, SECOND, Moment
-from reports.oracle.records import Case
-from reports.oracle.tables import Books, Row, Share, grouped
+from reports.oracle.evidence import Case, Evidence, Position, Share, grouped
+from reports.oracle.journals import Row
+from reports.oracle.lives import MS, SECOND
 from spec.history import Settle
 
 TICK = SECOND // 10
 
 
-def shown(books: Books, lives: dict[int, list[list[Moment]]]) -> Iterator[Case]:
+def shown(evidence: Evidence) -> Iterator[Case]:
     """INV-19, INV-22, INV-24, INV-38: offsets, epochs and lags as an admin sees them."""
-    for queue, share in books.shares.items():
-        high = _highest(lives.get(queue, []))
+    for queue, share in evidence.shares.items():
+        high = _highest(evidence.lives.get(queue, []))
         for before, look in pairwise(share.looks):
             if look.sent < before.answered:
                 continue
@@ -33,7 +33,7 @@ def shown(books: Books, lives: dict[int, list[list[Moment]]]) -> Iterator[Case]:
                 yield "INV-24", queue, look.lag > 0
 
 
-def _highest(records: Sequence[list[Moment]]) -> list[tuple[int, int]]:
+def _highest(records: Sequence[list[Position]]) -> list[tuple[int, int]]:
     """Return the ticks at which the highest acquired offset rose, and to what."""
     found: list[tuple[int, int]] = []
     acquired = ((at.now.acquired // TICK, at.now.offset) for life in records for at in life)
@@ -61,12 +61,12 @@ def _wrong_lag(share: Share, look: Row, end_after: int, high: list[tuple[int, in
     return reached is not None and look.lag < look.log_end - max(reached + 1, look.spso)
 
 
-def tides(books: Books, lives: dict[int, list[list[Moment]]]) -> Iterator[Case]:
+def tides(evidence: Evidence) -> Iterator[Case]:
     """INV-17, INV-20: how much is in flight, and what the start offset passes."""
-    for queue, share in books.shares.items():
+    for queue, share in evidence.shares.items():
         if share.reloads or share.log_start > share.row.first:
             continue
-        records = lives.get(queue, [])
+        records = evidence.lives.get(queue, [])
         high = _highest(records)
         held = _held(records)
         starts: dict[int, int] = {}
@@ -84,7 +84,7 @@ def tides(books: Books, lives: dict[int, list[list[Moment]]]) -> Iterator[Case]:
                 yield "INV-20", queue, low < starts[tick]
 
 
-def _held(records: Sequence[list[Moment]]) -> list[tuple[int, int]]:
+def _held(records: Sequence[list[Position]]) -> list[tuple[int, int]]:
     """Return when which records were proven to have been held until then."""
     return [
         (at.now.settle_sent // TICK, at.now.offset)
@@ -94,9 +94,9 @@ def _held(records: Sequence[list[Moment]]) -> list[tuple[int, int]]:
     ]
 
 
-def stored_epochs(books: Books) -> Iterator[Case]:
+def stored_epochs(evidence: Evidence) -> Iterator[Case]:
     """INV-22: epochs in the stored state never go back."""
-    for queue, rows in grouped(books.of("persisted"), "queue").items():
+    for queue, rows in grouped(evidence.rows["persisted"], "queue").items():
         for name in ("leader_epoch", "state_epoch", "snapshot_epoch"):
             epochs: dict[int, int] = {}
             for row in rows:
@@ -107,9 +107,12 @@ def stored_epochs(books: Books) -> Iterator[Case]:
                 yield "INV-22", queue, epoch < before
 
 
-def answered(books: Books) -> Iterator[Case]:
+def answered(evidence: Evidence) -> Iterator[Case]:
     """INV-25: every request is answered in time; told by the request's number."""
-    for row in books.of("operations"):
+    for row in evidence.rows["operations"]:
         if row.answered >= 0:
             late = row.answered - row.sent > row.waits_ms * MS + 60 * SECOND
             yield "INV-25", row.op, late
+
+
+CASES = (shown, tides, stored_epochs, answered)

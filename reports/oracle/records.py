@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from reports.oracle.lives import Moment
-from reports.oracle.tables import Books, Row, grouped
+from reports.oracle.deliveries import Delivery, Stored
+from reports.oracle.evidence import Case, Evidence, Position, grouped
+from reports.oracle.journals import Row
 from spec.history import Outcome, Settle, Transaction
 
-Case = tuple[str, int, bool]
-"""A rule, the share-partition that puts it to the test, and whether it is broken there."""
 _ACKNOWLEDGED, _UNFINISHED = 2, (0, 1)
 _KEPT = (Transaction.NONE, Transaction.COMMITTED)
 
 
-def stored_and_delivered(books: Books) -> Iterator[Case]:
+def stored_and_delivered(evidence: Evidence) -> Iterator[Case]:
     """INV-04, INV-05, INV-34: what comes is what was stored, to all who are owed it."""
-    stored = {(row.log, row.offset): row for row in books.of("produced") if row.offset >= 0}
-    lost = {(r.log, r.producer, r.sequence) for r in books.of("produced") if r.offset < 0}
-    came = grouped(books.of("deliveries"), "log", "offset")
+    stored = {(row.log, row.offset): row for row in evidence.stored if row.offset >= 0}
+    lost = {(r.log, r.producer, r.sequence) for r in evidence.stored if r.offset < 0}
+    came = grouped(evidence.delivered, "log", "offset")
     first = {
         log: min(row.queue for row in rows)
-        for log, rows in grouped(books.of("queues"), "log").items()
+        for log, rows in grouped(evidence.rows["queues"], "log").items()
     }
     for log, offset in sorted({*stored, *came}):
         record, deliveries = stored.get((log, offset)), came.get((log, offset), [])
@@ -31,16 +30,16 @@ def stored_and_delivered(books: Books) -> Iterator[Case]:
             yield "INV-04", first[log], _foreign(record, seen, lost)
         if record is None:
             continue
-        owed = _owed(books, log, offset)
+        owed = _owed(evidence, log, offset)
         if owed and record.transaction in _KEPT:
             served = {one.queue for one in deliveries if one.present or record.crc < 0}
             yield "INV-05", first[log], bool(owed - served)
         if record.transaction == Transaction.ABORTED:
-            strict = (one for one in seen if books.shares[one.queue].row.committed_only)
+            strict = (one for one in seen if evidence.shares[one.queue].row.committed_only)
             yield "INV-34", first[log], any(strict)
 
 
-def _foreign(record: Row | None, seen: list[Row], lost: set[tuple[int, int, int]]) -> bool:
+def _foreign(record: Stored | None, seen: list[Delivery], lost: set[tuple[int, int, int]]) -> bool:
     if record is None:
         who = (seen[0].log, min(r.producer for r in seen), min(r.sequence for r in seen))
         return who not in lost
@@ -51,23 +50,23 @@ def _foreign(record: Row | None, seen: list[Row], lost: set[tuple[int, int, int]
     )
 
 
-def _owed(books: Books, log: int, offset: int) -> set[int]:
+def _owed(evidence: Evidence, log: int, offset: int) -> set[int]:
     """Return the share-partitions that must have got a record."""
-    groups = [share for share in books.shares.values() if share.row.log == log]
+    groups = [share for share in evidence.shares.values() if share.row.log == log]
     if any(offset < max(share.row.first, share.log_start) for share in groups):
         return set()
     return {s.row.queue for s in groups if s.dry and s.blinds < s.lowest_limit}
 
 
-def dead_letters(books: Books, lives: dict[int, list[list[Moment]]]) -> Iterator[Case]:
+def dead_letters(evidence: Evidence) -> Iterator[Case]:
     """INV-33: those and only those have a letter that were rejected or exhausted."""
-    if not any(row.phase == "letters read" for row in books.of("phases")):
+    if not any(row.phase == "letters read" for row in evidence.rows["phases"]):
         return
-    letters = grouped(books.of("dead_letters"), "queue", "offset")
-    for queue, records in lives.items():
-        if not books.shares[queue].row.dead_letters:
+    letters = grouped(evidence.rows["dead_letters"], "queue", "offset")
+    for queue, records in evidence.lives.items():
+        if not evidence.shares[queue].row.dead_letters:
             continue
-        for at in (moment for record in records for moment in record):
+        for at in (at for record in records for at in record):
             owed = _is_owed_a_letter(at)
             if owed is not None:
                 found = letters.get((queue, at.now.offset), [])
@@ -75,7 +74,7 @@ def dead_letters(books: Books, lives: dict[int, list[list[Moment]]]) -> Iterator
                 yield "INV-33", queue, not alike if owed else bool(found)
 
 
-def _is_owed_a_letter(at: Moment) -> bool | None:
+def _is_owed_a_letter(at: Position) -> bool | None:
     now, share = at.now, at.share
     if not now.present or now.offset < share.log_start:
         return None
@@ -88,25 +87,25 @@ def _is_owed_a_letter(at: Moment) -> bool | None:
     return True if now.attempts == 0 and now.kind in (Settle.NONE, Settle.CLOSED) else None
 
 
-def finished(books: Books, lives: dict[int, list[list[Moment]]]) -> Iterator[Case]:
+def finished(evidence: Evidence) -> Iterator[Case]:
     """INV-10, INV-37: nothing is stored as finished that nobody of the group finished."""
     kept = {
         (row.log, row.offset)
-        for row in books.of("produced")
+        for row in evidence.stored
         if row.offset >= 0 and row.transaction in _KEPT
     }
-    logs = {books.shares[row.queue].row.log for row in books.of("persisted")}
-    read = [queue for queue, share in books.shares.items() if share.row.log in logs]
+    logs = {evidence.shares[row.queue].row.log for row in evidence.rows["persisted"]}
+    read = [queue for queue, share in evidence.shares.items() if share.row.log in logs]
     who: dict[tuple[int, int, bool], set[int]] = {}
     last: dict[tuple[int, int], int] = {}
-    for record in (record for queue in read for record in lives.get(queue, [])):
+    for record in (record for queue in read for record in evidence.lives.get(queue, [])):
         log, queue, offset = record[0].now.log, record[0].now.queue, record[0].now.offset
         last[queue, offset] = max(at.now.count for at in record)
         for accepted in (True, False):
             if any(_may_have_finished(at, accepted) for at in record):
                 who.setdefault((log, offset, accepted), set()).add(queue)
-    for queue, offset, accepted in _stored_as_finished(books):
-        share = books.shares[queue]
+    for queue, offset, accepted in _stored_as_finished(evidence):
+        share = evidence.shares[queue]
         if (share.row.log, offset) not in kept or offset < share.log_start:
             continue
         finishers = who.get((share.row.log, offset, accepted), set())
@@ -118,17 +117,17 @@ def finished(books: Books, lives: dict[int, list[list[Moment]]]) -> Iterator[Cas
             yield "INV-10", queue, not own
 
 
-def _stored_as_finished(books: Books) -> set[tuple[int, int, bool]]:
+def _stored_as_finished(evidence: Evidence) -> set[tuple[int, int, bool]]:
     """Return each share-partition's offsets that were ever stored as acknowledged or archived."""
     return {
         (row.queue, offset, row.state == _ACKNOWLEDGED)
-        for row in books.of("persisted")
+        for row in evidence.rows["persisted"]
         if row.state not in _UNFINISHED and row.first >= 0
         for offset in range(row.first, row.last + 1)
     }
 
 
-def _may_have_finished(at: Moment, accepted: bool) -> bool:
+def _may_have_finished(at: Position, accepted: bool) -> bool:
     if at.now.attempts > 1:
         return True
     if accepted:
@@ -137,7 +136,7 @@ def _may_have_finished(at: Moment, accepted: bool) -> bool:
 
 
 @dataclass(slots=True)
-class _Stored:
+class _States:
     """What was stored of an offset: the most of it as available, and when it was what."""
 
     count: int = 0
@@ -155,32 +154,32 @@ class _Stored:
         self.available_at = max(self.available_at, row.position)
 
 
-def stays_finished(books: Books, lives: dict[int, list[list[Moment]]]) -> Iterator[Case]:
+def stays_finished(evidence: Evidence) -> Iterator[Case]:
     """INV-21: what was finished is not stored as available later, at its count or a higher one.
 
     Earlier it may have been: counts fall back when a share-partition is loaded.
     """
-    stored: dict[tuple[int, int], _Stored] = {}
-    for row in books.of("persisted"):
+    stored: dict[tuple[int, int], _States] = {}
+    for row in evidence.rows["persisted"]:
         for offset in range(row.first, row.last + 1) if row.first >= 0 else ():
-            stored.setdefault((row.queue, offset), _Stored()).add(row)
-    for queue in {row.queue for row in books.of("persisted")} & lives.keys():
-        for at in (moment for record in lives[queue] for moment in record):
+            stored.setdefault((row.queue, offset), _States()).add(row)
+    for queue in {row.queue for row in evidence.rows["persisted"]} & evidence.lives.keys():
+        for at in (at for record in evidence.lives[queue] for at in record):
             now = at.now
             if now.kind in (Settle.ACCEPT, Settle.REJECT) and at.proven:
-                found = stored.get((queue, now.offset), _Stored())
+                found = stored.get((queue, now.offset), _States())
                 again = found.available_at > found.finished_at and found.count >= now.count
                 yield "INV-21", queue, again and now.offset >= found.spso
 
 
-def was_stored(books: Books, lives: dict[int, list[list[Moment]]]) -> Iterator[Case]:
+def was_stored(evidence: Evidence) -> Iterator[Case]:
     """INV-41: what was finished with an answer of OK was stored before all of that was read."""
-    read = [row.since for row in books.of("phases") if row.phase == "state read"]
-    finished = {(queue, offset) for queue, offset, _ in _stored_as_finished(books)}
+    read = [row.since for row in evidence.rows["phases"] if row.phase == "state read"]
+    finished = {(queue, offset) for queue, offset, _ in _stored_as_finished(evidence)}
     starts: dict[int, int] = {}
-    for row in books.of("persisted"):
+    for row in evidence.rows["persisted"]:
         starts[row.queue] = max(row.spso, starts.get(row.queue, row.spso))
-    for at in (at for records in lives.values() for record in records for at in record):
+    for at in (at for records in evidence.lives.values() for record in records for at in record):
         now = at.now
         final = now.kind in (Settle.ACCEPT, Settle.REJECT) and at.proven
         if read and final and now.settle_answered <= max(read):
@@ -188,22 +187,33 @@ def was_stored(books: Books, lives: dict[int, list[list[Moment]]]) -> Iterator[C
             yield "INV-41", now.queue, not passed and (now.queue, now.offset) not in finished
 
 
-def below_the_log(books: Books) -> Iterator[Case]:
+def below_the_log(evidence: Evidence) -> Iterator[Case]:
     """INV-36: what was deleted does not come."""
-    done = [row for row in books.of("deletions") if row.outcome == Outcome.OK]
+    done = [row for row in evidence.rows["deletions"] if row.outcome == Outcome.OK]
     for log, deletions in grouped(done, "log").items():
-        for one in books.of("deliveries"):
+        for one in evidence.delivered:
             starts = [row.before for row in deletions if one.sent > row.answered]
             if one.log == log and one.present and starts:
                 yield "INV-36", one.queue, one.offset < max(starts)
 
 
-def alone_at_last(books: Books) -> Iterator[Case]:
+def alone_at_last(evidence: Evidence) -> Iterator[Case]:
     """INV-39: what is delivered for the last time is alone in its answer."""
-    for (queue, _), rows in grouped(books.of("deliveries"), "queue", "op").items():
-        share = books.shares[queue]
+    for (queue, _), rows in grouped(evidence.delivered, "queue", "op").items():
+        share = evidence.shares[queue]
         limit = share.highest_limit
-        throttled = books.release.throttling and limit > 2 and share.lowest_limit == limit
+        throttled = evidence.release.throttling and limit > 2 and share.lowest_limit == limit
         for row in rows:
             if throttled and row.count >= limit:
                 yield "INV-39", queue, len(rows) > 1
+
+
+CASES = (
+    stored_and_delivered,
+    dead_letters,
+    finished,
+    stays_finished,
+    was_stored,
+    below_the_log,
+    alone_at_last,
+)

@@ -1,31 +1,26 @@
-"""Copies of a log of a real history, as rows that can be altered, and the way back to files."""
+"""Copies of a log of a real history, as rows that can be altered, and the way back to journals."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fixtures.history.compaction import MANIFEST, checksum, layout
-from fixtures.history.expansion import beside, columns_of
-from spec.history import BUCKETED, NEVER, TABLES, File, Manifest, Outcome, Settle, bucket_of
+from fixtures.history.compaction import compact
+from fixtures.history.journal import Journal
+from spec.history import JOURNALS, NEVER, TABLES, Outcome, Settle
 
 Row = dict[str, Any]
 Rows = dict[str, list[Row]]
 MS, SECOND = 1_000_000, 1_000_000_000
 _OPS = 1 << 48
 """How far the requests of one copy are from those of the next."""
-_OWN = [
-    name
-    for name in TABLES["deliveries"].names
-    if not name.startswith("next_") and name not in {"fellows", "highest_before", "lowest_after"}
-]
-"""The columns of deliveries that are not about other rows."""
+_PLAIN = ("phases", "faults")
+"""Tables that are about the whole run."""
 _OF_QUEUES = ("reloads", "blinds", "offsets", "persisted", "limits", "dead_letters", "queues")
 _UNSETTLED = {
     "kind": int(Settle.NONE),
@@ -218,65 +213,67 @@ def _read(history: Path, name: str) -> list[Row]:
 
 
 def write_copies(folder: Path, copies: Sequence[Copy], version: str) -> None:
-    """Write copies as one compacted history, as the recorder would have left it."""
-    files: list[File] = []
-    for name in TABLES:
-        (folder / name).mkdir(parents=True)
-        if name in BUCKETED:
-            files += _write_bucketed(folder, name, copies)
-        else:
-            chosen = copies[:1] if name in {"phases", "faults", "members", "clocks"} else copies
-            table = _table(name, (row for copy in chosen for row in copy.tables[name]))
-            files.append(_write(folder, File(table=name, path="", rows=0, size=0, crc=0), table))
-    (folder / MANIFEST).write_text(Manifest(files=tuple(files)).to_json(), encoding="utf-8")
+    """Write copies as the journals of one run, and compact these.
+
+    What is altered in the row of a delivery is written as what its member journals, so whatever
+    the compaction makes of that is judged, too.
+    """
+    with Journal(folder, 0) as journal:
+        for name in _PLAIN:
+            for row in copies[0].tables[name]:
+                _add(journal, name, row)
+        for copy in copies:
+            _write(journal, copy)
     document = {"target": {"name": "altered", "version": version}}
     (folder / "run.json").write_text(json.dumps(document), encoding="utf-8")
+    compact(folder, keep=True)
 
 
-def _write_bucketed(folder: Path, name: str, copies: Sequence[Copy]) -> Iterator[File]:
-    by_bucket: dict[int, list[Copy]] = {}
-    for copy in sorted(copies, key=lambda one: one.log):
-        if copy.tables[name]:
-            by_bucket.setdefault(bucket_of(copy.log), []).append(copy)
-    for bucket, members in sorted(by_bucket.items()):
-        parts = [_laid_out(name, copy) for copy in members]
-        file = File(table=name, path="", rows=0, size=0, crc=0, bucket=bucket)
-        yield _write(folder, file, pa.concat_tables(parts))
+def _write(journal: Journal, copy: Copy) -> None:
+    for name in (*_OF_QUEUES, "operations", "deletions"):
+        for row in copy.tables[name]:
+            _add(journal, name, row)
+    for row in copy.tables["produced"]:
+        _add(journal, "produced", {**row, "first": row["offset"], "records": 1})
+    told: set[tuple[int, int]] = set()
+    for row in copy.tables["deliveries"]:
+        here = {**row, "first": row["offset"], "last": row["offset"]}
+        _add(journal, "acquired", here)
+        # What is listed twice in an answer is acknowledged once.
+        for act in _acts(row) if (row["op"], row["offset"]) not in told else ():
+            _add(journal, "settled", here | act)
+        told.add((row["op"], row["offset"]))
 
 
-def _write(folder: Path, file: File, table: pa.Table) -> File:
-    path = f"{file.table}/part-00000" + (f"_{file.bucket:05}" if file.bucket >= 0 else "")
-    options = layout() if file.table in BUCKETED else {}
-    pq.write_table(table, folder / f"{path}.parquet", **options)
-    where = folder / f"{path}.parquet"
-    told = {"rows": table.num_rows, "size": where.stat().st_size, "crc": checksum(where)}
-    return File(**{**asdict(file), "path": f"{path}.parquet", **told})
+def _add(journal: Journal, name: str, row: Row) -> None:
+    journal.add(name, *(row[column] for column in JOURNALS[name].names))
 
 
-def _table(name: str, rows: Iterable[Row]) -> pa.Table:
-    return pa.Table.from_pylist(list(rows), schema=TABLES[name])
+def _acts(row: Row) -> Iterator[Row]:
+    """Yield what the holder of a delivery did about it, as far as the delivery's row tells."""
+    yield from _renewals(row)
+    answered = row["settle_answered"] if row["settle_answered"] < NEVER else -1
+    ended = {"sent": row["settle_sent"], "answered": answered}
+    for _ in range(row["attempts"]):
+        yield ended
+    if row["freed"] < NEVER:
+        outcome = row["outcome"] if row["kind"] == Settle.CLOSED else Outcome.OK
+        times = {"sent": row["freed"], "answered": row["freed"]}
+        yield {"kind": int(Settle.CLOSED), "outcome": int(outcome), "error": 0, **times}
 
 
-def _laid_out(name: str, copy: Copy) -> pa.Table:
-    """Return a copy's records in the order of the files, with what rows say of their neighbours."""
-    rows = sorted(copy.tables[name], key=lambda row: tuple(row[key] for key in BUCKETED[name]))
-    if name != "deliveries":
-        return _table(name, rows)
-    for row in rows:
-        row.update(_numbered(copy, row))
-    table = _table(name, rows)
-    for column, found in beside(columns_of(table.select(_OWN))).items():
-        place = table.schema.get_field_index(column)
-        kind = TABLES[name].field(place)
-        table = table.set_column(place, kind, pa.array(found).cast(kind.type))
-    return table
-
-
-def _numbered(copy: Copy, row: Row) -> Iterator[tuple[str, int]]:
-    """Count the loads and the unseen answers before a delivery, as the schema says."""
-    for table, name in (("reloads", "reign"), ("blinds", "blind")):
-        spans = [one for one in copy.tables[table] if one["queue"] == row["queue"]]
-        yield name, sum(one["until"] < row["sent"] for one in spans)
-        yield f"{name}_acquired", sum(one["since"] <= row["acquired"] for one in spans)
-        if name == "reign":
-            yield "reign_settled", sum(one["since"] <= row["settle_answered"] for one in spans)
+def _renewals(row: Row) -> Iterator[Row]:
+    """Yield as many renewals as there were, evenly, so that the lock ends when it ended."""
+    lock, times = row["lock_ms"] * MS, row["renewals"]
+    more = row["holds_until"] - lock - row["sent"]
+    ends_by = row["ends_by"] if row["ends_by"] < NEVER else row["holds_until"]
+    later = ends_by - lock - row["acquired"]
+    for turn in range(1, times + 1):
+        sent, answered = (
+            row["sent"] + more * turn // times,
+            row["acquired"] + later * turn // times,
+        )
+        done = {"kind": int(Settle.RENEW), "outcome": int(Outcome.OK), "error": 0}
+        if turn == times and row["ends_by"] == NEVER:
+            done, answered = done | {"outcome": int(Outcome.UNKNOWN)}, -1
+        yield {**done, "sent": sent, "answered": answered}

@@ -101,7 +101,7 @@ def verdicts(spark: SparkSession, altered: Altered) -> tuple[Verdicts, list[str]
         found = by_spark(spark, rules)
     finally:
         unregister(spark, "altered")
-    return found, list(differences(found, judge(history)))
+    return found, list(differences(found, judge(altered.folder)))
 
 
 def mistakes(found: Verdicts, altered: Altered) -> Iterator[str]:

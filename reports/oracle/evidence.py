@@ -1,0 +1,188 @@
+"""All that journals say, arranged for the rules: share-partitions, and the lives of records."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from reports.oracle import journals
+from reports.oracle.deliveries import Delivery, Stored, delivered, stored
+from reports.oracle.journals import Row, Rows
+from spec.history import Outcome, Settle
+from spec.model.release import Release, release_of
+
+Case = tuple[str, int, bool]
+"""A rule, the share-partition that puts it to the test, and whether it is broken there."""
+
+
+@dataclass(slots=True)
+class Share:
+    """A share-partition, and what the run as a whole says about it."""
+
+    row: Row
+    blinds: int = 0
+    reloads: int = 0
+    log_start: int = 0
+    failing: bool = False
+    dry: bool = False
+    limits: list[Row] = field(default_factory=list)
+    looks: list[Row] = field(default_factory=list)
+
+    @property
+    def lowest_limit(self) -> int:
+        """The lowest delivery limit that it ever had."""
+        limits: list[int] = [one.delivery_limit for one in (self.row, *self.limits)]
+        return min(limits)
+
+    @property
+    def highest_limit(self) -> int:
+        """The highest delivery limit that it ever had."""
+        limits: list[int] = [one.delivery_limit for one in (self.row, *self.limits)]
+        return max(limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A delivery among those of its record to one group: seen before it, and seen after it."""
+
+    share: Share
+    close_uncounted: bool
+    earlier: Sequence[Delivery]
+    now: Delivery
+    later: Sequence[Delivery]
+
+    @property
+    def after(self) -> Delivery | None:
+        """The next delivery, if there is one."""
+        return self.later[0] if self.later else None
+
+    @property
+    def proven(self) -> bool:
+        """Whether the holder's acknowledgement was certainly answered OK within its lock."""
+        now = self.now
+        in_lock = now.settle_answered <= min(now.holds_until, now.freed)
+        one_reign = now.reign == now.reign_settled
+        kept = now.offset >= self.share.log_start
+        return bool(now.outcome == Outcome.OK and in_lock and one_reign and kept)
+
+    @property
+    def same_reign(self) -> bool:
+        """Whether there is a next delivery and no load can have come before it."""
+        return self.after is not None and self.after.reign_acquired == self.now.reign
+
+    @property
+    def seen(self) -> bool:
+        """Whether there is a next delivery and none can have come unseen before it."""
+        return self.after is not None and self.after.blind_acquired == self.now.blind
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the next delivery was the later one at the broker, too."""
+        now, after = self.now, self.after
+        if after is None:
+            return False
+        return after.sent > now.acquired or (self.same_reign and after.count > now.count)
+
+    @property
+    def skips(self) -> bool:
+        """Whether the next delivery's count skips one, and none seen late explains that."""
+        after = self.after
+        if after is None or not self.seen or after.count <= self.now.count + 1:
+            return False
+        if any(one.count >= after.count - 1 for one in self.earlier):
+            return False
+        return all(one.count >= after.count for one in self.later)
+
+    @property
+    def died(self) -> bool:
+        """Whether its holder's session certainly ended inside the lock, before it said a word."""
+        return bool(self.now.kind == Settle.CLOSED and self.now.freed < self.now.holds_until)
+
+    @property
+    def locked_until(self) -> int:
+        """Until when the lock lasted at least."""
+        return min(self.now.holds_until, self.now.freed)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that a history says.
+
+    Attributes:
+        rows: Of the journals that are about something else than records.
+        stored: Every record that was produced.
+        delivered: Every delivery, in the order in which they were seen.
+        shares: Every share-partition by its number.
+        lives: For each share-partition the deliveries of each of its records.
+        release: That of the target.
+    """
+
+    rows: Rows
+    stored: list[Stored]
+    delivered: list[Delivery]
+    shares: dict[int, Share]
+    lives: dict[int, list[list[Position]]]
+    release: Release
+
+    @property
+    def positions(self) -> list[Position]:
+        """Every delivery among those of its record."""
+        return [at for lives in self.lives.values() for life in lives for at in life]
+
+
+def read_evidence(history: Path) -> Evidence:
+    """Read the journals of a history and what its run says of itself."""
+    rows = journals.read(history)
+    run = json.loads((history / "run.json").read_text(encoding="utf-8"))
+    release = release_of(str(run["target"]["version"]))
+    shares, deliveries = _shares(rows), delivered(rows)
+    lives = _lives(deliveries, shares, close_uncounted=release.close_uncounted)
+    return Evidence(rows, stored(rows), deliveries, shares, lives, release)
+
+
+def _lives(
+    deliveries: Sequence[Delivery], shares: dict[int, Share], *, close_uncounted: bool
+) -> dict[int, list[list[Position]]]:
+    found: dict[int, list[list[Position]]] = {}
+    for (queue, _), life in grouped(deliveries, "queue", "offset").items():
+        told = [
+            Position(shares[queue], close_uncounted, life[:at], now, life[at + 1 :])
+            for at, now in enumerate(life)
+        ]
+        found.setdefault(queue, []).append(told)
+    return found
+
+
+def _shares(rows: Rows) -> dict[int, Share]:
+    shares = {row.queue: Share(row) for row in rows["queues"]}
+    for row in rows["blinds"]:
+        shares[row.queue].blinds += 1
+    for row in rows["reloads"]:
+        shares[row.queue].reloads += 1
+    for row in rows["limits"]:
+        shares[row.queue].limits.append(row)
+    for row in sorted(rows["offsets"], key=lambda row: int(row.sent)):
+        share = shares[row.queue]
+        share.looks.append(row)
+        share.log_start = max(share.log_start, row.log_start)
+        share.dry |= row.phase == "quiet" and (row.spso >= row.log_end or row.lag == 0)
+    for share in shares.values():
+        share.failing = bool(rows["faults"])
+    for row in rows["deletions"]:
+        for share in shares.values():
+            if share.row.log == row.log:
+                share.log_start = max(share.log_start, row.before)
+    return shares
+
+
+def grouped(rows: Iterable[Any], *columns: str) -> dict[Any, list[Any]]:
+    """Return rows by the values of one or more columns, in their order."""
+    found: dict[Any, list[Any]] = defaultdict(list)
+    for row in rows:
+        key = tuple(getattr(row, column) for column in columns)
+        found[key if len(columns) > 1 else key[0]].append(row)
+    return found

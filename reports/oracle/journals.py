@@ -1,0 +1,105 @@
+"""Reads the journals of a run as rows, on the run's clock.
+
+What they look like is known from ``spec.history`` alone, and nothing here is shared with the
+compaction, so that a mistake in it makes the two judges disagree. Journals of which bytes were
+spoiled are no matter of the oracle.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from spec.history import JOURNALS, NEVER, TIMES
+
+Row = Any
+"""A row of a journal, its columns as attributes."""
+Rows = dict[str, list[Row]]
+
+SECOND = 1_000_000_000
+_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+"""How an Arrow stream ends that was closed."""
+
+# Columns such as "count" and "index" are methods of tuples too, which attributes hide well.
+_KINDS: dict[str, Any] = {name: namedtuple(name, schema.names) for name, schema in JOURNALS.items()}
+
+
+def read(history: Path) -> Rows:
+    """Return the rows of all journals of a run, with what is not known of killed processes.
+
+    Raises:
+        FileNotFoundError: the journals were not kept.
+    """
+    folders = sorted((history / "journal").iterdir())
+    rows: Rows = {name: [] for name in JOURNALS}
+    died: dict[int, int] = {}
+    for folder in folders:
+        own = {file.stem: list(_rows(file)) for file in sorted(folder.glob("*.arrows"))}
+        behind = _behind(own.get("clocks", []))
+        if behind:
+            own = {name: [_on_time(row, behind) for row in found] for name, found in own.items()}
+        if not all(file.read_bytes().endswith(_END) for file in folder.glob("*.arrows")):
+            died[int(folder.name)] = _last_told(own)
+        for name, found in own.items():
+            rows[name] += found
+    _doubt(rows, died)
+    return rows
+
+
+def _rows(file: Path) -> Iterator[Row]:
+    kind = _KINDS[file.stem]
+    try:
+        with pa.ipc.open_stream(file.read_bytes()) as stream:
+            for batch in stream:
+                yield from (kind(**row) for row in batch.to_pylist())
+    except pa.ArrowInvalid:
+        return  # Its process was killed while it wrote, or before.
+
+
+def _behind(clocks: Iterable[Row]) -> int:
+    """Return how far a process's clock was behind the run's; 0 is what it says of itself."""
+    measured = sorted(clocks, key=lambda row: (row.within == 0, row.within))
+    return int(measured[0].behind) if measured else 0
+
+
+def _on_time(row: Row, behind: int) -> Row:
+    times = {name: getattr(row, name) for name in TIMES.intersection(row._fields)}
+    return row._replace(**{n: at + behind for n, at in times.items() if 0 <= at < NEVER})
+
+
+def _last_told(own: Mapping[str, list[Row]]) -> int:
+    """Return until when a process told all that it did: where the first of its journals ends."""
+    ends = {name: max([0, *(_latest(row) for row in rows)]) for name, rows in own.items()}
+    busy = [ends[name] for name in ("acquired", "settled", "operations") if ends.get(name)]
+    return min(busy) if busy else max(ends.values(), default=0)
+
+
+def _latest(row: Row) -> int:
+    times = (getattr(row, name) for name in TIMES.intersection(row._fields))
+    return max([0, *(int(at) for at in times if at < NEVER)])
+
+
+def _doubt(rows: Rows, died: Mapping[int, int]) -> None:
+    """Add what is not known of processes that died and of whose members nobody says so.
+
+    These were gone a second before the last that was told. From a second before that on anything
+    may have been acquired by their groups, and their share-partitions may have been loaded.
+    """
+    seen_dying = {row.member for row in rows["members"] if row.event == "killed"}
+    last = {row.member: row for row in rows["members"]}
+    gone = [
+        row._replace(event="killed", at=died[row.process] - SECOND)
+        for row in last.values()
+        if row.process in died and row.member not in seen_dying
+    ]
+    rows["members"] += gone
+    for share in rows["queues"]:
+        times = [row.at for row in gone if row.group == share.group]
+        if times:
+            span = {"queue": share.queue, "since": min(times) - SECOND, "until": NEVER - 1}
+            rows["blinds"].append(_KINDS["blinds"](**span))
+            rows["reloads"].append(_KINDS["reloads"](**span, why="its members were killed"))

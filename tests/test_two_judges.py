@@ -1,0 +1,268 @@
+"""A mistake in the compaction makes the two judges disagree, as only one of them reads its output.
+
+A history has a record for each thing that the compaction works out. Its journals are written once
+for each mistake, with numbers of their own, and each is compacted with that mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from fixtures.history import compaction, expansion, reading
+from fixtures.history.compaction import compact
+from fixtures.history.journal import Journal
+from reports.analysis.files import open_history
+from reports.analysis.relations import HANDOVERS, LEDGER
+from reports.analysis.rules import load_invariants
+from reports.analysis.session import SMALL, open_session, register, unregister
+from reports.oracle.judging import judge
+from spec.history import Outcome, Settle, log_numbers
+from tests.agreement import by_spark, differences
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.xdist_group("spark"),
+]
+
+MS = 1_000_000
+LOCK, LIMIT, RECORDS, END = 1000, 5, 12, 100_000
+RULES = [rule for rule in load_invariants() if rule.over in (HANDOVERS, LEDGER)]
+NAMES = {rule.id for rule in RULES}
+
+Patch = pytest.MonkeyPatch
+Mistake = Callable[[Patch], None]
+
+
+class _Recorder:
+    """Writes what members of one share-partition saw, in milliseconds."""
+
+    def __init__(self, journal: Journal, number: int, log: int) -> None:
+        self.journal, self.number, self.log = journal, number, log
+
+    def start(self) -> None:
+        """Write the share-partition, what was produced in one batch, and that all was read."""
+        names = (f"group-{self.number}", f"topic-{self.log}", "", 0, 0)
+        self.journal.add(
+            "queues", self.number, self.log, 0, *names, LIMIT, LOCK, 2000, 500, False, False
+        )
+        ended = (0, MS, int(Outcome.OK), 0, 0)
+        self.journal.add("produced", self.log, 0, RECORDS, 1, 0, 7, *ended)
+        shown = (END * MS, END * MS, RECORDS, 0, 0, RECORDS, 0, "quiet")
+        self.journal.add("offsets", self.number, *shown)
+
+    def fetch(
+        self, offset: int, at: int, count: int = 1, *, last: int = -1, asked: int = -1, who: int = 0
+    ) -> tuple[int, int, int]:
+        """Write that a member was given records, and return what acknowledgements name."""
+        op, last = self.journal.next_operation(), max(offset, last)
+        sent = (asked if asked >= 0 else at - 1) * MS
+        row = (op, self.number, self.log, 10 * self.number + who, offset, last, count, LOCK)
+        self.journal.add("acquired", *row, sent, at * MS, -1, True, 1, offset, 7)
+        return op, offset, last
+
+    def act(
+        self,
+        held: tuple[int, int, int],
+        kind: Settle,
+        at: int,
+        outcome: Outcome = Outcome.OK,
+    ) -> None:
+        """Write what became of an acknowledgement, which was answered a millisecond later."""
+        op, first, last = held
+        answered = (at + 1) * MS if outcome is not Outcome.UNKNOWN else -1
+        row = (op, self.number, self.log, first, last, int(kind), at * MS, answered)
+        self.journal.add("settled", *row, int(outcome), 0)
+
+
+def _tell(to: _Recorder) -> None:
+    """Write a record for each thing that the compaction works out."""
+    to.start()
+    to.fetch(0, 10, who=1)
+    member = (10 * to.number + 1, "ann", f"group-{to.number}", 0, "plain", "killed", 100 * MS)
+    to.journal.add("members", *member)
+    to.fetch(0, 200, 2)
+    to.act(to.fetch(1, 10), Settle.RENEW, 500)
+    to.fetch(1, 1200, 2)
+    to.act(to.fetch(2, 10), Settle.RENEW, 1200)
+    to.fetch(2, 1300, 2)
+    twice = to.fetch(3, 10)
+    to.act(twice, Settle.ACCEPT, 40, Outcome.FAILED)
+    to.act(twice, Settle.RELEASE, 60)
+    to.fetch(3, 100, 2)
+    to.act(to.fetch(4, 10), Settle.CLOSED, 50)
+    to.fetch(4, 100, 2)
+    unheard = to.fetch(5, 10)
+    to.act(unheard, Settle.ACCEPT, 40, Outcome.UNKNOWN)
+    to.act(unheard, Settle.ACCEPT, 50, Outcome.UNKNOWN)
+    to.fetch(5, 100, 2)
+    to.fetch(6, 20, asked=10)
+    to.fetch(6, 1015, 2)
+    to.fetch(7, 10, LIMIT, last=8)
+    to.fetch(9, 10, LIMIT)
+    to.act(to.fetch(10, 10_000), Settle.ACCEPT, 10_050)
+    to.journal.add("reloads", to.number, 10_060 * MS, 10_070 * MS, "planted")
+    to.act(to.fetch(10, 10_100), Settle.ACCEPT, 10_150)
+    to.journal.add("blinds", to.number, 20_000 * MS, 20_010 * MS)
+    to.act(to.fetch(11, 20_100, 2), Settle.ACCEPT, 20_150)
+
+
+def _late_renewals_count(rows: Any, acts: Any, place: Any, lock: Any) -> None:
+    sure = acts["outcome"] == Outcome.OK
+    np.maximum.at(rows["holds_until"], place[sure], (acts["sent"] + lock[place])[sure])
+    np.maximum.at(rows["ends_by"], place, acts["answered"] + lock[place])
+
+
+def _attempts_count_once(rows: Any, acts: Any, place: Any) -> None:
+    _end(rows, acts, place)
+    rows["attempts"] = np.minimum(rows["attempts"], 1)
+
+
+def _locks_begin_late(rows: Any, journal: Any) -> None:
+    _settle(rows, journal)
+    rows["holds_until"] = np.maximum(rows["holds_until"], rows["acquired"] + LOCK * MS)
+
+
+def _numbered_but_for(wanted: str) -> Callable[..., None]:
+    def number(rows: Any, spans: Any, **names: str) -> None:
+        _number(rows, {} if wanted in names.values() else spans, **names)
+
+    return number
+
+
+def _backwards(rows: Any) -> Any:
+    found = _neighbours(rows)
+    names = ("next_op", "next_sent", "next_acquired", "next_count")
+    return found | {name: np.ma.masked_array(found[name] * 0, found[name].mask) for name in names}
+
+
+_end, _settle, _number = expansion._end, expansion._settle, expansion._number
+_neighbours, _fellows, _spread = expansion.neighbours, expansion._fellows, expansion.spread
+
+
+def _nothing(*_: Any) -> None:
+    pass
+
+
+MISTAKES: dict[str, Mistake] = {
+    "none": lambda _: None,
+    "killed members keep their locks": lambda it: it.setattr(expansion, "_bury", _nothing),
+    "renewals do not count": lambda it: it.setattr(expansion, "_renew", _nothing),
+    "late renewals count": lambda it: it.setattr(expansion, "_renew", _late_renewals_count),
+    "the worst answer counts": lambda it: it.setattr(expansion, "_RANKS", -expansion._RANKS),
+    "sessions end without freeing": lambda it: it.setattr(expansion, "_close", _nothing),
+    "attempts count once": lambda it: it.setattr(expansion, "_end", _attempts_count_once),
+    "locks begin with the answer": lambda it: it.setattr(expansion, "_settle", _locks_begin_late),
+    "loads are not counted": lambda it: it.setattr(
+        expansion, "_number", _numbered_but_for("reign")
+    ),
+    "unseen answers are not counted": lambda it: it.setattr(
+        expansion, "_number", _numbered_but_for("blind")
+    ),
+    "neighbours are others": lambda it: it.setattr(expansion, "neighbours", _backwards),
+    "a record is its own fellow": lambda it: it.setattr(
+        expansion, "_fellows", lambda rows: _fellows(rows) + 1
+    ),
+    "ranges have one number": lambda it: it.setattr(
+        expansion,
+        "spread",
+        lambda *ranges: (rows := _spread(*ranges)) | {"within": rows["within"] * 0},
+    ),
+}
+"""Ways to get wrong what journals mean record by record."""
+OF_READING: dict[str, Mistake] = {
+    "clocks are not compared": lambda it: it.setattr(reading, "_behind", lambda _: 0),
+    "who died unseen lives": lambda it: it.setattr(reading, "buried", lambda told, _: told),
+}
+"""Ways to get wrong what a process's journals mean."""
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    """A small Spark in this process."""
+    session = open_session("local[2]", "1g", SMALL)
+    yield session
+    session.stop()
+
+
+def _disagreements(spark: SparkSession, history: Path) -> list[str]:
+    register(spark, open_history(history), "mistaken", [HANDOVERS, LEDGER])
+    try:
+        found = by_spark(spark, RULES)
+    finally:
+        unregister(spark, "mistaken")
+    oracle = {rule: places for rule, places in judge(history).items() if rule in NAMES}
+    return list(differences(found, oracle))
+
+
+def _run(history: Path) -> Path:
+    (history / "run.json").write_text('{"target": {"name": "told", "version": "4.4.0"}}', "utf-8")
+    return history
+
+
+def test_mistakes_about_records_are_told(
+    spark: SparkSession, tmp_path: Path, monkeypatch: Patch
+) -> None:
+    """Whatever the compaction gets wrong about a record, some rule is told differently."""
+    logs = dict(zip(islice(log_numbers(), len(MISTAKES)), MISTAKES, strict=True))
+    with Journal(tmp_path, 0) as journal:
+        for number, log in enumerate(logs):
+            _tell(_Recorder(journal, number, log))
+
+    def mistaken(right: Callable[..., pa.Table]) -> Callable[..., pa.Table]:
+        def wrong(journal: pa.Table, *more: Any, **spans: Any) -> pa.Table:
+            with monkeypatch.context() as patch:
+                MISTAKES[logs[journal["log"][0].as_py()]](patch)
+                return right(journal, *more, **spans)
+
+        return wrong
+
+    for name in ("produced_records", "delivered_records"):
+        monkeypatch.setattr(compaction, name, mistaken(getattr(expansion, name)))
+    compact(_run(tmp_path), keep=True)
+
+    told = _disagreements(spark, tmp_path)
+    by_mistake = {
+        name: [line for line in told if f" at {number}: " in line]
+        for number, name in enumerate(MISTAKES)
+    }
+    assert by_mistake.pop("none") == []
+    assert [name for name, lines in by_mistake.items() if not lines] == []
+
+
+def _of_two(history: Path) -> None:
+    """Write the journals of two processes; the clock of one is behind, and it was killed."""
+    with Journal(history, 0) as journal:
+        to = _Recorder(journal, 0, 0)
+        to.start()
+        to.fetch(0, 5200, 2)
+    with Journal(history, 1) as journal:
+        journal.measured(behind=5000 * MS, within=MS)
+        member = (1, "bob", "group-0", 1, "plain", "joined", 0)
+        journal.add("members", *member)
+        _Recorder(journal, 0, 0).fetch(0, 100, who=1)
+    for file in (history / "journal" / "0001").glob("*.arrows"):
+        file.write_bytes(file.read_bytes()[:-8])
+
+
+@pytest.mark.parametrize("mistake", [None, *OF_READING])
+def test_mistakes_about_processes_are_told(
+    mistake: str | None, spark: SparkSession, tmp_path: Path, monkeypatch: Patch
+) -> None:
+    """Whatever is wrong about the clock or the end of a process, some rule is told differently."""
+    _of_two(tmp_path)
+    if mistake is not None:
+        OF_READING[mistake](monkeypatch)
+    compact(_run(tmp_path), keep=True)
+
+    assert bool(_disagreements(spark, tmp_path)) == (mistake is not None)
