@@ -141,7 +141,7 @@ def _numbered_but_for(wanted: str) -> Callable[..., None]:
 
 
 def _backwards(rows: Any) -> Any:
-    found = _neighbours(rows)
+    found: Any = _neighbours(rows)
     names = ("next_op", "next_sent", "next_acquired", "next_count")
     return found | {name: np.ma.masked_array(found[name] * 0, found[name].mask) for name in names}
 
