@@ -102,7 +102,7 @@ def _verdicts(results: Results) -> Counts:
 
 
 def check(engine: str, found: Counts, made: Made, ours: Counts) -> None:
-    """Refuse answers that are not the planted ones, or not those of the others."""
+    """Refuse responses that are not the planted ones, or not those of the others."""
     broken = {rule: count for rule, (_, count) in found.items() if count}
     planted = {rule: count for rule, count in made.planted.items() if count}
     if broken != planted:

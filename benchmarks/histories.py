@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from fixtures.history.compaction import MANIFEST, checksum, layout
 from fixtures.history.expansion import neighbours
-from spec.history import BUCKETED, NEVER, TABLES, File, Manifest, Settle, bucket_of, log_numbers
+from spec.history import BUCKETED, NEVER, TABLES, AckType, File, Manifest, bucket_of, log_numbers
 
 LOGS, GROUPS, BATCH = 16, 2, 500
 MS, SECOND = 1_000_000, 1_000_000_000
@@ -141,7 +141,7 @@ def _produced(log: int, offset: NDArray[np.int64], plan: Plan, made: Made) -> tu
         "crc": offset // BATCH * 2654435761 % 2**32,
         "transaction": np.where(_aborted(offset, plan), 2, 0),
         "sent": sent,
-        "answered": sent + plan.jitter(log, int(offset[0]), size) // BATCH * BATCH + MS,
+        "received": sent + plan.jitter(log, int(offset[0]), size) // BATCH * BATCH + MS,
     }
 
 
@@ -171,13 +171,13 @@ def _deliveries(
         [turn == TURNS["INV-14"], second & (turn == TURNS["INV-12"]), second], [LIMIT + 1, 3, 2], 1
     )
     # A count that nobody saw grow is possible where one was blind, but not above the limit.
-    columns["blind_acquired"] = (turn == TURNS["INV-14"]).astype(np.int64)
+    columns["unseen_by_acquire"] = (turn == TURNS["INV-14"]).astype(np.int64)
     columns["sequence"] = offset + (turn == TURNS["INV-04"])
     # That one comes alone, as a last delivery should.
     lonely = turn == TURNS["INV-14"]
     columns["op"] = np.where(lonely, -columns["op"], columns["op"])
-    columns["fellows"] = np.where(lonely, 0, BATCH - 1)
-    made.events += len(offset) + int((columns["kind"] != Settle.NONE).sum())
+    columns["others_in_response"] = np.where(lonely, 0, BATCH - 1)
+    made.events += len(offset) + int((columns["kind"] != AckType.NONE).sum())
     return "deliveries", {**columns, **neighbours(columns)}
 
 
@@ -195,11 +195,13 @@ def _told(
     fetch = offset // BATCH * 4 + slot * 2 + second
     at = sent + 2 * MS + jitter // 20 * 20
     return {
-        **dict.fromkeys(("reign", "reign_acquired", "reign_settled", "blind"), zero),
+        **dict.fromkeys(
+            ("loads_before_fetch", "loads_by_acquire", "loads_by_ack", "unseen_before_fetch"), zero
+        ),
         **dict.fromkeys(("error", "renewals"), zero),
         "log": zero + log,
         "offset": offset,
-        "queue": log * GROUPS + slot,
+        "share_partition": log * GROUPS + slot,
         "member": slot * 2 + second,
         "op": (zero + log << 40) + fetch,
         "sent": sent,
@@ -223,34 +225,38 @@ def _ended(at: NDArray[np.int64], first: NDArray[np.bool_], turn: NDArray[np.int
             turn == TURNS["INV-18"],
             turn == TURNS["INV-03"],
         ],
-        [Settle.ACCEPT, Settle.NONE, Settle.REJECT],
-        Settle.RELEASE,
+        [AckType.ACCEPT, AckType.NONE, AckType.REJECT],
+        AckType.RELEASE,
     )
-    open_ = kind == Settle.NONE
+    open_ = kind == AckType.NONE
     late = first & (turn == TURNS["INV-01"])
     sent = at + np.where(late, 400 * MS, 20 * MS)
     return {
         "kind": kind,
-        "settle_sent": np.where(open_, NEVER, sent),
-        "settle_answered": np.where(open_, NEVER, sent + MS),
+        "ack_sent": np.where(open_, NEVER, sent),
+        "ack_received": np.where(open_, NEVER, sent + MS),
         "outcome": np.where(open_, 0, 1),
         "attempts": np.where(open_, 0, 1),
     }
 
 
 def _plain(folder: Path, name: str, logs: list[int], plan: Plan) -> File:
-    rows = {"queues": _queues, "offsets": _offsets, "operations": _operations}.get(name)
+    rows = {
+        "share_partitions": _share_partitions,
+        "offsets": _offsets,
+        "operations": _operations,
+    }.get(name)
     table = pa.Table.from_pylist(list(rows(logs, plan.records)) if rows else [], TABLES[name])
     path = f"{name}/part-00000.parquet"
     pq.write_table(table, folder / path)
     return _described(folder, name, path, table.num_rows, -1)
 
 
-def _queues(logs: list[int], _: int) -> Iterator[dict[str, object]]:
+def _share_partitions(logs: list[int], _: int) -> Iterator[dict[str, object]]:
     for index, log in enumerate(logs):
         for slot in range(GROUPS):
             yield {
-                "queue": log * GROUPS + slot,
+                "share_partition": log * GROUPS + slot,
                 "log": log,
                 "slot": slot,
                 "group": f"group-{slot}",
@@ -276,9 +282,9 @@ def _offsets(logs: list[int], records: int) -> Iterator[dict[str, object]]:
                 shown = records if at == end else max(0, min(records, at // EVERY - 10_000))
                 produced = min(records, at // EVERY)
                 yield {
-                    "queue": log * GROUPS + slot,
+                    "share_partition": log * GROUPS + slot,
                     "sent": at,
-                    "answered": at + MS,
+                    "received": at + MS,
                     "spso": shown,
                     "lag": produced - shown,
                     "log_start": 0,
@@ -299,8 +305,8 @@ def _operations(logs: list[int], records: int) -> Iterator[dict[str, object]]:
                 "api": "ShareFetch",
                 "node": index % 3,
                 "sent": sent,
-                "answered": sent + 2 * MS,
-                "waits_ms": 500,
+                "received": sent + 2 * MS,
+                "max_wait_ms": 500,
                 "outcome": 1,
                 "error": 0,
             }

@@ -184,7 +184,7 @@ class Bench:
             history=str(self.room / str(self.runs)),
             seed=1,
             places=self.places,
-            queues=tuple((group, place.log, n) for n, place in enumerate(self.places)),
+            share_partitions=tuple((group, place.log, n) for n, place in enumerate(self.places)),
             producers=producers,
             members=members,
         )

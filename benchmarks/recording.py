@@ -1,6 +1,6 @@
 """What recording costs a client, in CPU time: ``python -m benchmarks.recording``.
 
-A member's round is replayed: an answer with records is read and acknowledged, with and without the
+A member's round is replayed: a response with records is read and acknowledged, with and without the
 journal. The journal's own thread is counted in, as it takes the same processor. Network and broker
 are left out, so a real client's share of recording is smaller than what is printed here.
 """
@@ -18,7 +18,7 @@ from fixtures.clients.member import Part, Range
 from fixtures.history.journal import Journal
 from fixtures.workload.book import Book, Request, now
 from fixtures.workload.payload import shape
-from spec.history import Outcome, Settle
+from spec.history import AckType, Outcome
 
 ROUNDS = 2000
 
@@ -39,7 +39,7 @@ def seconds(records: int, size: int, *, record: bool) -> float:
             fetch = Request(journal.next_operation(), 1, "g", "ShareFetch", 1, now(), 500)
             book.operation(fetch, Outcome.OK)
             held = book.acquired(fetch, 0, part, 30000)
-            book.settled(held, Settle.ACCEPT, now(), Outcome.OK)
+            book.acknowledged(held, AckType.ACCEPT, now(), Outcome.OK)
         journal.flush()
         return time.process_time() - began
 

@@ -63,11 +63,11 @@ def polars(history: Path, threads: int, memory: str) -> Counts:  # noqa: ARG001
     import polars as pl  # noqa: PLC0415
 
     tables = {name: pl.scan_parquet(history / name / "*.parquet") for name in TABLES}
-    shares = _shares(pl, tables)
+    partitions = _partitions_of(pl, tables)
     views = {
-        "handovers": _handovers(pl, tables, shares),
-        "ledger": _ledger(pl, tables, shares),
-        "tides": _tides(pl, tables, shares),
+        "delivery_pairs": _delivery_pairs(pl, tables, partitions),
+        "records_of_logs": _records_of_logs(pl, tables, partitions),
+        "in_flight": _in_flight(pl, tables, partitions),
     }
     found: Counts = {}
     for relation, rules in by_relation(load_invariants()).items():
@@ -102,10 +102,10 @@ def _asked(text: str) -> str:
     return sqlglot.parse_one(text, read="spark").transform(without_not).sql(dialect="duckdb")
 
 
-def _shares(pl: Any, tables: dict[str, Any]) -> Any:
+def _partitions_of(pl: Any, tables: dict[str, Any]) -> Any:
     offsets = (
         tables["offsets"]
-        .group_by("queue")
+        .group_by("share_partition")
         .agg(
             pl.col("log_start").max(),
             (
@@ -116,19 +116,23 @@ def _shares(pl: Any, tables: dict[str, Any]) -> Any:
             .alias("dry"),
         )
     )
-    shares = tables["queues"].join(offsets, on="queue", how="left")
-    for table in ("blinds", "reloads"):
-        counted = tables[table].group_by("queue").agg(pl.len().cast(pl.Int64).alias(table))
-        shares = shares.join(counted, on="queue", how="left")
+    partitions = tables["share_partitions"].join(offsets, on="share_partition", how="left")
+    for table in ("unseen_responses", "reloads"):
+        counted = (
+            tables[table].group_by("share_partition").agg(pl.len().cast(pl.Int64).alias(table))
+        )
+        partitions = partitions.join(counted, on="share_partition", how="left")
     limit = pl.col("delivery_limit")
-    limits = tables["limits"].group_by("queue").agg(lowest=limit.min(), highest=limit.max())
+    limits = (
+        tables["limits"].group_by("share_partition").agg(lowest=limit.min(), highest=limit.max())
+    )
     deleted = tables["deletions"].group_by("log").agg(pl.col("before").max())
     return (
-        shares.join(limits, on="queue", how="left")
+        partitions.join(limits, on="share_partition", how="left")
         .join(deleted, on="log", how="left")
         .join(tables["faults"].select(failing=pl.len().cast(pl.Int64)), how="cross")
         .with_columns(
-            pl.col("blinds", "reloads").fill_null(0),
+            pl.col("unseen_responses", "reloads").fill_null(0),
             pl.col("dry").fill_null(value=False),
             log_start=pl.max_horizontal(pl.col("log_start", "before").fill_null(0)),
             lowest_limit=pl.min_horizontal("delivery_limit", "lowest"),
@@ -139,21 +143,28 @@ def _shares(pl: Any, tables: dict[str, Any]) -> Any:
     )
 
 
-def _handovers(pl: Any, tables: dict[str, Any], shares: Any) -> Any:
+def _delivery_pairs(pl: Any, tables: dict[str, Any], partitions: Any) -> Any:
     rows = tables["deliveries"].with_columns(is_first=pl.col("highest_before").is_null())
-    named = ("queue", "lowest_limit", "highest_limit", "log_start", "dry", "blinds")
+    named = (
+        "share_partition",
+        "lowest_limit",
+        "highest_limit",
+        "log_start",
+        "dry",
+        "unseen_responses",
+    )
     named += ("committed_only", "slot", "reloads", "close_uncounted", "throttling", "failing")
     again = pl.col("next_op").is_not_null()
-    same = pl.col("next_reign_acquired") == pl.col("reign")
-    return rows.join(shares.select(named), on="queue").with_columns(
+    same = pl.col("next_loads_by_acquire") == pl.col("loads_before_fetch")
+    return rows.join(partitions.select(named), on="share_partition").with_columns(
         (
             (pl.col("outcome") == 1)
-            & (pl.col("settle_answered") <= pl.min_horizontal("holds_until", "freed"))
-            & (pl.col("reign") == pl.col("reign_settled"))
+            & (pl.col("ack_received") <= pl.min_horizontal("holds_until", "freed"))
+            & (pl.col("loads_before_fetch") == pl.col("loads_by_ack"))
             & (pl.col("offset") >= pl.col("log_start"))
         ).alias("proven"),
-        (again & same).alias("same_reign"),
-        (again & (pl.col("next_blind_acquired") == pl.col("blind"))).alias("seen"),
+        (again & same).alias("no_load_between"),
+        (again & (pl.col("next_unseen_by_acquire") == pl.col("unseen_before_fetch"))).alias("seen"),
         (
             again
             & (
@@ -162,17 +173,19 @@ def _handovers(pl: Any, tables: dict[str, Any], shares: Any) -> Any:
             )
         ).alias("order_known"),
         pl.when((pl.col("kind") == 2) & (pl.col("outcome") == 1))
-        .then("settle_answered")
+        .then("ack_received")
         .when((pl.col("kind") == 5) & (pl.col("outcome") == 1))
-        .then("settle_sent")
+        .then("ack_sent")
         .otherwise("ends_by")
         .alias("free_by"),
     )
 
 
-def _ledger(pl: Any, tables: dict[str, Any], shares: Any) -> Any:
+def _records_of_logs(pl: Any, tables: dict[str, Any], partitions: Any) -> Any:
     bit = pl.lit(1, pl.Int64) * 2 ** pl.col("slot").cast(pl.Int64)
-    marked = tables["deliveries"].join(shares.select("queue", bit.alias("bit")), on="queue")
+    marked = tables["deliveries"].join(
+        partitions.select("share_partition", bit.alias("bit")), on="share_partition"
+    )
     here, sealed = pl.col("present"), pl.col("crc") >= 0
     delivered = marked.group_by("log", "offset").agg(
         pl.col("producer").filter(here).min().alias("low_producer"),
@@ -192,8 +205,8 @@ def _ledger(pl: Any, tables: dict[str, Any], shares: Any) -> Any:
         .select("log", "offset", "producer", "sequence", "crc", "transaction")
         .with_columns(pl.lit(value=True).alias("was_produced"))
     )
-    owed = pl.when(pl.col("dry") & (pl.col("blinds") < pl.col("lowest_limit")))
-    logs = shares.group_by("log").agg(
+    owed = pl.when(pl.col("dry") & (pl.col("unseen_responses") < pl.col("lowest_limit")))
+    logs = partitions.group_by("log").agg(
         owed.then(bit).otherwise(0).bitwise_or().alias("owed"),
         pl.when("committed_only").then(bit).otherwise(0).bitwise_or().alias("committed"),
         pl.max_horizontal("first", "log_start").max().alias("owed_from"),
@@ -222,37 +235,41 @@ def _ledger(pl: Any, tables: dict[str, Any], shares: Any) -> Any:
     )
 
 
-def _tides(pl: Any, tables: dict[str, Any], shares: Any) -> Any:
+def _in_flight(pl: Any, tables: dict[str, Any], partitions: Any) -> Any:
     rows = tables["deliveries"]
     proven = rows.filter(
         pl.col("kind").is_in([1, 3])
         & (pl.col("outcome") == 1)
-        & (pl.col("settle_answered") <= pl.min_horizontal("holds_until", "freed"))
-        & (pl.col("reign") == pl.col("reign_settled"))
+        & (pl.col("ack_received") <= pl.min_horizontal("holds_until", "freed"))
+        & (pl.col("loads_before_fetch") == pl.col("loads_by_ack"))
     )
     parts = [
-        rows.group_by("queue", tick=pl.col("acquired") // MS100).agg(
+        rows.group_by("share_partition", tick=pl.col("acquired") // MS100).agg(
             acquired_to=pl.col("offset").max()
         ),
-        proven.group_by("queue", tick=pl.col("settle_sent") // MS100).agg(
+        proven.group_by("share_partition", tick=pl.col("ack_sent") // MS100).agg(
             proved=pl.col("offset").min()
         ),
         tables["offsets"]
-        .group_by("queue", tick=pl.col("answered") // MS100)
+        .group_by("share_partition", tick=pl.col("received") // MS100)
         .agg(shown=pl.col("spso").max()),
     ]
     untouched = (pl.col("reloads") == 0) & (pl.col("log_start") <= pl.col("first"))
-    named = shares.filter(untouched).select("queue", "window", "batch")
+    named = partitions.filter(untouched).select("share_partition", "window", "batch")
     ticks = (
         pl.concat(parts, how="diagonal")
-        .group_by("queue", "tick")
+        .group_by("share_partition", "tick")
         .agg(pl.col("acquired_to").max(), pl.col("proved").min(), pl.col("shown").max())
-        .join(named, on="queue")
-        .sort("queue", "tick")
+        .join(named, on="share_partition")
+        .sort("share_partition", "tick")
     )
     return ticks.with_columns(
-        high=pl.col("acquired_to").fill_null(-1).cum_max().over("queue"),
-        low=pl.col("proved").fill_null(2**62).cum_min(reverse=True).shift(-1).over("queue"),
+        high=pl.col("acquired_to").fill_null(-1).cum_max().over("share_partition"),
+        low=pl.col("proved")
+        .fill_null(2**62)
+        .cum_min(reverse=True)
+        .shift(-1)
+        .over("share_partition"),
     ).with_columns(
         high=pl.when(pl.col("high") >= 0).then("high"),
         low=pl.when(pl.col("low") < 2**62).then("low"),

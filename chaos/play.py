@@ -126,6 +126,6 @@ class Player:
 
     def _blind(self, since: int, until: int) -> None:
         """Say that fetches may have acquired something meanwhile that was seen late or never."""
-        for watched in self.world.course.queues:
+        for watched in self.world.course.share_partitions:
             window = (since - _BEFORE, until + _AFTER)
-            self.world.course.journal.add("blinds", watched.queue, *window)
+            self.world.course.journal.add("unseen_responses", watched.share_partition, *window)

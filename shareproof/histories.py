@@ -55,7 +55,7 @@ def load(asked: LoadOptions, console: Console) -> dict[str, object]:
     return {
         "produced": done.produced,
         "delivered": done.delivered,
-        "settled": done.settled,
+        "acknowledged": done.acknowledged,
         "dry": done.dry,
         "seconds": done.seconds,
         "history": str(out / "history"),
@@ -116,14 +116,14 @@ def _prepare(runs: list[Path], console: Console) -> None:
             raise UsageFault(f"{run}: there is no such directory.")
         if not is_compacted(folder) and (folder / "journal").is_dir():
             line(console, f"{folder}: compacting what its run left behind")
-            _written(folder, compact, keep=True)
+            _written(folder, compact)
         if is_old(folder):
-            line(console, f"{folder}: adding what an earlier release did not write")
+            line(console, f"{folder}: upgrading it from an earlier schema")
             _written(folder, upgrade)
 
 
-def _written(folder: Path, write: Callable[..., object], **how: bool) -> None:
+def _written(folder: Path, write: Callable[[Path], object]) -> None:
     try:
-        write(folder, **how)
+        write(folder)
     except (OSError, ValueError) as error:
         raise EnvironmentFault(f"{folder}: {error}") from None

@@ -4,18 +4,18 @@ One Arrow schema for each table. A run's directory holds them twice over its lif
 
 * While the run goes on, each process appends to *journals*: Arrow streams that a kill cuts but does
   not spoil. Clients deal in ranges, so three journals hold ranges of offsets: ``produced``,
-  ``acquired`` and ``settled``. All other journals look like their tables.
-* At its end the journals are *compacted* to Parquet. ``acquired`` and ``settled`` become
+  ``acquired`` and ``acknowledged``. All other journals look like their tables.
+* At its end the journals are *compacted* to Parquet. ``acquired`` and ``acknowledged`` become
   ``deliveries``, one row for each delivery of each record. The tables of ``BUCKETED`` are laid out
   by record: one file for each bucket of logs, sorted, so that an engine which trusts the layout
   brings all that happened to a record together without a shuffle and without a sort.
 
-Numbers stand for names: a *log* is a partition of a topic, a *queue* is what the broker calls a
-share-partition (a log as one group sees it), and the table ``queues`` says which is which.
+Numbers stand for names: a *log* is a partition of a topic, a *share-partition* is a log as one
+group sees it, and the table ``share_partitions`` says which is which.
 
 All times are nanoseconds on the *run's clock*, the monotonic clock of the process that started the
 run. Each process measures how far its own clock is from it, and the table ``clocks`` keeps that
-measure together with the wall clock. Times come in pairs, ``sent`` and ``answered``: what the
+measure together with the wall clock. Times come in pairs, ``sent`` and ``received``: what the
 broker did lies between them, and nobody knows where.
 """
 
@@ -28,10 +28,10 @@ from enum import IntEnum
 
 import pyarrow as pa
 
-SCHEMA = 2
+SCHEMA = 3
 BUCKETS = 8
 NEVER = 2**62
-"""A time that does not come: no answer, or no end known."""
+"""A time that does not come: no response, or no end known."""
 
 
 class Outcome(IntEnum):
@@ -43,7 +43,7 @@ class Outcome(IntEnum):
     UNKNOWN = 3
 
 
-class Settle(IntEnum):
+class AckType(IntEnum):
     """How a delivery ended for its holder; 1 to 4 are the acknowledge types of the wire."""
 
     NONE = 0
@@ -71,7 +71,7 @@ _I8, _I16, _I32, _I64 = pa.int8(), pa.int16(), pa.int32(), pa.int64()
 _TEXT, _FLAG = pa.string(), pa.bool_()
 
 TABLES: Mapping[str, pa.Schema] = {
-    # A record that somebody produced. Offset -1: no answer said where it went. The CRC is that of
+    # A record that somebody produced. Offset -1: no response said where it went. The CRC is that of
     # the record batch as the producer sealed it, -1 where the log may rewrite it.
     "produced": _table(
         log=_I32,
@@ -80,26 +80,27 @@ TABLES: Mapping[str, pa.Schema] = {
         sequence=_I64,
         crc=_I64,
         sent=_I64,
-        answered=_I64,
+        received=_I64,
         outcome=_I8,
         error=_I16,
         transaction=_I8,
     ),
     # One delivery of one record to one member. The lock cannot have ended by itself before
     # "holds_until" and must have by "ends_by"; "freed" is when its session began to end, if that
-    # came first. "after" is the highest offset that the same answer had listed before, -1 if none.
-    # "reign" counts the loads of the share-partition that were certainly over before the fetch was
-    # sent, "reign_acquired" and "reign_settled" those that may have begun before the answers; where
-    # they agree, no load came between. "blind" and "blind_acquired" count likewise the fetches
-    # whose answers nobody saw, so that what they acquired is not here. "fellows" is how many other
-    # records of the share-partition came in the same answer. A row also says what it would take a
+    # came first. "after" is the highest offset that the same response had listed before, or -1.
+    # "loads_before_fetch" counts the loads of the share-partition that were certainly over before
+    # the fetch was sent, "loads_by_acquire" and "loads_by_ack" those that may have begun before the
+    # responses; where they agree, no load came between. "unseen_before_fetch" and
+    # "unseen_by_acquire" count likewise the fetches whose responses nobody saw, so that what they
+    # acquired is not here. "others_in_response" is how many other records of the share-partition
+    # came in the same response. A row also says what it would take a
     # look at its neighbours to know: the "next" columns are those of the delivery of the record to
     # the same group that was seen next, null if there is none, "lowest_after" is the lowest count
     # of all that were seen later, and "highest_before" the highest of all that were seen before.
     "deliveries": _table(
         log=_I32,
         offset=_I64,
-        queue=_I32,
+        share_partition=_I32,
         member=_I32,
         op=_I64,
         sent=_I64,
@@ -112,8 +113,8 @@ TABLES: Mapping[str, pa.Schema] = {
         sequence=_I64,
         crc=_I64,
         kind=_I8,
-        settle_sent=_I64,
-        settle_answered=_I64,
+        ack_sent=_I64,
+        ack_received=_I64,
         outcome=_I8,
         error=_I16,
         attempts=_I16,
@@ -121,20 +122,20 @@ TABLES: Mapping[str, pa.Schema] = {
         freed=_I64,
         holds_until=_I64,
         ends_by=_I64,
-        reign=_I32,
-        reign_acquired=_I32,
-        reign_settled=_I32,
-        blind=_I32,
-        blind_acquired=_I32,
-        fellows=_I32,
+        loads_before_fetch=_I32,
+        loads_by_acquire=_I32,
+        loads_by_ack=_I32,
+        unseen_before_fetch=_I32,
+        unseen_by_acquire=_I32,
+        others_in_response=_I32,
         highest_before=_I16,
         lowest_after=_I16,
         next_op=_I64,
         next_sent=_I64,
         next_acquired=_I64,
         next_count=_I16,
-        next_reign_acquired=_I32,
-        next_blind_acquired=_I32,
+        next_loads_by_acquire=_I32,
+        next_unseen_by_acquire=_I32,
     ),
     # A request and its end; "waits_ms" is how long the broker was allowed to think.
     "operations": _table(
@@ -144,16 +145,16 @@ TABLES: Mapping[str, pa.Schema] = {
         api=_TEXT,
         node=_I32,
         sent=_I64,
-        answered=_I64,
-        waits_ms=_I32,
+        received=_I64,
+        max_wait_ms=_I32,
         outcome=_I8,
         error=_I16,
     ),
     # What an admin was shown of a share-partition, -1 where nothing was.
     "offsets": _table(
-        queue=_I32,
+        share_partition=_I32,
         sent=_I64,
-        answered=_I64,
+        received=_I64,
         spso=_I64,
         lag=_I64,
         log_start=_I64,
@@ -163,7 +164,7 @@ TABLES: Mapping[str, pa.Schema] = {
     ),
     # A run of offsets in a record of __share_group_state; first -1 where the record has none.
     "persisted": _table(
-        queue=_I32,
+        share_partition=_I32,
         position=_I64,
         snapshot=_FLAG,
         state_epoch=_I32,
@@ -175,8 +176,8 @@ TABLES: Mapping[str, pa.Schema] = {
         state=_I8,
         count=_I16,
     ),
-    "queues": _table(
-        queue=_I32,
+    "share_partitions": _table(
+        share_partition=_I32,
         log=_I32,
         slot=_I16,
         group=_TEXT,
@@ -201,25 +202,25 @@ TABLES: Mapping[str, pa.Schema] = {
         event=_TEXT,
         at=_I64,
     ),
-    # A share-partition was loaded anew, at some time between the two.
-    "reloads": _table(queue=_I32, since=_I64, until=_I64, why=_TEXT),
-    # A fetch whose answer nobody saw may have acquired records between the two.
-    "blinds": _table(queue=_I32, since=_I64, until=_I64),
+    # A share-partition was reloaded, at some time between the two.
+    "reloads": _table(share_partition=_I32, since=_I64, until=_I64, why=_TEXT),
+    # A fetch whose response nobody saw may have acquired records between the two.
+    "unseen_responses": _table(share_partition=_I32, since=_I64, until=_I64),
     # What was broken, from when to when, and the probe that saw it hit.
     "faults": _table(fault=_I32, kind=_TEXT, subject=_TEXT, since=_I64, until=_I64, proof=_TEXT),
     "phases": _table(phase=_TEXT, since=_I64, until=_I64),
     # A group's delivery limit was changed at some time between "since" and "until", and was that
     # until somebody began to change it again at "ends".
-    "limits": _table(queue=_I32, delivery_limit=_I16, since=_I64, until=_I64, ends=_I64),
+    "limits": _table(share_partition=_I32, delivery_limit=_I16, since=_I64, until=_I64, ends=_I64),
     # The records of a log below an offset were deleted, certainly if the outcome is OK.
-    "deletions": _table(log=_I32, before=_I64, sent=_I64, answered=_I64, outcome=_I8),
-    "dead_letters": _table(queue=_I32, offset=_I64, count=_I16, position=_I64, crc=_I64),
+    "deletions": _table(log=_I32, before=_I64, sent=_I64, received=_I64, outcome=_I8),
+    "dead_letters": _table(share_partition=_I32, offset=_I64, count=_I16, position=_I64, crc=_I64),
     "clocks": _table(process=_I32, at=_I64, wall=_I64, behind=_I64, within=_I64),
 }
 
 JOURNALS: Mapping[str, pa.Schema] = {
     **{name: schema for name, schema in TABLES.items() if name != "deliveries"},
-    # One batch as its producer sent it; "first" is -1 where no answer told the offset.
+    # One batch as its producer sent it; "first" is -1 where no response told the offset.
     "produced": _table(
         log=_I32,
         first=_I64,
@@ -228,15 +229,15 @@ JOURNALS: Mapping[str, pa.Schema] = {
         sequence=_I64,
         crc=_I64,
         sent=_I64,
-        answered=_I64,
+        received=_I64,
         outcome=_I8,
         error=_I16,
         transaction=_I8,
     ),
-    # Acquired offsets of one answer that have consecutive payloads, or none at all.
+    # Acquired offsets of one response that have consecutive payloads, or none at all.
     "acquired": _table(
         op=_I64,
-        queue=_I32,
+        share_partition=_I32,
         log=_I32,
         member=_I32,
         first=_I64,
@@ -252,15 +253,15 @@ JOURNALS: Mapping[str, pa.Schema] = {
         crc=_I64,
     ),
     # What their holder did about offsets that the operation "op" acquired.
-    "settled": _table(
+    "acknowledged": _table(
         op=_I64,
-        queue=_I32,
+        share_partition=_I32,
         log=_I32,
         first=_I64,
         last=_I64,
         kind=_I8,
         sent=_I64,
-        answered=_I64,
+        received=_I64,
         outcome=_I8,
         error=_I16,
     ),
@@ -268,7 +269,7 @@ JOURNALS: Mapping[str, pa.Schema] = {
 
 BUCKETED: Mapping[str, tuple[str, ...]] = {
     "produced": ("log", "offset"),
-    "deliveries": ("log", "offset", "queue", "acquired"),
+    "deliveries": ("log", "offset", "share_partition", "acquired"),
 }
 """Tables laid out by log, and the order of their rows."""
 
@@ -280,14 +281,14 @@ OPTIONAL = frozenset(
         "next_sent",
         "next_acquired",
         "next_count",
-        "next_reign_acquired",
-        "next_blind_acquired",
+        "next_loads_by_acquire",
+        "next_unseen_by_acquire",
     },
 )
 """Columns of ``BUCKETED`` that are null where there is no such neighbour; no others ever are."""
 
 TIMES = frozenset(
-    {"sent", "answered", "acquired", "since", "until", "ends", "at"},
+    {"sent", "received", "acquired", "since", "until", "ends", "at"},
 )
 """Columns of journals that are times, so that they can be brought to the run's clock."""
 

@@ -93,18 +93,18 @@ def _tell_tales(spark: SparkSession, release: Release, seeds: Sequence[int]) -> 
     told = tales(release, seeds)
     with tempfile.TemporaryDirectory(prefix="shareproof-tales-") as room:
         write(Path(room), told)
-        compact(Path(room), keep=True)
+        compact(Path(room))
         found, differing = _compare(spark, Path(room), f"tales_{release.name.replace('.', '_')}")
     noticed: Counter[str] = Counter()
     for one in told:
-        noticed[one.lie] += bool(broken_at(found, one.queue) - known(release))
+        noticed[one.lie] += bool(broken_at(found, one.share_partition) - known(release))
     tried = Counter(one.lie for one in told)
     print(f"{release.name}: {len(told)} histories, {len(differing)} differences", *differing[:20])
     for lie in sorted(tried):
         print(f"  {lie or 'valid'}: {noticed[lie]} of {tried[lie]} break a rule")
     for one in told:
-        if not one.lie and (rules := broken_at(found, one.queue) - known(release)):
-            print(f"  a valid one breaks {', '.join(sorted(rules))}: share-partition {one.queue}")
+        if not one.lie and (rules := broken_at(found, one.share_partition) - known(release)):
+            print(f"  valid share-partition {one.share_partition} breaks", *sorted(rules))
     tested = {rule: sum(tested for tested, _ in places.values()) for rule, places in found.items()}
     print("  cases:", ", ".join(f"{rule} {cases}" for rule, cases in sorted(tested.items())))
     return len(differing) + noticed[""]

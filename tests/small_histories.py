@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fixtures.history.journal import Journal
-from spec.history import Outcome, Settle, Transaction, log_numbers
+from spec.history import AckType, Outcome, Transaction, log_numbers
 from tests.tales import Scribe, Told
 
 FILE = Path(__file__).with_name("histories.toml")
@@ -29,7 +29,7 @@ Plain = Mapping[str, Any]
 class Case:
     """A small history of one partition and one group, and what it shows about a rule."""
 
-    queue: int
+    share_partition: int
     log: int
     rule: str
     says: str
@@ -45,10 +45,12 @@ class Case:
         return str(self.plain.get("version", "4.4.0"))
 
     @property
-    def queues(self) -> frozenset[int]:
+    def share_partitions(self) -> frozenset[int]:
         """Every number that verdicts may name it by: its share-partitions' and its requests'."""
-        requests = range(_REQUESTS + 10 * self.queue, _REQUESTS + 10 * self.queue + 10)
-        return frozenset((self.queue, self.queue + _NEIGHBOURS, *requests))
+        requests = range(
+            _REQUESTS + 10 * self.share_partition, _REQUESTS + 10 * self.share_partition + 10
+        )
+        return frozenset((self.share_partition, self.share_partition + _NEIGHBOURS, *requests))
 
 
 def read_cases(file: Path = FILE) -> list[Case]:
@@ -56,14 +58,14 @@ def read_cases(file: Path = FILE) -> list[Case]:
     raw = tomllib.loads(file.read_text(encoding="utf-8"))["case"]
     return [
         Case(
-            queue=queue,
+            share_partition=share_partition,
             log=log,
             rule=one["rule"],
             says=one.get("rejects") or one["accepts"],
             breaks="rejects" in one,
             plain=one,
         )
-        for queue, (log, one) in enumerate(zip(log_numbers(), raw, strict=False))
+        for share_partition, (log, one) in enumerate(zip(log_numbers(), raw, strict=False))
     ]
 
 
@@ -76,7 +78,7 @@ def write_history(folder: Path, cases: Iterable[Case], tales: Iterable[Told] = (
         for told in tales:
             Scribe(journal, told).write()
         if any("dead_letters" in case.plain for case in cases):
-            journal.add("phases", "letters read", _END * MS, (_END + 1) * MS)
+            journal.add("phases", "dead letters read", _END * MS, (_END + 1) * MS)
         for read in {case.plain["read"] for case in cases if "read" in case.plain}:
             journal.add("phases", "state read", read * MS, read * MS)
     (versions := {case.version for case in cases}).discard("4.4.0")
@@ -86,26 +88,26 @@ def write_history(folder: Path, cases: Iterable[Case], tales: Iterable[Told] = (
 
 def _write(journal: Journal, case: Case) -> None:
     plain = case.plain
-    _write_queue(journal, case, case.queue, 0)
+    _write_queue(journal, case, case.share_partition, 0)
     end = _produce(journal, case)
-    _deliver(journal, case, case.queue, plain["deliveries"])
-    _show(journal, case.queue, plain, end)
+    _deliver(journal, case, case.share_partition, plain["deliveries"])
+    _show(journal, case.share_partition, plain, end)
     if "neighbour" in plain:
-        neighbour = case.queue + _NEIGHBOURS
+        neighbour = case.share_partition + _NEIGHBOURS
         _write_queue(journal, case, neighbour, 1)
         _deliver(journal, case, neighbour, plain["neighbour"])
         _show(journal, neighbour, {}, end)
     _write_further(journal, case)
 
 
-def _write_queue(journal: Journal, case: Case, queue: int, slot: int) -> None:
+def _write_queue(journal: Journal, case: Case, share_partition: int, slot: int) -> None:
     plain = case.plain
     journal.add(
-        "queues",
-        queue,
+        "share_partitions",
+        share_partition,
         case.log,
         slot,
-        f"group-{queue}",
+        f"group-{share_partition}",
         f"topic-{case.log}",
         "",
         0,
@@ -121,22 +123,22 @@ def _write_queue(journal: Journal, case: Case, queue: int, slot: int) -> None:
 
 def _write_further(journal: Journal, case: Case) -> None:
     plain = case.plain
-    for span in ("reloads", "blinds"):
+    for span in ("reloads", "unseen_responses"):
         for one in plain.get(span, ()):
             why = ("planted",) if span == "reloads" else ()
-            journal.add(span, case.queue, one["since"] * MS, one["until"] * MS, *why)
+            journal.add(span, case.share_partition, one["since"] * MS, one["until"] * MS, *why)
     for place, offset in enumerate(plain.get("dead_letters", ())):
         crc = place if "unlike" in plain else -1
-        journal.add("dead_letters", case.queue, offset, 1, place, crc)
+        journal.add("dead_letters", case.share_partition, offset, 1, place, crc)
     for one in plain.get("limits", ()):
         times = (one["since"] * MS, one["until"] * MS, one["ends"] * MS)
-        journal.add("limits", case.queue, one["limit"], *times)
+        journal.add("limits", case.share_partition, one["limit"], *times)
     for one in plain.get("deletions", ()):
         sent = one["at"] * MS
         journal.add("deletions", case.log, one["before"], sent, sent + MS, int(Outcome.OK))
     for place, one in enumerate(plain.get("requests", ())):
-        op, sent = _REQUESTS + 10 * case.queue + place, one["sent"] * MS
-        ended = (sent, one["answered"] * MS, one["waits"], int(Outcome.OK), 0)
+        op, sent = _REQUESTS + 10 * case.share_partition + place, one["sent"] * MS
+        ended = (sent, one["received"] * MS, one["waits"], int(Outcome.OK), 0)
         journal.add("operations", op, 0, 0, one["api"], 1, *ended)
 
 
@@ -155,41 +157,51 @@ def _produce(journal: Journal, case: Case) -> int:
     return 1 + max(highest, *(int(one["offset"]) for one in stored))
 
 
-def _deliver(journal: Journal, case: Case, queue: int, deliveries: Sequence[Plain]) -> None:
+def _deliver(
+    journal: Journal, case: Case, share_partition: int, deliveries: Sequence[Plain]
+) -> None:
     ops: dict[int, int] = {}
     for number, one in enumerate(deliveries):
         key = one.get("op", -number - 1)
         op = ops.setdefault(key, journal.next_operation())
         first, last = one["offset"], one.get("last", one["offset"])
-        row = (op, queue, case.log, number, first, last, one["count"])
+        row = (op, share_partition, case.log, number, first, last, one["count"])
         asked = one.get("asked", one["at"] - 1)
         times = (case.plain.get("lock_ms", 1000), asked * MS, one["at"] * MS)
         payload = (True, one.get("of", 1), one.get("sequence", first), 7)
         told = (one.get("after", -1), *((False, -1, -1, -1) if "absent" in one else payload))
         journal.add("acquired", *row, *times, *told)
         for act in _acts(one):
-            journal.add("settled", op, queue, case.log, first, last, *act)
+            journal.add("acknowledged", op, share_partition, case.log, first, last, *act)
 
 
 def _acts(one: Plain) -> Iterator[tuple[int, int, int, int, int]]:
     if "renewed" in one:
         sent = one["renewed"] * MS
-        yield int(Settle.RENEW), sent, sent + MS, int(Outcome.OK), 0
+        yield int(AckType.RENEW), sent, sent + MS, int(Outcome.OK), 0
     if "kind" in one:
         outcome = Outcome[one.get("outcome", "ok").upper()]
-        sent = one["settled"] * MS
-        answered = -1 if outcome is Outcome.UNKNOWN else sent + one.get("took", 1) * MS
+        sent = one["acknowledged"] * MS
+        received = -1 if outcome is Outcome.UNKNOWN else sent + one.get("took", 1) * MS
         error = one.get("error", 121) if outcome is Outcome.FAILED else 0
-        yield int(Settle[one["kind"].upper()]), sent, answered, int(outcome), error
+        yield int(AckType[one["kind"].upper()]), sent, received, int(outcome), error
 
 
-def _show(journal: Journal, queue: int, plain: Plain, end: int) -> None:
+def _show(journal: Journal, share_partition: int, plain: Plain, end: int) -> None:
     ending = {"at": _END, "spso": end, "end": end, "lag": 0, "phase": "quiet"}
     for one in plain.get("shown", (ending,)):
         at = one["at"] * MS
-        row = (queue, at - MS, at, one["spso"], one["lag"], one.get("start", 0), one["end"])
+        row = (
+            share_partition,
+            at - MS,
+            at,
+            one["spso"],
+            one["lag"],
+            one.get("start", 0),
+            one["end"],
+        )
         journal.add("offsets", *row, one.get("epoch", 0), one.get("phase", "load"))
     epochs = itertools.count(1)
     for one in plain.get("kept", ()):
-        head = (queue, one["position"], False, -1, next(epochs), 0, one.get("spso", 0))
+        head = (share_partition, one["position"], False, -1, next(epochs), 0, one.get("spso", 0))
         journal.add("persisted", *head, one["first"], one["last"], one["state"], one["count"])

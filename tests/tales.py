@@ -2,7 +2,7 @@
 
 Each tale is one share-partition with a log of its own, so hundreds of them are judged as one
 history. A tale is valid: a leader that acts by the table did all of it. What clients see of it are
-intervals, and answers that got lost; in the end everybody accepts everything.
+intervals, and responses that got lost; in the end everybody accepts everything.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 
 from fixtures.history.journal import Journal
-from spec.history import Outcome, Settle
+from spec.history import AckType, Outcome
 from spec.model.history import (
     Acknowledged,
     Closed,
@@ -34,7 +34,7 @@ from tests.generated import MEMBERS, Story, ranges_of
 
 MS = 1_000_000
 _BATCH = 10
-_SETTLES = (Settle.REJECT, Settle.ACCEPT, Settle.RELEASE, Settle.REJECT, Settle.RENEW)
+_ACK_TYPES = (AckType.REJECT, AckType.ACCEPT, AckType.RELEASE, AckType.REJECT, AckType.RENEW)
 """What a member means by each acknowledge type; a gap is as final as a rejection."""
 
 
@@ -82,7 +82,7 @@ def _held(steps: Sequence[Step], lock_ms: float, now: float) -> dict[str, set[in
                 offsets = (o for one in ranges_of(step) for o in range(one.first, one.last + 1))
                 last |= dict.fromkeys(offsets, (step.member, step.received))
             case Acknowledged(error=0):
-                for offset in (o for o, kind in _acts(step) if kind is not Settle.RENEW):
+                for offset in (o for o, kind in _acts(step) if kind is not AckType.RENEW):
                     last.pop(offset, None)
             case Closed():
                 last = {o: holder for o, holder in last.items() if holder[0] != step.member}
@@ -99,7 +99,7 @@ def _held(steps: Sequence[Step], lock_ms: float, now: float) -> dict[str, set[in
 class Told:
     """A tale with a number; ``lie`` names what is wrong with it, nothing for a valid one."""
 
-    queue: int
+    share_partition: int
     log: int
     lie: str
     settings: Settings
@@ -121,9 +121,14 @@ def tell(
     tale.overlap = random.choice((0.0, 0.3))
     steps = tale.run(40)
     lies = [("", steps), *corruptions(steps, random, edits)]
-    for (queue, log), (lie, told) in zip(numbers, lies, strict=False):
+    for (share_partition, log), (lie, told) in zip(numbers, lies, strict=False):
         yield Told(
-            queue=queue, log=log, lie=lie, settings=settings, release=release, steps=tuple(told)
+            share_partition=share_partition,
+            log=log,
+            lie=lie,
+            settings=settings,
+            release=release,
+            steps=tuple(told),
         )
 
 
@@ -163,39 +168,48 @@ class Scribe:
     def write(self) -> None:
         """Write one tale from beginning to end."""
         told, settings = self.told, self.told.settings
-        named = (told.queue, told.log, 0, f"tale-{told.queue}", f"topic-{told.log}", "", 0, 0)
+        named = (
+            told.share_partition,
+            told.log,
+            0,
+            f"tale-{told.share_partition}",
+            f"topic-{told.log}",
+            "",
+            0,
+            0,
+        )
         limits = (settings.delivery_limit, int(settings.lock_ms), settings.max_locks, _BATCH)
-        self.journal.add("queues", *named, *limits, False, False)
+        self.journal.add("share_partitions", *named, *limits, False, False)
         steps = sorted(told.steps, key=lambda step: step.received)
         for step in steps:
             self._step(step)
         end = max((step.last + 1 for step in steps if isinstance(step, Produced)), default=0)
         start = max((step.offset for step in steps if isinstance(step, LogStarted)), default=0)
         at = int(steps[-1].received + 1000) * MS
-        row = (told.queue, at, at, end, 0, start, end, 0, "quiet")
+        row = (told.share_partition, at, at, end, 0, start, end, 0, "quiet")
         self.journal.add("offsets", *row)
 
     def _step(self, step: Step) -> None:
         sent, received = round(step.sent * MS), round(step.received * MS)
-        queue, log, add = self.told.queue, self.told.log, self.journal.add
+        share_partition, log, add = self.told.share_partition, self.told.log, self.journal.add
         match step:
             case Produced():
                 row = (log, step.first, step.last - step.first + 1, 1, step.first, -1)
                 add("produced", *row, sent, received, int(Outcome.OK), 0, 0)
             case Fetched(ranges=None):
-                add("blinds", queue, sent, received)
+                add("unseen_responses", share_partition, sent, received)
             case Fetched():
                 self._acquired(step, sent, received)
             case Acknowledged():
-                self._settled(step, sent, received)
+                self._acknowledged(step, sent, received)
             case Closed():
                 self._closed(step, sent, received)
             case Reloaded():
-                add("reloads", queue, sent, received, "told")
+                add("reloads", share_partition, sent, received, "told")
             case LogStarted():
                 add("deletions", log, step.offset, sent, received, int(Outcome.OK))
             case StartSeen():
-                add("offsets", queue, sent, received, step.offset, -1, 0, 0, 0, "load")
+                add("offsets", share_partition, sent, received, step.offset, -1, 0, 0, 0, "load")
             case StateSeen():
                 self._stored(step)
             case _:
@@ -205,7 +219,7 @@ class Scribe:
         op, after = self.journal.next_operation(), -1
         member = MEMBERS.index(step.member)
         for one in ranges_of(step):
-            row = (op, self.told.queue, self.told.log, member, one.first, one.last)
+            row = (op, self.told.share_partition, self.told.log, member, one.first, one.last)
             lock_ms = int(self.told.settings.lock_ms)
             told = (one.deliveries, lock_ms, sent, received, after)
             self.journal.add("acquired", *row, *told, True, 1, one.first, 7)
@@ -213,7 +227,7 @@ class Scribe:
             for offset in range(one.first, one.last + 1):
                 self.holders[step.member, offset] = op
 
-    def _settled(self, step: Acknowledged, sent: int, received: int) -> None:
+    def _acknowledged(self, step: Acknowledged, sent: int, received: int) -> None:
         outcome = Outcome.FAILED if step.error else Outcome.OK
         if step.error is None:
             outcome, received = Outcome.UNKNOWN, -1
@@ -221,30 +235,39 @@ class Scribe:
             key = (step.member, offset)
             op = self.holders.get(key)
             if op is not None:
-                row = (op, self.told.queue, self.told.log, offset, offset, int(kind))
-                self.journal.add("settled", *row, sent, received, int(outcome), step.error or 0)
-                if outcome is Outcome.OK and kind is not Settle.RENEW:
+                row = (op, self.told.share_partition, self.told.log, offset, offset, int(kind))
+                self.journal.add(
+                    "acknowledged", *row, sent, received, int(outcome), step.error or 0
+                )
+                if outcome is Outcome.OK and kind is not AckType.RENEW:
                     del self.holders[key]
 
     def _closed(self, step: Closed, sent: int, received: int) -> None:
         open_ = {key: op for key, op in self.holders.items() if key[0] == step.member}
         for (member, offset), op in open_.items():
-            row = (op, self.told.queue, self.told.log, offset, offset, int(Settle.CLOSED))
-            self.journal.add("settled", *row, sent, received, int(Outcome.OK), 0)
+            row = (
+                op,
+                self.told.share_partition,
+                self.told.log,
+                offset,
+                offset,
+                int(AckType.CLOSED),
+            )
+            self.journal.add("acknowledged", *row, sent, received, int(Outcome.OK), 0)
             del self.holders[member, offset]
 
     def _stored(self, step: StateSeen) -> None:
         self.position += 1
-        head = (self.told.queue, self.position, True, -1, -1, -1, step.start)
+        head = (self.told.share_partition, self.position, True, -1, -1, -1, step.start)
         for one in step.batches:
             self.journal.add("persisted", *head, one.first, one.last, one.state, one.deliveries)
 
 
-def _acts(step: Acknowledged) -> Iterator[tuple[int, Settle]]:
+def _acts(step: Acknowledged) -> Iterator[tuple[int, AckType]]:
     for batch in step.batches:
         for place, offset in enumerate(range(batch.first, batch.last + 1)):
             kind = batch.types[place] if len(batch.types) > 1 else batch.types[0]
-            yield offset, _SETTLES[kind]
+            yield offset, _ACK_TYPES[kind]
 
 
 def write(folder: Path, tales: Sequence[Told]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
 from pyspark.sql import SparkSession
 
 import tests.altered
+from fixtures.history.upgrading import is_old, upgrade
 from reports.analysis.rules import load_invariants
 from reports.analysis.session import MEDIUM, open_session
 from reports.oracle.judging import Verdicts
@@ -30,9 +32,19 @@ VERSION = "4.4.0"
 
 
 @pytest.fixture(scope="module")
-def altered(tmp_path_factory: pytest.TempPathFactory) -> Altered:
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The recorded history, which an older release compacted, in the schema of now."""
+    folder = tmp_path_factory.mktemp("recorded") / "history"
+    shutil.copytree(RECORDED, folder)
+    assert is_old(folder)
+    upgrade(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def altered(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Altered:
     """Copies of the recorded history, each with one thing altered."""
-    return alter(RECORDED, tmp_path_factory.mktemp("altered") / "history", VERSION)
+    return alter(recorded, tmp_path_factory.mktemp("altered") / "history", VERSION)
 
 
 @pytest.fixture(scope="module")
@@ -70,18 +82,18 @@ def test_the_oracle_agrees(judged: tuple[Verdicts, list[str]]) -> None:
     assert judged[1] == []
 
 
-def test_copies_are_what_the_recorder_wrote(altered: Altered) -> None:
-    """What rows say of loads, unseen answers and their neighbours comes out as it was recorded."""
+def test_copies_are_what_the_recorder_wrote(recorded: Path, altered: Altered) -> None:
+    """What rows say of loads, unseen responses and neighbours comes out as it was recorded."""
     original, copied = (
         [
-            {name: value for name, value in row.items() if name not in {"log", "queue"}}
+            {name: value for name, value in row.items() if name not in {"log", "share_partition"}}
             for row in sorted(
                 read_source(folder, 0).tables["deliveries"],
-                key=lambda row: (row["offset"], row["queue"], row["acquired"]),
+                key=lambda row: (row["offset"], row["share_partition"], row["acquired"]),
             )
             if row["log"] == log
         ]
-        for folder, log in ((RECORDED, 0), (altered.folder, 0))
+        for folder, log in ((recorded, 0), (altered.folder, 0))
     )
 
     assert original == copied

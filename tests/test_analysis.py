@@ -172,8 +172,8 @@ def test_a_cut_and_spoiled_history_is_judged(tmp_path: Path) -> None:
     with Journal(history, 1) as journal:
         for kind, since, until in (("kill", 500, 900), ("pause", 5000, 6000)):
             journal.add("faults", 0, kind, "broker 2", since * MS, until * MS, "it was dead")
-    settled = history / "journal" / "0000" / "settled.arrows"
-    settled.write_bytes(settled.read_bytes()[:-8])
+    acknowledged = history / "journal" / "0000" / "acknowledged.arrows"
+    acknowledged.write_bytes(acknowledged.read_bytes()[:-8])
 
     code, document, said = _analyse(
         tmp_path / "run",
@@ -192,7 +192,7 @@ def test_a_cut_and_spoiled_history_is_judged(tmp_path: Path) -> None:
         "pass",
     )
     assert code == 1
-    assert any("settled.arrows: cut" in fault for fault in document["run"]["errors"])
+    assert any("acknowledged.arrows: cut" in fault for fault in document["run"]["errors"])
     jsonschema.validate(document, json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
 
 

@@ -24,7 +24,7 @@ from reports.analysis.files import History, open_history
 from reports.analysis.judging import Found, _guarded, observation
 from reports.analysis.rules import load_invariants
 from shareproof.histories import _known, _prepare
-from spec.history import NEVER, Manifest, Outcome, Settle
+from spec.history import NEVER, AckType, Manifest, Outcome
 from spec.verdict import EnvironmentFault, Verdict
 from tests.small_histories import read_cases, write_history
 from tests.test_altered import RECORDED
@@ -38,6 +38,7 @@ Document = dict[str, Any]
 def history(tmp_path: Path) -> Path:
     """A copy of a recorded history that may be damaged."""
     shutil.copytree(RECORDED, tmp_path / "run" / "history")
+    upgrade(tmp_path / "run" / "history")
     return tmp_path / "run" / "history"
 
 
@@ -59,7 +60,10 @@ def _edit(history: Path, change: Callable[[Document], object]) -> None:
         (lambda it: it["files"][0].update(bucket="x"), "bucket 'x'"),
         (lambda it: it["files"][0].update(size=None), "rows, size or checksum"),
         (lambda it: it["files"].append(it["files"][0]), "twice"),
-        (lambda it: it.update(files=[]), "names no file of blinds, members, queues, reloads"),
+        (
+            lambda it: it.update(files=[]),
+            "names no file of members, reloads, share_partitions, unseen_responses",
+        ),
         (lambda it: it["files"].pop(0), "manifest.json does not name it"),
     ],
 )
@@ -142,7 +146,7 @@ def test_an_old_history_without_a_column_is_named(tmp_path: Path) -> None:
     manifest = compact(tmp_path)
     file = next(file for file in manifest.files if file.table == "deliveries")
     path = tmp_path / file.path
-    pq.write_table(pq.read_table(path).drop(["op", "fellows"]), path)
+    pq.write_table(pq.read_table(path).drop(["op", "others_in_response"]), path)
     changed = {"size": path.stat().st_size, "crc": checksum(path)}
     _edit(tmp_path, lambda it: it.update(schema=1))
     _edit(
@@ -171,21 +175,23 @@ class _Silent:
 @pytest.mark.parametrize("spoiled", [{"outcome": 99}, {"last": 2**40}, {"last": -1}, {"log": -5}])
 def test_rows_that_nobody_wrote_end_a_journal(tmp_path: Path, spoiled: dict[str, int]) -> None:
     """Journals have no checksums: rows that cannot be end the journal, and it is named."""
-    row = {"op": 1, "queue": 0, "log": 0, "first": 0, "last": 0, "kind": 1, "sent": 5}
-    row |= {"answered": 6, "outcome": 1, "error": 0}
+    row = {"op": 1, "share_partition": 0, "log": 0, "first": 0, "last": 0, "kind": 1, "sent": 5}
+    row |= {"received": 6, "outcome": 1, "error": 0}
     with Journal(tmp_path, 1) as journal:
-        journal.add("settled", *row.values())
+        journal.add("acknowledged", *row.values())
         journal.flush()
-        journal.add("settled", *(row | spoiled).values())
+        journal.add("acknowledged", *(row | spoiled).values())
 
-    assert compact(tmp_path).broken == ("journal/0001/settled.arrows",)
+    assert compact(tmp_path).broken == ("journal/0001/acknowledged.arrows",)
 
 
 @pytest.mark.parametrize("known", [True, False])
 def test_who_died_unseen_is_buried(tmp_path: Path, known: bool) -> None:
     """Where a whole run is killed, what its last second brought excuses what came after it."""
     with Journal(tmp_path, 0) as journal:
-        journal.add("queues", 0, 0, 0, "g", "t", "", 0, 0, 5, 1000, 2000, 500, False, False)
+        journal.add(
+            "share_partitions", 0, 0, 0, "g", "t", "", 0, 0, 5, 1000, 2000, 500, False, False
+        )
     with Journal(tmp_path, 1) as journal:
         journal.add("members", 7, "ann", "g", 1, "plain", "joined", 0)
         told = (5000, 8 * SECOND, 9 * SECOND, -1, True, 1, 0, 7)
@@ -198,9 +204,11 @@ def test_who_died_unseen_is_buried(tmp_path: Path, known: bool) -> None:
     compact(tmp_path)
 
     (row,) = pq.read_table(tmp_path / "deliveries").to_pylist()
-    assert (row["kind"], row["outcome"]) == (Settle.CLOSED, Outcome.UNKNOWN)
+    assert (row["kind"], row["outcome"]) == (AckType.CLOSED, Outcome.UNKNOWN)
     assert row["freed"] == 8 * SECOND + 5 * known
-    doubts = [pq.read_table(tmp_path / name).to_pylist() for name in ("blinds", "reloads")]
+    doubts = [
+        pq.read_table(tmp_path / name).to_pylist() for name in ("unseen_responses", "reloads")
+    ]
     spans = [(one["since"], one["until"]) for rows in doubts for one in rows]
     assert spans == ([] if known else [(7 * SECOND, NEVER - 1)] * 2)
 

@@ -16,6 +16,7 @@ import pytest
 pytest.importorskip("pyarrow", reason="the extra 'judge' is not installed")
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fixtures.history import expansion
@@ -26,7 +27,9 @@ from fixtures.history.upgrading import is_old, upgrade
 from fixtures.wire.records import Record, encode_batch
 from fixtures.workload.payload import pieces, runs_of, shape
 from reports.analysis.files import open_history
-from spec.history import NEVER, Manifest, Outcome, Settle
+from reports.oracle.judging import judge
+from spec import older_history
+from spec.history import NEVER, TABLES, AckType, Manifest, Outcome
 from spec.verdict import EnvironmentFault
 from tests.small_histories import read_cases, write_history
 
@@ -135,8 +138,8 @@ def test_times_are_brought_to_the_clock_of_the_run(tmp_path: Path) -> None:
     assert found["reloads"].select(["since", "until"]).to_pylist() == [
         {"since": 1010, "until": NEVER}
     ]
-    assert found["operations"].select(["sent", "answered"]).to_pylist() == [
-        {"sent": 1020, "answered": -1}
+    assert found["operations"].select(["sent", "received"]).to_pylist() == [
+        {"sent": 1020, "received": -1}
     ]
 
 
@@ -145,7 +148,9 @@ def test_ranges_mean_records(tmp_path: Path) -> None:
     rng = random.Random(5)
     expected: dict[tuple[int, int], tuple[int, int]] = {}
     with Journal(tmp_path, 1) as journal:
-        journal.add("queues", 0, 0, 0, "g", "t", "", 0, 0, 5, 30000, 2000, 500, False, False)
+        journal.add(
+            "share_partitions", 0, 0, 0, "g", "t", "", 0, 0, 5, 30000, 2000, 500, False, False
+        )
         for _ in range(40):
             op = journal.next_operation()
             first = rng.randrange(100)
@@ -156,22 +161,22 @@ def test_ranges_mean_records(tmp_path: Path) -> None:
             expected |= {(op, offset): (0, NEVER) for offset in range(first, last + 1)}
             for _ in range(rng.randrange(3)):
                 low = rng.randint(first, last)
-                kind = rng.choice((Settle.ACCEPT, Settle.RELEASE))
+                kind = rng.choice((AckType.ACCEPT, AckType.RELEASE))
                 sent = at + 10 + len(expected)
-                journal.add("settled", op, 0, 0, low, last, int(kind), sent, sent + 1, 1, 0)
+                journal.add("acknowledged", op, 0, 0, low, last, int(kind), sent, sent + 1, 1, 0)
                 expected |= {(op, o): (int(kind), sent) for o in range(low, last + 1)}
 
     compact(tmp_path)
     rows = pq.read_table(tmp_path / "deliveries").to_pylist()
 
     assert [{name: row[name] for name in _BESIDE} for row in rows] == list(_looked_around(rows))
-    found = {(row["op"], row["offset"]): (row["kind"], row["settle_sent"]) for row in rows}
+    found = {(row["op"], row["offset"]): (row["kind"], row["ack_sent"]) for row in rows}
     assert found == expected
     order = [(row["offset"], row["acquired"]) for row in rows]
     assert order == sorted(order)
 
 
-_BESIDE = ("fellows", "highest_before", "lowest_after", "next_op", "next_acquired")
+_BESIDE = ("others_in_response", "highest_before", "lowest_after", "next_op", "next_acquired")
 
 
 def _looked_around(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -181,7 +186,7 @@ def _looked_around(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         earlier = [other for other, is_same in zip(rows[:at], same, strict=False) if is_same]
         later = [o for o, is_same in zip(rows[at + 1 :], same[at + 1 :], strict=True) if is_same]
         yield {
-            "fellows": sum(other["op"] == row["op"] for other in rows) - 1,
+            "others_in_response": sum(other["op"] == row["op"] for other in rows) - 1,
             "highest_before": max((one["count"] for one in earlier), default=None),
             "lowest_after": min((one["count"] for one in later), default=None),
             "next_op": later[0]["op"] if later else None,
@@ -213,10 +218,75 @@ def test_an_old_history_is_brought_up_to_date(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "deliveries").equals(whole)
 
 
+_OLD_TABLES = {new: old for old, new in older_history.TABLES.items()}
+_OLD_COLUMNS = {new: old for old, new in older_history.COLUMNS.items()}
+
+
+def _in_old_words(rows: Any) -> Any:
+    """Return rows of a table or journal as schema 2 had them."""
+    rows = rows.rename_columns([_OLD_COLUMNS.get(name, name) for name in rows.schema.names])
+    if "phase" not in rows.schema.names:
+        return rows
+    phases = [name.replace("dead letters", "letters") for name in rows.column("phase").to_pylist()]
+    place = rows.schema.get_field_index("phase")
+    return rows.set_column(place, rows.schema.field(place), pa.array(phases, pa.string()))
+
+
+def _age(history: Path) -> None:
+    """Give the tables and journals of a history the names that they had in schema 2."""
+    document = json.loads((history / "manifest.json").read_text(encoding="utf-8"))
+    for entry in document["files"]:
+        path = history / entry["path"]
+        table = _in_old_words(pq.read_table(path))
+        entry["table"] = _OLD_TABLES.get(entry["table"], entry["table"])
+        entry["path"] = f"{entry['table']}/{path.name}"
+        path.unlink()
+        (history / entry["table"]).mkdir(exist_ok=True)
+        pq.write_table(table, history / entry["path"])
+        entry["crc"] = checksum(history / entry["path"])
+    for name in _OLD_TABLES.keys() & TABLES.keys():
+        (history / name).rmdir()
+    (history / "manifest.json").write_text(json.dumps(document | {"schema": 2}), encoding="utf-8")
+    for file in list((history / "journal").glob("*/*.arrows")):
+        with pa.ipc.open_stream(file.read_bytes()) as stream:
+            batches = [_in_old_words(batch) for batch in stream]
+        file.unlink()
+        old = file.with_stem(_OLD_TABLES.get(file.stem, file.stem))
+        with pa.ipc.new_stream(old, batches[0].schema) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+
+
+def test_tables_and_journals_in_the_words_of_schema_2_are_read(tmp_path: Path) -> None:
+    """An older history is brought up to date, and older journals mean the same, to both judges."""
+    write_history(tmp_path, read_cases())
+    manifest = compact(tmp_path)
+    tables = {file.path: pq.read_table(tmp_path / file.path) for file in manifest.files}
+    verdicts = judge(tmp_path)
+    _age(tmp_path)
+
+    assert is_old(tmp_path)
+    upgraded = upgrade(tmp_path)
+
+    assert open_history(tmp_path).spoiled == ()
+    assert {file.path for file in upgraded.files} == tables.keys()
+    assert [
+        path for path in tables if not pq.read_table(tmp_path / path).equals(tables[path])
+    ] == []
+    assert not (tmp_path / "queues").exists()
+    assert judge(tmp_path) == verdicts
+    compact(tmp_path)
+    assert [
+        path for path in tables if not pq.read_table(tmp_path / path).equals(tables[path])
+    ] == []
+
+
 def test_spoiled_files_are_named(tmp_path: Path) -> None:
     """A file that was cut or changed is named; without the table of queues nothing is judged."""
     with Journal(tmp_path, 1) as journal:
-        journal.add("queues", 0, 0, 0, "g", "t", "", 0, 0, 5, 30000, 2000, 500, False, False)
+        journal.add(
+            "share_partitions", 0, 0, 0, "g", "t", "", 0, 0, 5, 30000, 2000, 500, False, False
+        )
         journal.add("produced", 0, 0, 5, 1, 0, -1, 0, 1, 1, 0, 0)
     manifest = compact(tmp_path)
     stored = next(file for file in manifest.files if file.table == "produced")
@@ -226,8 +296,8 @@ def test_spoiled_files_are_named(tmp_path: Path) -> None:
 
     assert history.lost_buckets == {stored.bucket}
     assert str(tmp_path / stored.path) in history.spoiled[0]
-    (tmp_path / "queues" / "part-00000.parquet").unlink()
-    with pytest.raises(EnvironmentFault, match="nothing can be judged without queues"):
+    (tmp_path / "share_partitions" / "part-00000.parquet").unlink()
+    with pytest.raises(EnvironmentFault, match="nothing can be judged without share_partitions"):
         open_history(tmp_path)
 
 
@@ -276,7 +346,7 @@ def test_late_renewals_prove_no_lock() -> None:
     acts = {
         "outcome": np.array([Outcome.OK, Outcome.OK, Outcome.OK]),
         "sent": np.array([80, 120, 150]),
-        "answered": np.array([90, 130, 160]),
+        "received": np.array([90, 130, 160]),
     }
     expansion._renew(rows, acts, np.array([0, 1, 0]), np.array([100, 100]))
     assert rows["renewals"].tolist() == [2, 1]

@@ -76,7 +76,7 @@ def verdicts(
         folder = tmp_path_factory.mktemp("cases") / "history"
         told = tales(release_of(version), SEEDS, TOLD_FROM)
         write_history(folder, [case for case in CASES if case.version == version], told)
-        compact(folder, keep=True)
+        compact(folder)
         if found:
             unregister(spark, f"cases_{len(found)}")
         history = open_history(folder)
@@ -91,8 +91,8 @@ def verdicts(
 def test_both_sides(case: Case, verdicts: dict[str, Judged]) -> None:
     """A right history breaks no rule and exercises its own; a wrong one breaks just its own."""
     found = verdicts[case.version].spark
-    exercised = {rule for rule, places in found.items() if case.queues & places.keys()}
-    broken = {rule for place in case.queues for rule in broken_at(found, place)}
+    exercised = {rule for rule, places in found.items() if case.share_partitions & places.keys()}
+    broken = {rule for place in case.share_partitions for rule in broken_at(found, place)}
     others = broken - known(release_of(case.version)) - {case.rule}
 
     assert case.rule in exercised
@@ -113,7 +113,7 @@ def test_valid_tales_break_nothing(version: str, verdicts: dict[str, Judged]) ->
     """Nothing that a leader does who acts by the table is a violation, and most lies are."""
     judged = verdicts[version]
     beside = known(release_of(version))
-    broken = {told: broken_at(judged.spark, told.queue) - beside for told in judged.tales}
+    broken = {told: broken_at(judged.spark, told.share_partition) - beside for told in judged.tales}
 
     assert [rules for told, rules in broken.items() if rules and not told.lie] == []
     gross = [rules for told, rules in broken.items() if told.lie in GROSS]
@@ -184,7 +184,7 @@ def test_the_buckets_are_those_of_spark(spark: SparkSession) -> None:
     assert theirs == [bucket_of(log, 8) for log in logs]
 
 
-@pytest.mark.parametrize("view", ["handovers", "ledger"])
+@pytest.mark.parametrize("view", ["delivery_pairs", "records_of_logs"])
 def test_records_come_together_without_a_shuffle(
     view: str,
     spark: SparkSession,
@@ -195,7 +195,7 @@ def test_records_come_together_without_a_shuffle(
 
     assert verdicts
     above = [step for scan in _scans_of_records(plan) for step in scan]
-    assert view != "ledger" or "SortAggregate" in above
+    assert view != "records_of_logs" or "SortAggregate" in above
     assert {"Exchange", "Sort", "Window"} & set(above) == set()
 
 
@@ -226,7 +226,7 @@ BOUNDED = {
     "_window": ".limit(",
     "distributions": "GROUP BY 1",
     "_rows": "moments",
-    "_partitions": "FROM queues",
+    "_partitions": "FROM share_partitions",
     "_windows": "LIMIT",
     "_often": "LIMIT",
     "_told": "LIMIT",

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from fixtures.history.compaction import compact
 from fixtures.history.journal import Journal
 from reports.analysis.files import History, open_history
-from reports.analysis.relations import HANDOVERS
+from reports.analysis.relations import DELIVERY_PAIRS
 from reports.analysis.session import SMALL, open_session, register, unregister
 from reports.analysis.span import span
 from reports.analysis.stories import stories
@@ -35,9 +35,9 @@ MS = 1_000_000
 TOLD: dict[str, Any] = {
     "lock_ms": 1000,
     "deliveries": [
-        {"offset": 0, "last": 9, "at": 1000, "count": 1, "kind": "accept", "settled": 1400},
+        {"offset": 0, "last": 9, "at": 1000, "count": 1, "kind": "accept", "acknowledged": 1400},
         {"offset": 10, "at": 1000, "count": 1},
-        {"offset": 10, "at": 3000, "count": 2, "kind": "accept", "settled": 3100},
+        {"offset": 10, "at": 3000, "count": 2, "kind": "accept", "acknowledged": 3100},
     ],
     "shown": [
         {"at": 1500, "spso": 10, "end": 11, "lag": 1},
@@ -47,14 +47,16 @@ TOLD: dict[str, Any] = {
 }
 """Ten records that are accepted at once, and one whose lock runs out and that comes again."""
 
-HIT = Hit(rule="INV-02", log=0, offset=10, queue=0, since=3000 * MS, sentence="said so")
+HIT = Hit(rule="INV-02", log=0, offset=10, share_partition=0, since=3000 * MS, sentence="said so")
 
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> History:
     """The history that is told."""
     folder = tmp_path_factory.mktemp("run") / "history"
-    write_history(folder, [Case(queue=0, log=0, rule="", says="", breaks=False, plain=TOLD)])
+    write_history(
+        folder, [Case(share_partition=0, log=0, rule="", says="", breaks=False, plain=TOLD)]
+    )
     with Journal(folder, 1) as journal:
         journal.add("phases", "load", 0, 5000 * MS)
         journal.add("faults", 0, "kill-leader", "broker 2", 1800 * MS, 2500 * MS, "it was dead")
@@ -66,7 +68,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> History:
 def spark(told: History) -> Iterator[SparkSession]:
     """A small Spark in which the history is registered."""
     session = open_session("local[2]", "1g", SMALL)
-    register(session, told, "told", [HANDOVERS])
+    register(session, told, "told", [DELIVERY_PAIRS])
     yield session
     unregister(session, "told")
     session.stop()
@@ -103,7 +105,7 @@ def test_a_record_has_its_story(spark: SparkSession) -> None:
         [1.0, "acquired by m1, delivery 1, locked for 1000 ms"],
         [1.8, "fault: kill-leader of broker 2 begins"],
         [2.0, "the lock of m1 has run out by now, unsettled"],
-        [2.2, "the share-partition is loaded anew within 0.4 s from here (planted)"],
+        [2.2, "the share-partition is reloaded within 0.4 s from here (planted)"],
         [2.5, "fault: kill-leader is healed"],
         [3.0, "acquired by m2, delivery 2, locked for 1000 ms"],
         [3.1, "accepted by m2, answered OK after 1 ms"],

@@ -23,11 +23,11 @@ from fixtures.history import compaction, expansion, reading
 from fixtures.history.compaction import compact
 from fixtures.history.journal import Journal
 from reports.analysis.files import open_history
-from reports.analysis.relations import HANDOVERS, LEDGER
+from reports.analysis.relations import DELIVERY_PAIRS, RECORDS_OF_LOGS
 from reports.analysis.rules import load_invariants
 from reports.analysis.session import SMALL, open_session, register, unregister
 from reports.oracle.judging import judge
-from spec.history import Outcome, Settle, log_numbers
+from spec.history import AckType, Outcome, log_numbers
 from tests.agreement import by_spark, differences
 
 pytestmark = [
@@ -37,7 +37,7 @@ pytestmark = [
 
 MS = 1_000_000
 LOCK, LIMIT, RECORDS, END = 1000, 5, 12, 100_000
-RULES = [rule for rule in load_invariants() if rule.over in (HANDOVERS, LEDGER)]
+RULES = [rule for rule in load_invariants() if rule.over in (DELIVERY_PAIRS, RECORDS_OF_LOGS)]
 NAMES = {rule.id for rule in RULES}
 
 Patch = pytest.MonkeyPatch
@@ -54,7 +54,17 @@ class _Recorder:
         """Write the share-partition, what was produced in one batch, and that all was read."""
         names = (f"group-{self.number}", f"topic-{self.log}", "", 0, 0)
         self.journal.add(
-            "queues", self.number, self.log, 0, *names, LIMIT, LOCK, 2000, 500, False, False
+            "share_partitions",
+            self.number,
+            self.log,
+            0,
+            *names,
+            LIMIT,
+            LOCK,
+            2000,
+            500,
+            False,
+            False,
         )
         ended = (0, MS, int(Outcome.OK), 0, 0)
         self.journal.add("produced", self.log, 0, RECORDS, 1, 0, 7, *ended)
@@ -74,15 +84,15 @@ class _Recorder:
     def act(
         self,
         held: tuple[int, int, int],
-        kind: Settle,
+        kind: AckType,
         at: int,
         outcome: Outcome = Outcome.OK,
     ) -> None:
         """Write what became of an acknowledgement, which was answered a millisecond later."""
         op, first, last = held
-        answered = (at + 1) * MS if outcome is not Outcome.UNKNOWN else -1
-        row = (op, self.number, self.log, first, last, int(kind), at * MS, answered)
-        self.journal.add("settled", *row, int(outcome), 0)
+        received = (at + 1) * MS if outcome is not Outcome.UNKNOWN else -1
+        row = (op, self.number, self.log, first, last, int(kind), at * MS, received)
+        self.journal.add("acknowledged", *row, int(outcome), 0)
 
 
 def _tell(to: _Recorder) -> None:
@@ -92,35 +102,35 @@ def _tell(to: _Recorder) -> None:
     member = (10 * to.number + 1, "ann", f"group-{to.number}", 0, "plain", "killed", 100 * MS)
     to.journal.add("members", *member)
     to.fetch(0, 200, 2)
-    to.act(to.fetch(1, 10), Settle.RENEW, 500)
+    to.act(to.fetch(1, 10), AckType.RENEW, 500)
     to.fetch(1, 1200, 2)
-    to.act(to.fetch(2, 10), Settle.RENEW, 1200)
+    to.act(to.fetch(2, 10), AckType.RENEW, 1200)
     to.fetch(2, 1300, 2)
     twice = to.fetch(3, 10)
-    to.act(twice, Settle.ACCEPT, 40, Outcome.FAILED)
-    to.act(twice, Settle.RELEASE, 60)
+    to.act(twice, AckType.ACCEPT, 40, Outcome.FAILED)
+    to.act(twice, AckType.RELEASE, 60)
     to.fetch(3, 100, 2)
-    to.act(to.fetch(4, 10), Settle.CLOSED, 50)
+    to.act(to.fetch(4, 10), AckType.CLOSED, 50)
     to.fetch(4, 100, 2)
     unheard = to.fetch(5, 10)
-    to.act(unheard, Settle.ACCEPT, 40, Outcome.UNKNOWN)
-    to.act(unheard, Settle.ACCEPT, 50, Outcome.UNKNOWN)
+    to.act(unheard, AckType.ACCEPT, 40, Outcome.UNKNOWN)
+    to.act(unheard, AckType.ACCEPT, 50, Outcome.UNKNOWN)
     to.fetch(5, 100, 2)
     to.fetch(6, 20, asked=10)
     to.fetch(6, 1015, 2)
     to.fetch(7, 10, LIMIT, last=8)
     to.fetch(9, 10, LIMIT)
-    to.act(to.fetch(10, 10_000), Settle.ACCEPT, 10_050)
+    to.act(to.fetch(10, 10_000), AckType.ACCEPT, 10_050)
     to.journal.add("reloads", to.number, 10_060 * MS, 10_070 * MS, "planted")
-    to.act(to.fetch(10, 10_100), Settle.ACCEPT, 10_150)
-    to.journal.add("blinds", to.number, 20_000 * MS, 20_010 * MS)
-    to.act(to.fetch(11, 20_100, 2), Settle.ACCEPT, 20_150)
+    to.act(to.fetch(10, 10_100), AckType.ACCEPT, 10_150)
+    to.journal.add("unseen_responses", to.number, 20_000 * MS, 20_010 * MS)
+    to.act(to.fetch(11, 20_100, 2), AckType.ACCEPT, 20_150)
 
 
 def _late_renewals_count(rows: Any, acts: Any, place: Any, lock: Any) -> None:
     sure = acts["outcome"] == Outcome.OK
     np.maximum.at(rows["holds_until"], place[sure], (acts["sent"] + lock[place])[sure])
-    np.maximum.at(rows["ends_by"], place, acts["answered"] + lock[place])
+    np.maximum.at(rows["ends_by"], place, acts["received"] + lock[place])
 
 
 def _attempts_count_once(rows: Any, acts: Any, place: Any) -> None:
@@ -129,7 +139,7 @@ def _attempts_count_once(rows: Any, acts: Any, place: Any) -> None:
 
 
 def _locks_begin_late(rows: Any, journal: Any) -> None:
-    _settle(rows, journal)
+    _end_deliveries(rows, journal)
     rows["holds_until"] = np.maximum(rows["holds_until"], rows["acquired"] + LOCK * MS)
 
 
@@ -146,7 +156,7 @@ def _backwards(rows: Any) -> Any:
     return found | {name: np.ma.masked_array(found[name] * 0, found[name].mask) for name in names}
 
 
-_end, _settle, _number = expansion._end, expansion._settle, expansion._number
+_end, _end_deliveries, _number = expansion._end, expansion._end_deliveries, expansion._number
 _neighbours, _fellows, _spread = expansion.neighbours, expansion._fellows, expansion.spread
 
 
@@ -159,15 +169,17 @@ MISTAKES: dict[str, Mistake] = {
     "killed members keep their locks": lambda it: it.setattr(expansion, "_bury", _nothing),
     "renewals do not count": lambda it: it.setattr(expansion, "_renew", _nothing),
     "late renewals count": lambda it: it.setattr(expansion, "_renew", _late_renewals_count),
-    "the worst answer counts": lambda it: it.setattr(expansion, "_RANKS", -expansion._RANKS),
+    "the worst response counts": lambda it: it.setattr(expansion, "_RANKS", -expansion._RANKS),
     "sessions end without freeing": lambda it: it.setattr(expansion, "_close", _nothing),
     "attempts count once": lambda it: it.setattr(expansion, "_end", _attempts_count_once),
-    "locks begin with the answer": lambda it: it.setattr(expansion, "_settle", _locks_begin_late),
-    "loads are not counted": lambda it: it.setattr(
-        expansion, "_number", _numbered_but_for("reign")
+    "locks begin with the response": lambda it: it.setattr(
+        expansion, "_end_deliveries", _locks_begin_late
     ),
-    "unseen answers are not counted": lambda it: it.setattr(
-        expansion, "_number", _numbered_but_for("blind")
+    "loads are not counted": lambda it: it.setattr(
+        expansion, "_number", _numbered_but_for("loads_before_fetch")
+    ),
+    "unseen responses are not counted": lambda it: it.setattr(
+        expansion, "_number", _numbered_but_for("unseen_before_fetch")
     ),
     "neighbours are others": lambda it: it.setattr(expansion, "neighbours", _backwards),
     "a record is its own fellow": lambda it: it.setattr(
@@ -196,7 +208,7 @@ def spark() -> Iterator[SparkSession]:
 
 
 def _disagreements(spark: SparkSession, history: Path) -> list[str]:
-    register(spark, open_history(history), "mistaken", [HANDOVERS, LEDGER])
+    register(spark, open_history(history), "mistaken", [DELIVERY_PAIRS, RECORDS_OF_LOGS])
     try:
         found = by_spark(spark, RULES)
     finally:
@@ -229,7 +241,7 @@ def test_mistakes_about_records_are_told(
 
     for name in ("produced_records", "delivered_records"):
         monkeypatch.setattr(compaction, name, mistaken(getattr(expansion, name)))
-    compact(_run(tmp_path), keep=True)
+    compact(_run(tmp_path))
 
     told = _disagreements(spark, tmp_path)
     by_mistake = {
@@ -263,6 +275,6 @@ def test_mistakes_about_processes_are_told(
     _of_two(tmp_path)
     if mistake is not None:
         OF_READING[mistake](monkeypatch)
-    compact(_run(tmp_path), keep=True)
+    compact(_run(tmp_path))
 
     assert bool(_disagreements(spark, tmp_path)) == (mistake is not None)

@@ -20,9 +20,8 @@ from benchmarks.patterns.scenes import NOTICED_MS, PARTITIONS
 from benchmarks.patterns.workload import GROUP, KMQ, SHARE
 from fixtures.history.compaction import compact
 from fixtures.history.journal import Journal
-from reports.analysis.files import open_history
 from reports.oracle.judging import judge
-from spec.history import Outcome, Settle, log_numbers
+from spec.history import AckType, Outcome, log_numbers
 from spec.requirement import load_requirements
 
 HELD, BROKEN, VACUOUS, ABSENT = "held", "broken", "vacuous", "absent"
@@ -82,7 +81,7 @@ def judged(
     """
     folder.mkdir(parents=True)
     _write(system, courses, folder, version)
-    found = judge(open_history(folder))
+    found = judge(folder)
     known = load_requirements()
     promises = []
     for rule, words in RULES:
@@ -146,14 +145,14 @@ def _rows(system: str, turn: int, course: Course, logs: Sequence[int]) -> Iterat
     queues = [turn * PARTITIONS + partition for partition in range(PARTITIONS)]
     for partition, (queue, log) in enumerate(zip(queues, logs, strict=True)):
         named = (queue, log, 0, f"{system}-{turn}", f"topic-{turn}", "", partition)
-        yield "queues", (*named, 0, _LIMIT, NOTICED_MS, 2000, 500, False, False)
+        yield "share_partitions", (*named, 0, _LIMIT, NOTICED_MS, 2000, 500, False, False)
         end = max((one.at for one in course.got), default=0)
         yield "offsets", (queue, end, end, -1, 0 if course.dry else 1, 0, -1, -1, "quiet")
         if course.down:
             # The new leader loads the share-partition when somebody asks it, so a little later.
             since, until = course.down[0], course.down[1] + NOTICED_MS * _SECOND // 1000
             yield "reloads", (queue, since, until, "a broker was away")
-            yield "blinds", (queue, since, until)
+            yield "unseen_responses", (queue, since, until)
     for one in course.sent:
         outcome = Outcome.OK if one.offset >= 0 else Outcome.UNKNOWN
         where = (logs[one.partition], one.offset, 1, 0, one.number, -1)
@@ -180,8 +179,8 @@ def _deliveries(
     for act in course.settled:
         where = (queues[act.partition], logs[act.partition], act.offset, act.offset)
         op = _op(turn, act.member, act.op)
-        told = (int(Settle.ACCEPT), act.sent, act.answered, act.outcome, 0)
-        yield "settled", (op, *where, *told)
+        told = (int(AckType.ACCEPT), act.sent, act.answered, act.outcome, 0)
+        yield "acknowledged", (op, *where, *told)
 
 
 def _gone(
@@ -193,10 +192,10 @@ def _gone(
         if one.until < 0:
             yield "members", (number, name, f"{system}-{turn}", 0, "plain", "killed", one.at)
             for queue in queues:
-                yield "blinds", (queue, one.at - _SECOND, one.at + _SECOND)
+                yield "unseen_responses", (queue, one.at - _SECOND, one.at + _SECOND)
         elif system == GROUP:
             for got in course.got:
                 if got.member == one.member and got.at <= one.at:
                     where = (queues[got.partition], logs[got.partition], got.offset, got.offset)
-                    told = (int(Settle.CLOSED), one.at, one.at, int(Outcome.UNKNOWN), 0)
-                    yield "settled", (_op(turn, one.member, got.op), *where, *told)
+                    told = (int(AckType.CLOSED), one.at, one.at, int(Outcome.UNKNOWN), 0)
+                    yield "acknowledged", (_op(turn, one.member, got.op), *where, *told)

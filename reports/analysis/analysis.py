@@ -22,7 +22,7 @@ from reports.analysis.files import History, of_one_target, open_history, read_ma
 from reports.analysis.judging import Found, Tell, askable, judge, observation, told
 from reports.analysis.progress import progress
 from reports.analysis.reached import reached
-from reports.analysis.relations import HANDOVERS, SHARES
+from reports.analysis.relations import DELIVERY_PAIRS, PARTITIONS
 from reports.analysis.rules import Invariant, load_invariants
 from reports.analysis.session import open_session, register, settings_for, unregister
 from reports.analysis.span import span
@@ -107,7 +107,7 @@ def analyse(request: Request, tell: Tell) -> Analysis:
             judged = [_judge(spark, history, invariants, moments, tell) for history in histories]
             control = _judge(spark, quiet, invariants, 0, tell) if quiet else _undisturbed(judged)
     faults += [sentence for one in histories for sentence in (*one.spoiled, *one.cut_short)]
-    found = _settled(
+    found = _document(
         request,
         judged,
         _observations(judged, invariants, _owed(request, judged), control),
@@ -181,7 +181,7 @@ def _judge(
     """Judge a history; with no moments to draw, verdicts and witnesses are all there is."""
     database = f"history_{os.getpid()}_{next(_NUMBERS)}"
     asked = [rule.over for rule in askable(history, invariants)]
-    register(spark, history, database, [SHARES, *asked, *([HANDOVERS] if moments else [])])
+    register(spark, history, database, [PARTITIONS, *asked, *([DELIVERY_PAIRS] if moments else [])])
     try:
         with progress(spark, tell):
             found = judge(spark, history, invariants, tell)
@@ -219,7 +219,7 @@ def _undisturbed(judged: Sequence[_Judged]) -> _Judged | None:
     return None
 
 
-def _settled(
+def _document(
     request: Request,
     judged: Sequence[_Judged],
     seen: Sequence[Observation],
@@ -233,10 +233,10 @@ def _settled(
     version = request.version or str(target.get("version", ""))
     profile = load_profile(request.profile or str(target.get("profile") or "apache-kafka"))
     rules = _rules(invariants)
-    settled = settle(
+    verdicts = settle(
         rules, seen, profile=_about(profile, rules), version=version, today=started.date()
     )
-    code = exit_code(settled, (), request.level)
+    code = exit_code(verdicts, (), request.level)
     spoiled = any(one.history.spoiled for one in judged) or len(judged) < len(request.runs)
     timing = _timing(times, seen)
     run = Run(
@@ -265,7 +265,7 @@ def _settled(
     found = build(
         run,
         subject,
-        settled,
+        verdicts,
         Context(reproduce=lambda rule: " ".join([*command, rule])),
         timing=timing,
         newer=[rule for rule in rules if not defined_in(rules[rule], version)],

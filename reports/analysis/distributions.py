@@ -17,24 +17,22 @@ _QUANTILES = "array(0.5, 0.9, 0.99, 1.0)"
 MEASURES = {
     "deliveries of a record": "CASE WHEN next_op IS NULL THEN count END",
     "lock age at its end, ms": (
-        f"CASE WHEN kind IN (1, 2, 3) AND outcome = 1 "
-        f"THEN (settle_answered - acquired) DIV {_MS} END"
+        f"CASE WHEN kind IN (1, 2, 3) AND outcome = 1 THEN (ack_received - acquired) DIV {_MS} END"
     ),
     "redelivery after a release, ms": (
-        f"CASE WHEN kind = 2 AND outcome = 1 THEN (next_acquired - settle_sent) DIV {_MS} END"
+        f"CASE WHEN kind = 2 AND outcome = 1 THEN (next_acquired - ack_sent) DIV {_MS} END"
     ),
     "redelivery after a session's end, ms": (
-        f"CASE WHEN kind = 5 THEN (next_acquired - settle_sent) DIV {_MS} END"
+        f"CASE WHEN kind = 5 THEN (next_acquired - ack_sent) DIV {_MS} END"
     ),
     "redelivery after a lock's end, ms": (
         f"CASE WHEN kind = 0 THEN (next_acquired - ends_by) DIV {_MS} END"
     ),
-    "answer to an acknowledgement, ms": (
-        f"CASE WHEN kind IN (1, 2, 3) AND outcome = 1 "
-        f"THEN (settle_answered - settle_sent) DIV {_MS} END"
+    "response to an acknowledgement, ms": (
+        f"CASE WHEN kind IN (1, 2, 3) AND outcome = 1 THEN (ack_received - ack_sent) DIV {_MS} END"
     ),
 }
-"""What is measured, as expressions over the view ``handovers``."""
+"""What is measured, as expressions over the view ``delivery_pairs``."""
 
 
 def distributions(spark: SparkSession, rows: int = 0) -> list[Measure]:
@@ -53,7 +51,7 @@ def distributions(spark: SparkSession, rows: int = 0) -> list[Measure]:
     ]
     query = f"""
         SELECT {_window(spark)} AS at, {", ".join(columns)}
-        FROM handovers WHERE {_sample(one_in)} GROUP BY 1 ORDER BY 1
+        FROM delivery_pairs WHERE {_sample(one_in)} GROUP BY 1 ORDER BY 1
     """  # noqa: S608 - our own expressions
     found: list[Measure] = []
     for row in spark.sql(query).collect():

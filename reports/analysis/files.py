@@ -16,7 +16,7 @@ from spec.history import BUCKETED, TABLES, File, Manifest
 from spec.verdict import EnvironmentFault, MixedTargets
 
 MANIFEST, RUN = "manifest.json", "run.json"
-NEEDED = frozenset({"queues", "reloads", "blinds", "members"})
+NEEDED = frozenset({"share_partitions", "reloads", "unseen_responses", "members"})
 """Tables without which nothing can be judged soundly."""
 EXCUSES = frozenset({"deletions", "faults", "limits", "offsets"})
 """Tables that say why what looks like a breach is none: without them nothing is surely broken."""
@@ -79,7 +79,9 @@ class History:
     def lost_excuses(self) -> tuple[str, ...]:
         """The tables that cannot be read and might have excused what looks broken."""
         broken = {Path(name).stem for name in self.manifest.broken}
-        return tuple(sorted(self.lost_tables & EXCUSES | broken & (EXCUSES | NEEDED | {"settled"})))
+        return tuple(
+            sorted(self.lost_tables & EXCUSES | broken & (EXCUSES | NEEDED | {"acknowledged"}))
+        )
 
     @property
     def version(self) -> str:
@@ -159,8 +161,8 @@ def _look_through(folder: Path, manifest: Manifest) -> None:
     rows = {name: sum(f.rows for f in manifest.files if f.table == name) for name in TABLES}
     if missing := sorted(NEEDED - {file.table for file in manifest.files}):
         raise EnvironmentFault(f"{folder / MANIFEST}: it names no file of {', '.join(missing)}")
-    if not rows["queues"]:
-        lost = [name for name in (*manifest.cut, *manifest.broken) if "/queues." in name]
+    if not rows["share_partitions"]:
+        lost = [name for name in (*manifest.cut, *manifest.broken) if "/share_partitions." in name]
         why = f"{lost[0]} cannot be read" if lost else "nothing was recorded before its run ended"
         raise EnvironmentFault(f"{folder}: nothing can be judged, {why}")
     known = {folder / file.path for file in manifest.files}

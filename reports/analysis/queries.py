@@ -73,10 +73,10 @@ def breaches(source: Relation | str, rules: Sequence[Invariant]) -> str:
 
 def place(rule: Invariant) -> str:
     """Return the expression for where a case is: the share-partition, or the request if none."""
-    return f"coalesce({rule.queue}, {rule.offset})"
+    return f"coalesce({rule.share_partition}, {rule.offset})"
 
 
 def _witness(rule: Invariant) -> str:
-    where = f"{rule.queue} AS queue, {rule.log} AS log, {rule.offset} AS offset"
+    where = f"{rule.share_partition} AS share_partition, {rule.log} AS log, {rule.offset} AS offset"
     when = f"{rule.since} AS since, {rule.until} AS until"
     return f"struct('{rule.id}' AS rule, {where}, {when}, {rule.detail} AS detail)"

@@ -18,7 +18,7 @@ MOST_WINDOWS = 100
 
 Window = Mapping[str, Any]
 Question = Callable[[Sequence[Window]], str]
-"""Gives an expression over the view ``handovers``, for the windows of the faults it asks about."""
+"""Gives an expression over ``delivery_pairs``, for the windows of the faults it asks about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ _GOES = ("kill-", "stop-", "pause-", "rolling-", "state-below")
 _KEEPERS = ("kill-share", "stop-share", "pause-share", "cut-share", "state-below", "fail-state")
 _MOVES = ("elect-leader", "reassign-leader", "stop-leader")
 _SAID = "kind IN (1, 2, 3)"
-_UNDER_WAY = _SAID + " AND settle_sent < {since} AND settle_answered > {since}"
+_UNDER_WAY = _SAID + " AND ack_sent < {since} AND ack_received > {since}"
 
 STATES = (
     State(
@@ -65,7 +65,7 @@ STATES = (
         name="an acknowledgement was answered OK less than a second before a broker was killed",
         faults=("kill-",),
         question=_each(
-            f"{_SAID} AND proven AND settle_answered BETWEEN {{since}} - 1000000000 AND {{since}}"
+            f"{_SAID} AND proven AND ack_received BETWEEN {{since}} - 1000000000 AND {{since}}"
         ),
     ),
     State(
@@ -76,7 +76,7 @@ STATES = (
     State(
         name="an acknowledgement failed while its state could not be stored",
         faults=_KEEPERS,
-        question=_each(f"{_SAID} AND outcome = 2 AND settle_sent BETWEEN {{since}} AND {{until}}"),
+        question=_each(f"{_SAID} AND outcome = 2 AND ack_sent BETWEEN {{since}} AND {{until}}"),
     ),
     State(
         name="records were delivered while a broker was away",
@@ -88,13 +88,13 @@ STATES = (
         faults=("nap-",),
         question=_each("acquired < {since} AND ends_by BETWEEN {since} AND {until}"),
     ),
-    State(name="an acknowledgement got no answer", question=_always(f"{_SAID} AND outcome = 3")),
+    State(name="an acknowledgement got no response", question=_always(f"{_SAID} AND outcome = 3")),
     State(
-        name="an acceptance without an answer had been carried out",
+        name="an acceptance without a response had been carried out",
         question=_always("kind = 1 AND outcome = 3 AND next_op IS NULL AND dry"),
     ),
     State(
-        name="an acceptance without an answer had not been carried out",
+        name="an acceptance without a response had not been carried out",
         question=_always("kind = 1 AND outcome = 3 AND next_op IS NOT NULL"),
     ),
     State(
@@ -107,15 +107,15 @@ STATES = (
     ),
     State(
         name="an acceptance came after its lock had ended, and was answered OK",
-        question=_always("kind = 1 AND outcome = 1 AND settle_sent > ends_by"),
+        question=_always("kind = 1 AND outcome = 1 AND ack_sent > ends_by"),
     ),
     State(
         name="a share-partition was loaded while a record of it was held",
-        question=_always("reign_settled > reign_acquired"),
+        question=_always("loads_by_ack > loads_by_acquire"),
     ),
     State(
         name="a delivery count fell back when a share-partition was loaded",
-        question=_always("next_op IS NOT NULL AND next_count <= count AND NOT same_reign"),
+        question=_always("next_op IS NOT NULL AND next_count <= count AND NOT no_load_between"),
     ),
     State(
         name="a record was delivered for the last time that the limit allows",
@@ -129,7 +129,7 @@ def reached(spark: SparkSession) -> list[Reached]:
     found = spark.table("faults").orderBy("since").limit(MOST_WINDOWS).collect()
     windows = [row.asDict() for row in found]
     columns = [f"count_if({_asked(state, windows)}) AS s{n}" for n, state in enumerate(STATES)]
-    row = spark.sql(f"SELECT {', '.join(columns)} FROM handovers").collect()[0]  # noqa: S608
+    row = spark.sql(f"SELECT {', '.join(columns)} FROM delivery_pairs").collect()[0]  # noqa: S608
     return [Reached(state=state.name, count=row[f"s{n}"]) for n, state in enumerate(STATES)]
 
 

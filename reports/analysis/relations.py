@@ -63,26 +63,38 @@ def _text(name: str) -> str:
     return file.read_text(encoding="utf-8")
 
 
-SHARES = Relation(name="shares", sql=_text("shares"), cached=True)
-UNANSWERED = Relation(name="unanswered", sql=_text("unanswered"))
-HANDOVERS = Relation(
-    name="handovers", sql=_text("handovers"), uses=(SHARES,), by_record=True, over_records=True
-)
-LEDGER = Relation(
-    name="ledger",
-    sql=_text("ledger"),
-    uses=(SHARES, UNANSWERED),
+PARTITIONS = Relation(name="partitions", sql=_text("partitions"), cached=True)
+UNCONFIRMED = Relation(name="unconfirmed", sql=_text("unconfirmed"))
+DELIVERY_PAIRS = Relation(
+    name="delivery_pairs",
+    sql=_text("delivery_pairs"),
+    uses=(PARTITIONS,),
     by_record=True,
     over_records=True,
 )
-TIDES = Relation(name="tides", sql=_text("tides"), uses=(SHARES,), over_records=True, cached=True)
-SETTLEMENTS = Relation(
-    name="settlements", sql=_text("settlements"), uses=(SHARES, HANDOVERS), over_records=True
+RECORDS_OF_LOGS = Relation(
+    name="records_of_logs",
+    sql=_text("records_of_logs"),
+    uses=(PARTITIONS, UNCONFIRMED),
+    by_record=True,
+    over_records=True,
 )
-FINISHES = Relation(
-    name="finishes", sql=_text("finishes"), uses=(SHARES, SETTLEMENTS), over_records=True
+IN_FLIGHT = Relation(
+    name="in_flight", sql=_text("in_flight"), uses=(PARTITIONS,), over_records=True, cached=True
 )
-VIEWS_OF_OFFSETS = Relation(name="views_of_offsets", sql=_text("views_of_offsets"), uses=(SHARES,))
-ENDINGS = Relation(name="endings", sql=_text("endings"), uses=(SHARES,))
-EPOCHS = Relation(name="epochs", sql=_text("epochs"), uses=(SHARES, VIEWS_OF_OFFSETS))
+ACKNOWLEDGEMENTS = Relation(
+    name="acknowledgements",
+    sql=_text("acknowledgements"),
+    uses=(PARTITIONS, DELIVERY_PAIRS),
+    over_records=True,
+)
+STORED_AS_FINAL = Relation(
+    name="stored_as_final",
+    sql=_text("stored_as_final"),
+    uses=(PARTITIONS, ACKNOWLEDGEMENTS),
+    over_records=True,
+)
+OFFSET_SAMPLES = Relation(name="offset_samples", sql=_text("offset_samples"), uses=(PARTITIONS,))
+LAST_SAMPLES = Relation(name="last_samples", sql=_text("last_samples"), uses=(PARTITIONS,))
+EPOCHS = Relation(name="epochs", sql=_text("epochs"), uses=(PARTITIONS, OFFSET_SAMPLES))
 OPERATIONS = Relation(name="all_operations", sql="SELECT * FROM {operations}")

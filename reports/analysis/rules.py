@@ -43,7 +43,7 @@ class Invariant:
     since: str
     until: str
     detail: str
-    queue: str = "queue"
+    share_partition: str = "share_partition"
     log: str = "log"
     offset: str = "offset"
     needs_whole: bool = False

@@ -219,7 +219,13 @@ def _known(table: str, column: str, kind: str) -> str:
 
 def _good_logs(spark: SparkSession, history: History) -> str:
     """Return the condition that leaves out the logs of buckets that cannot be read."""
-    rows = _table(spark, history, "queues").select("log").distinct().limit(MOST_LOGS).collect()
+    rows = (
+        _table(spark, history, "share_partitions")
+        .select("log")
+        .distinct()
+        .limit(MOST_LOGS)
+        .collect()
+    )
     logs = [
         str(row.log)
         for row in rows

@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from reports.analysis.witnesses import Hit
-from spec.history import NEVER, Outcome, Settle
+from spec.history import NEVER, AckType, Outcome
 
 MOST_OF_HITS = 12
 MOST_OFTEN = 3
@@ -21,10 +21,10 @@ MOST_DELIVERIES = 60
 _SECOND, _MS = 1e9, 1e6
 
 DONE = {
-    Settle.ACCEPT: "accepted",
-    Settle.RELEASE: "released",
-    Settle.REJECT: "rejected",
-    Settle.RENEW: "renewed",
+    AckType.ACCEPT: "accepted",
+    AckType.RELEASE: "released",
+    AckType.REJECT: "rejected",
+    AckType.RENEW: "renewed",
 }
 
 
@@ -34,7 +34,7 @@ class Record:
 
     log: int
     offset: int
-    queue: int
+    share_partition: int
     rules: tuple[str, ...] = ()
 
 
@@ -47,29 +47,34 @@ def stories(spark: SparkSession, hits: Sequence[Hit], began: int) -> list[dict[s
         began: when the run began, in nanoseconds of its clock.
     """
     chosen = _chosen(hits)
-    known = {(one.log, one.offset, one.queue) for one in chosen}
-    chosen += [one for one in _often(spark) if (one.log, one.offset, one.queue) not in known]
+    known = {(one.log, one.offset, one.share_partition) for one in chosen}
+    chosen += [
+        one for one in _often(spark) if (one.log, one.offset, one.share_partition) not in known
+    ]
     return list(_told(spark, chosen, began)) if chosen else []
 
 
 def _often(spark: SparkSession) -> list[Record]:
     """Return the records that were delivered most often, one of a share-partition."""
     rows = spark.sql(f"""
-        SELECT queue, max_by(struct(log, offset), times) AS record, max(times) AS times
+        SELECT share_partition, max_by(struct(log, offset), times) AS record, max(times) AS times
         FROM (
-          SELECT queue, log, offset, count(*) AS times FROM deliveries
-          WHERE highest_before IS NOT NULL GROUP BY queue, log, offset
+          SELECT share_partition, log, offset, count(*) AS times FROM deliveries
+          WHERE highest_before IS NOT NULL GROUP BY share_partition, log, offset
         )
-        GROUP BY queue ORDER BY times DESC, queue LIMIT {MOST_OFTEN}
+        GROUP BY share_partition ORDER BY times DESC, share_partition LIMIT {MOST_OFTEN}
     """).collect()  # noqa: S608
-    return [Record(row["record"]["log"], row["record"]["offset"], row["queue"]) for row in rows]
+    return [
+        Record(row["record"]["log"], row["record"]["offset"], row["share_partition"])
+        for row in rows
+    ]
 
 
 def _chosen(hits: Sequence[Hit]) -> list[Record]:
     rules: dict[tuple[int, int, int], list[str]] = {}
     for hit in hits:
-        if hit.log >= 0 and hit.offset >= 0 and hit.queue >= 0:
-            rules.setdefault((hit.log, hit.offset, hit.queue), []).append(hit.rule)
+        if hit.log >= 0 and hit.offset >= 0 and hit.share_partition >= 0:
+            rules.setdefault((hit.log, hit.offset, hit.share_partition), []).append(hit.rule)
     found = [Record(*place, tuple(dict.fromkeys(broken))) for place, broken in rules.items()]
     return found[:MOST_OF_HITS]
 
@@ -86,20 +91,30 @@ def _told(spark: SparkSession, chosen: Sequence[Record], began: int) -> Iterator
         ) AS m ON m.member = d.member
         WHERE {where} ORDER BY acquired LIMIT {MOST_DELIVERIES * len(chosen)}
     """).collect()  # noqa: S608
-    names = {row["queue"]: row for row in spark.sql("SELECT * FROM queues").collect()}
+    names = {
+        row["share_partition"]: row for row in spark.sql("SELECT * FROM share_partitions").collect()
+    }
     loads = spark.sql("SELECT * FROM reloads ORDER BY since LIMIT 10000").collect()
     faults = spark.sql("SELECT * FROM faults ORDER BY since LIMIT 1000").collect()
     for one in chosen:
         steps = [
             *_births([row for row in produced if _is(row, one)]),
-            *_lives([row for row in delivered if _is(row, one) and row["queue"] == one.queue]),
+            *_lives(
+                [
+                    row
+                    for row in delivered
+                    if _is(row, one) and row["share_partition"] == one.share_partition
+                ]
+            ),
         ]
         if not steps:
             continue
         first, last = min(at for at, _ in steps), max(at for at, _ in steps)
-        steps += _loads([row for row in loads if row["queue"] == one.queue], first, last)
+        steps += _loads(
+            [row for row in loads if row["share_partition"] == one.share_partition], first, last
+        )
         steps += _faults(faults, first, last)
-        name = names[one.queue]
+        name = names[one.share_partition]
         yield {
             "record": f"{name['topic']}-{name['partition']} offset {one.offset}",
             "group": name["group"],
@@ -114,8 +129,8 @@ def _is(row: Any, one: Record) -> bool:
 
 def _births(rows: Sequence[Any]) -> Iterator[tuple[int, str]]:
     for row in rows:
-        answer = _answer(row["outcome"], row["error"], row["sent"], row["answered"])
-        yield row["sent"], f"produced by producer {row['producer']}, {answer}"
+        response = _answer(row["outcome"], row["error"], row["sent"], row["received"])
+        yield row["sent"], f"produced by producer {row['producer']}, {response}"
 
 
 def _lives(rows: Sequence[Any]) -> Iterator[tuple[int, str]]:
@@ -127,26 +142,26 @@ def _lives(rows: Sequence[Any]) -> Iterator[tuple[int, str]]:
         if row["renewals"]:
             yield row["acquired"] + 1, f"its lock was renewed {_times(row['renewals'])} by {member}"
         if row["kind"] in DONE:
-            done = DONE[Settle(row["kind"])]
-            sent, answered = row["settle_sent"], row["settle_answered"]
-            said = _answer(row["outcome"], row["error"], sent, answered)
+            done = DONE[AckType(row["kind"])]
+            sent, received = row["ack_sent"], row["ack_received"]
+            said = _answer(row["outcome"], row["error"], sent, received)
             again = f", tried {_times(row['attempts'])}" if row["attempts"] > 1 else ""
             yield sent, f"{done} by {member}{again}, {said}"
             if sent > row["ends_by"]:
                 yield row["ends_by"], f"the lock of {member} has run out by now"
-        elif row["kind"] == Settle.CLOSED:
-            yield row["settle_sent"], f"given back with the session of {member}"
+        elif row["kind"] == AckType.CLOSED:
+            yield row["ack_sent"], f"given back with the session of {member}"
         elif row["freed"] < NEVER and row["freed"] <= row["ends_by"]:
             yield row["freed"], f"the session of {member} begins to end"
         elif row["ends_by"] < NEVER:
-            yield row["ends_by"], f"the lock of {member} has run out by now, unsettled"
+            yield row["ends_by"], f"the lock of {member} has run out by now, unacknowledged"
 
 
 def _loads(rows: Sequence[Any], first: int, last: int) -> Iterator[tuple[int, str]]:
     for row in rows:
         if row["since"] <= last and row["until"] >= first:
             spent = f"within {(row['until'] - row['since']) / _SECOND:.1f} s from here"
-            yield row["since"], f"the share-partition is loaded anew {spent} ({row['why']})"
+            yield row["since"], f"the share-partition is reloaded {spent} ({row['why']})"
 
 
 def _faults(rows: Sequence[Any], first: int, last: int) -> Iterator[tuple[int, str]]:
@@ -156,9 +171,9 @@ def _faults(rows: Sequence[Any], first: int, last: int) -> Iterator[tuple[int, s
             yield row["until"], f"fault: {row['kind']} is healed"
 
 
-def _answer(outcome: int, error: int, sent: int, answered: int) -> str:
+def _answer(outcome: int, error: int, sent: int, received: int) -> str:
     if outcome == Outcome.OK:
-        return f"answered OK after {(answered - sent) / _MS:.0f} ms"
+        return f"answered OK after {(received - sent) / _MS:.0f} ms"
     if outcome == Outcome.FAILED:
         return f"refused with error {error}"
     return "never answered"

@@ -57,7 +57,7 @@ def timeline(
     asked = {"since": since, "step": step}
     seconds = step / _SECOND
     some = asked | {"one_in": max(1, rows // MOST_ROWS)}
-    answers = _rows(spark, "answers", some)
+    responses = _rows(spark, "responses", some)
     return {
         "began": since,
         "step": seconds,
@@ -66,11 +66,11 @@ def timeline(
         "groups": _groups(_rows(spark, "flows", some), count, seconds),
         "answers": {
             name: _column(
-                ((row["moment"], round(row["quantiles"][at], 2)) for row in answers), count
+                ((row["moment"], round(row["quantiles"][at], 2)) for row in responses), count
             )
             for at, name in enumerate(("median", "p99"))
         },
-        "partitions": _partitions(spark, _rows(spark, "places", asked), seconds),
+        "partitions": _partitions(spark, _rows(spark, "samples", asked), seconds),
         "faults": _windows(spark, "faults", "kind, subject", since),
         "phases": _windows(spark, "phases", "phase", since),
         "marks": [_mark(hit, since) for hit in hits],
@@ -78,7 +78,7 @@ def timeline(
 
 
 def _rows(spark: SparkSession, name: str, asked: Mapping[str, int]) -> list[Any]:
-    file = resources.files("reports") / "analysis" / "moments" / f"{name}.sql"
+    file = resources.files("reports") / "analysis" / "timeline_queries" / f"{name}.sql"
     return spark.sql(file.read_text(encoding="utf-8"), args=dict(asked)).collect()
 
 
@@ -112,7 +112,7 @@ def _groups(rows: Sequence[Any], count: int, seconds: float) -> list[dict[str, A
 
 def _partitions(spark: SparkSession, rows: Sequence[Any], seconds: float) -> list[dict[str, Any]]:
     names = spark.sql(
-        "SELECT queue, `group`, topic, partition FROM queues ORDER BY queue"
+        "SELECT share_partition, `group`, topic, partition FROM share_partitions ORDER BY 1"
     ).collect()
     return [
         {
@@ -122,11 +122,11 @@ def _partitions(spark: SparkSession, rows: Sequence[Any], seconds: float) -> lis
             "seen": sorted(
                 (round(row["moment"] * seconds, 2), row["spso"], row["lag"])
                 for row in rows
-                if row["queue"] == name["queue"]
+                if row["share_partition"] == name["share_partition"]
             ),
         }
         for name in names
-        if any(row["queue"] == name["queue"] for row in rows)
+        if any(row["share_partition"] == name["share_partition"] for row in rows)
     ]
 
 

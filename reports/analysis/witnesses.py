@@ -37,7 +37,7 @@ class Hit:
     rule: str
     log: int
     offset: int
-    queue: int
+    share_partition: int
     since: int
     sentence: str
 
@@ -86,7 +86,7 @@ def _sentences(spark: SparkSession, hits: str, scene: Scene) -> dict[str, tuple[
     query = f"""
         SELECT w.*, s.`group`, s.topic, s.partition
         FROM ({hits}) AS w
-        LEFT JOIN shares AS s ON s.queue = w.queue
+        LEFT JOIN partitions AS s ON s.share_partition = w.share_partition
         LIMIT {_MOST_HITS}
     """  # noqa: S608
     found: dict[str, tuple[Hit, ...]] = {}
@@ -99,14 +99,14 @@ def _sentences(spark: SparkSession, hits: str, scene: Scene) -> dict[str, tuple[
 
 
 def _hit(row: Mapping[str, Any], scene: Scene) -> Hit:
-    log, offset, queue = (
-        -1 if row[name] is None else int(row[name]) for name in ("log", "offset", "queue")
+    log, offset, share_partition = (
+        -1 if row[name] is None else int(row[name]) for name in ("log", "offset", "share_partition")
     )
     return Hit(
         rule=row["rule"],
         log=log,
         offset=offset,
-        queue=queue,
+        share_partition=share_partition,
         since=row["since"] or 0,
         sentence=_sentence(row, scene),
     )

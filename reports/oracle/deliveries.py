@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from reports.oracle.journals import Row, Rows
-from spec.history import NEVER, Outcome, Settle
+from spec.history import NEVER, AckType, Outcome
 
 MS = 1_000_000
 _BEST = (Outcome.NONE, Outcome.FAILED, Outcome.UNKNOWN, Outcome.OK)
-"""Of several answers about one delivery the last of these counts."""
+"""Of several responses about one delivery the last of these counts."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -19,7 +19,7 @@ class Delivery:
 
     log: int
     offset: int
-    queue: int
+    share_partition: int
     member: int
     op: int
     sent: int
@@ -33,23 +33,23 @@ class Delivery:
     crc: int
     holds_until: int
     ends_by: int
-    kind: int = Settle.NONE
-    settle_sent: int = NEVER
-    settle_answered: int = NEVER
+    kind: int = AckType.NONE
+    ack_sent: int = NEVER
+    ack_received: int = NEVER
     outcome: int = Outcome.NONE
     error: int = 0
     attempts: int = 0
     freed: int = NEVER
-    reign: int = 0
-    reign_acquired: int = 0
-    reign_settled: int = 0
-    blind: int = 0
-    blind_acquired: int = 0
+    loads_before_fetch: int = 0
+    loads_by_acquire: int = 0
+    loads_by_ack: int = 0
+    unseen_before_fetch: int = 0
+    unseen_by_acquire: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """One record that was produced; ``offset`` is -1 where no answer said where it went."""
+    """One record that was produced; ``offset`` is -1 where no response said where it went."""
 
     log: int
     offset: int
@@ -78,20 +78,20 @@ def stored(rows: Rows) -> list[Stored]:
 def delivered(rows: Rows) -> list[Delivery]:
     """Return every delivery with its end, in the order in which they were seen."""
     acts: dict[tuple[int, int], list[Row]] = {}
-    for act in rows["settled"]:
+    for act in rows["acknowledged"]:
         for offset in range(act.first, act.last + 1):
             acts.setdefault((act.op, offset), []).append(act)
     killed = {row.member: int(row.at) for row in rows["members"] if row.event == "killed"}
-    loads, unseen = _by_share(rows["reloads"]), _by_share(rows["blinds"])
+    loads, unseen = _by_share(rows["reloads"]), _by_share(rows["unseen_responses"])
     found: list[Delivery] = []
     for one in _acquired(rows["acquired"]):
         mine = acts.get((one.op, one.offset), [])
-        _renew(one, [act for act in mine if act.kind == Settle.RENEW])
-        _acknowledge(one, [act for act in mine if act.kind not in (Settle.RENEW, Settle.CLOSED)])
-        _close(one, [act for act in mine if act.kind == Settle.CLOSED])
+        _renew(one, [act for act in mine if act.kind == AckType.RENEW])
+        _acknowledge(one, [act for act in mine if act.kind not in (AckType.RENEW, AckType.CLOSED)])
+        _close(one, [act for act in mine if act.kind == AckType.CLOSED])
         if one.member in killed:
             _die(one, killed[one.member])
-        _count(one, loads.get(one.queue, []), unseen.get(one.queue, []))
+        _count(one, loads.get(one.share_partition, []), unseen.get(one.share_partition, []))
         found.append(one)
     return sorted(found, key=lambda one: one.acquired)
 
@@ -99,7 +99,7 @@ def delivered(rows: Rows) -> list[Delivery]:
 def _by_share(rows: Sequence[Row]) -> Mapping[int, list[Row]]:
     found: dict[int, list[Row]] = {}
     for row in rows:
-        found.setdefault(row.queue, []).append(row)
+        found.setdefault(row.share_partition, []).append(row)
     return found
 
 
@@ -109,7 +109,7 @@ def _acquired(ranges: Sequence[Row]) -> Iterator[Delivery]:
             yield Delivery(
                 log=one.log,
                 offset=offset,
-                queue=one.queue,
+                share_partition=one.share_partition,
                 member=one.member,
                 op=one.op,
                 sent=one.sent,
@@ -121,7 +121,7 @@ def _acquired(ranges: Sequence[Row]) -> Iterator[Delivery]:
                 producer=one.producer,
                 sequence=one.sequence + offset - one.first if one.present else -1,
                 crc=one.crc,
-                # The broker locked it between the request and the answer.
+                # The broker locked it between the request and the response.
                 holds_until=one.sent + one.lock_ms * MS,
                 ends_by=one.acquired + one.lock_ms * MS,
             )
@@ -134,9 +134,9 @@ def _renew(one: Delivery, renewals: Sequence[Row]) -> None:
         if act.outcome != Outcome.OK:
             one.ends_by = NEVER
             continue
-        if act.answered <= one.holds_until:
+        if act.received <= one.holds_until:
             one.holds_until = max(one.holds_until, act.sent + lock)
-        one.ends_by = max(one.ends_by, act.answered + lock)
+        one.ends_by = max(one.ends_by, act.received + lock)
 
 
 def _best(acts: Sequence[Row]) -> Row:
@@ -150,8 +150,8 @@ def _acknowledge(one: Delivery, acts: Sequence[Row]) -> None:
     best = _best(acts)
     one.attempts = len(acts)
     one.kind, one.outcome, one.error = best.kind, best.outcome, best.error
-    one.settle_sent = best.sent
-    one.settle_answered = best.answered if best.answered >= 0 else NEVER
+    one.ack_sent = best.sent
+    one.ack_received = best.received if best.received >= 0 else NEVER
 
 
 def _close(one: Delivery, closings: Sequence[Row]) -> None:
@@ -159,22 +159,22 @@ def _close(one: Delivery, closings: Sequence[Row]) -> None:
     if not closings:
         return
     one.freed = min(int(act.sent) for act in closings)
-    if one.kind == Settle.NONE:
-        one.kind, one.outcome = Settle.CLOSED, _best(closings).outcome
-        one.settle_sent = one.freed
+    if one.kind == AckType.NONE:
+        one.kind, one.outcome = AckType.CLOSED, _best(closings).outcome
+        one.ack_sent = one.freed
 
 
 def _die(one: Delivery, at: int) -> None:
     """End a delivery with the connection of a member that was killed."""
     one.freed = min(one.freed, at)
-    if one.kind == Settle.NONE:
-        one.kind, one.outcome, one.settle_sent = Settle.CLOSED, Outcome.UNKNOWN, at
+    if one.kind == AckType.NONE:
+        one.kind, one.outcome, one.ack_sent = AckType.CLOSED, Outcome.UNKNOWN, at
 
 
 def _count(one: Delivery, loads: Sequence[Row], unseen: Sequence[Row]) -> None:
-    """Count the loads and the unseen answers that were over, and those that may have begun."""
-    one.reign = sum(load.until < one.sent for load in loads)
-    one.reign_acquired = sum(load.since <= one.acquired for load in loads)
-    one.reign_settled = sum(load.since <= one.settle_answered for load in loads)
-    one.blind = sum(answer.until < one.sent for answer in unseen)
-    one.blind_acquired = sum(answer.since <= one.acquired for answer in unseen)
+    """Count the loads and the unseen responses that were over, and those that may have begun."""
+    one.loads_before_fetch = sum(load.until < one.sent for load in loads)
+    one.loads_by_acquire = sum(load.since <= one.acquired for load in loads)
+    one.loads_by_ack = sum(load.since <= one.ack_received for load in loads)
+    one.unseen_before_fetch = sum(response.until < one.sent for response in unseen)
+    one.unseen_by_acquire = sum(response.since <= one.acquired for response in unseen)

@@ -12,7 +12,7 @@ from typing import Any
 from reports.oracle import journals
 from reports.oracle.deliveries import Delivery, Stored, delivered, stored
 from reports.oracle.journals import Row, Rows
-from spec.history import Outcome, Settle
+from spec.history import AckType, Outcome
 from spec.model.release import Release, release_of
 
 Case = tuple[str, int, bool]
@@ -24,7 +24,7 @@ class Share:
     """A share-partition, and what the run as a whole says about it."""
 
     row: Row
-    blinds: int = 0
+    unseen_responses: int = 0
     reloads: int = 0
     log_start: int = 0
     failing: bool = False
@@ -64,20 +64,22 @@ class Position:
     def proven(self) -> bool:
         """Whether the holder's acknowledgement was certainly answered OK within its lock."""
         now = self.now
-        in_lock = now.settle_answered <= min(now.holds_until, now.freed)
-        one_reign = now.reign == now.reign_settled
+        in_lock = now.ack_received <= min(now.holds_until, now.freed)
+        no_load_since = now.loads_before_fetch == now.loads_by_ack
         kept = now.offset >= self.share.log_start
-        return bool(now.outcome == Outcome.OK and in_lock and one_reign and kept)
+        return bool(now.outcome == Outcome.OK and in_lock and no_load_since and kept)
 
     @property
-    def same_reign(self) -> bool:
+    def no_load_between(self) -> bool:
         """Whether there is a next delivery and no load can have come before it."""
-        return self.after is not None and self.after.reign_acquired == self.now.reign
+        return self.after is not None and self.after.loads_by_acquire == self.now.loads_before_fetch
 
     @property
     def seen(self) -> bool:
         """Whether there is a next delivery and none can have come unseen before it."""
-        return self.after is not None and self.after.blind_acquired == self.now.blind
+        return (
+            self.after is not None and self.after.unseen_by_acquire == self.now.unseen_before_fetch
+        )
 
     @property
     def ordered(self) -> bool:
@@ -85,7 +87,7 @@ class Position:
         now, after = self.now, self.after
         if after is None:
             return False
-        return after.sent > now.acquired or (self.same_reign and after.count > now.count)
+        return after.sent > now.acquired or (self.no_load_between and after.count > now.count)
 
     @property
     def skips(self) -> bool:
@@ -100,7 +102,7 @@ class Position:
     @property
     def died(self) -> bool:
         """Whether its holder's session certainly ended inside the lock, before it said a word."""
-        return bool(self.now.kind == Settle.CLOSED and self.now.freed < self.now.holds_until)
+        return bool(self.now.kind == AckType.CLOSED and self.now.freed < self.now.holds_until)
 
     @property
     def locked_until(self) -> int:
@@ -124,7 +126,7 @@ class Evidence:
     rows: Rows
     stored: list[Stored]
     delivered: list[Delivery]
-    shares: dict[int, Share]
+    partitions: dict[int, Share]
     lives: dict[int, list[list[Position]]]
     release: Release
 
@@ -139,44 +141,44 @@ def read_evidence(history: Path) -> Evidence:
     rows = journals.read(history)
     run = json.loads((history / "run.json").read_text(encoding="utf-8"))
     release = release_of(str(run["target"]["version"]))
-    shares, deliveries = _shares(rows), delivered(rows)
-    lives = _lives(deliveries, shares, close_uncounted=release.close_uncounted)
-    return Evidence(rows, stored(rows), deliveries, shares, lives, release)
+    partitions, deliveries = _partitions_of(rows), delivered(rows)
+    lives = _lives(deliveries, partitions, close_uncounted=release.close_uncounted)
+    return Evidence(rows, stored(rows), deliveries, partitions, lives, release)
 
 
 def _lives(
-    deliveries: Sequence[Delivery], shares: dict[int, Share], *, close_uncounted: bool
+    deliveries: Sequence[Delivery], partitions: dict[int, Share], *, close_uncounted: bool
 ) -> dict[int, list[list[Position]]]:
     found: dict[int, list[list[Position]]] = {}
-    for (queue, _), life in grouped(deliveries, "queue", "offset").items():
+    for (share_partition, _), life in grouped(deliveries, "share_partition", "offset").items():
         told = [
-            Position(shares[queue], close_uncounted, life[:at], now, life[at + 1 :])
+            Position(partitions[share_partition], close_uncounted, life[:at], now, life[at + 1 :])
             for at, now in enumerate(life)
         ]
-        found.setdefault(queue, []).append(told)
+        found.setdefault(share_partition, []).append(told)
     return found
 
 
-def _shares(rows: Rows) -> dict[int, Share]:
-    shares = {row.queue: Share(row) for row in rows["queues"]}
-    for row in rows["blinds"]:
-        shares[row.queue].blinds += 1
+def _partitions_of(rows: Rows) -> dict[int, Share]:
+    partitions = {row.share_partition: Share(row) for row in rows["share_partitions"]}
+    for row in rows["unseen_responses"]:
+        partitions[row.share_partition].unseen_responses += 1
     for row in rows["reloads"]:
-        shares[row.queue].reloads += 1
+        partitions[row.share_partition].reloads += 1
     for row in rows["limits"]:
-        shares[row.queue].limits.append(row)
+        partitions[row.share_partition].limits.append(row)
     for row in sorted(rows["offsets"], key=lambda row: int(row.sent)):
-        share = shares[row.queue]
+        share = partitions[row.share_partition]
         share.looks.append(row)
         share.log_start = max(share.log_start, row.log_start)
         share.dry |= row.phase == "quiet" and (row.spso >= row.log_end or row.lag == 0)
-    for share in shares.values():
+    for share in partitions.values():
         share.failing = bool(rows["faults"])
     for row in rows["deletions"]:
-        for share in shares.values():
+        for share in partitions.values():
             if share.row.log == row.log:
                 share.log_start = max(share.log_start, row.before)
-    return shares
+    return partitions
 
 
 def grouped(rows: Iterable[Any], *columns: str) -> dict[Any, list[Any]]:

@@ -14,7 +14,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from spec import older_history
 from spec.history import JOURNALS, NEVER, TIMES
+from spec.verdict import EnvironmentFault
 
 Row = Any
 """A row of a journal, its columns as attributes."""
@@ -32,17 +34,22 @@ def read(history: Path) -> Rows:
     """Return the rows of all journals of a run, with what is not known of killed processes.
 
     Raises:
-        FileNotFoundError: the journals were not kept.
+        EnvironmentFault: there are none.
     """
-    folders = sorted((history / "journal").iterdir())
+    folders = sorted((history / "journal").glob("*"))
+    if not folders:
+        raise EnvironmentFault(
+            f"{history}: there are no journals, and the oracle reads these alone"
+        )
     rows: Rows = {name: [] for name in JOURNALS}
     died: dict[int, int] = {}
     for folder in folders:
-        own = {file.stem: list(_rows(file)) for file in sorted(folder.glob("*.arrows"))}
+        files = sorted(folder.glob("*.arrows"))
+        own = {older_history.table_now(file.stem): list(_rows(file)) for file in files}
         behind = _behind(own.get("clocks", []))
         if behind:
             own = {name: [_on_time(row, behind) for row in found] for name, found in own.items()}
-        if not all(file.read_bytes().endswith(_END) for file in folder.glob("*.arrows")):
+        if not all(file.read_bytes().endswith(_END) for file in files):
             died[int(folder.name)] = _last_told(own)
         for name, found in own.items():
             rows[name] += found
@@ -51,11 +58,11 @@ def read(history: Path) -> Rows:
 
 
 def _rows(file: Path) -> Iterator[Row]:
-    kind = _KINDS[file.stem]
+    kind = _KINDS[older_history.table_now(file.stem)]
     try:
         with pa.ipc.open_stream(file.read_bytes()) as stream:
             for batch in stream:
-                yield from (kind(**row) for row in batch.to_pylist())
+                yield from (kind(**row) for row in older_history.rows_now(batch).to_pylist())
     except pa.ArrowInvalid:
         return  # Its process was killed while it wrote, or before.
 
@@ -74,7 +81,7 @@ def _on_time(row: Row, behind: int) -> Row:
 def _last_told(own: Mapping[str, list[Row]]) -> int:
     """Return until when a process told all that it did: where the first of its journals ends."""
     ends = {name: max([0, *(_latest(row) for row in rows)]) for name, rows in own.items()}
-    busy = [ends[name] for name in ("acquired", "settled", "operations") if ends.get(name)]
+    busy = [ends[name] for name in ("acquired", "acknowledged", "operations") if ends.get(name)]
     return min(busy) if busy else max(ends.values(), default=0)
 
 
@@ -97,9 +104,13 @@ def _doubt(rows: Rows, died: Mapping[int, int]) -> None:
         if row.process in died and row.member not in seen_dying
     ]
     rows["members"] += gone
-    for share in rows["queues"]:
+    for share in rows["share_partitions"]:
         times = [row.at for row in gone if row.group == share.group]
         if times:
-            span = {"queue": share.queue, "since": min(times) - SECOND, "until": NEVER - 1}
-            rows["blinds"].append(_KINDS["blinds"](**span))
+            span = {
+                "share_partition": share.share_partition,
+                "since": min(times) - SECOND,
+                "until": NEVER - 1,
+            }
+            rows["unseen_responses"].append(_KINDS["unseen_responses"](**span))
             rows["reloads"].append(_KINDS["reloads"](**span, why="its members were killed"))

@@ -19,7 +19,7 @@ def judge(history: Path) -> Verdicts:
     """Judge a history by every rule, from its journals.
 
     Raises:
-        FileNotFoundError: its journals were not kept.
+        EnvironmentFault: its journals are not there.
     """
     tested: Counter[tuple[str, int]] = Counter()
     broken: Counter[tuple[str, int]] = Counter()

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from reports.oracle.evidence import Case, Evidence, Position
-from spec.history import Outcome, Settle
+from spec.history import AckType, Outcome
 
 SECOND, MS = 1_000_000_000, 1_000_000
 SLACK = 15 * SECOND
 UNKNOWN_SERVER = -1
-_FINAL = (Settle.ACCEPT, Settle.REJECT)
-_ANSWERED = (Settle.ACCEPT, Settle.RELEASE, Settle.REJECT, Settle.RENEW)
+_FINAL = (AckType.ACCEPT, AckType.REJECT)
+_ANSWERED = (AckType.ACCEPT, AckType.RELEASE, AckType.REJECT, AckType.RENEW)
 
 
 Rule = Callable[[Position], bool | None]
@@ -23,22 +23,22 @@ Rule = Callable[[Position], bool | None]
 
 def one_holder(at: Position) -> bool | None:
     """INV-01: nobody else gets what its holder proves to have held."""
-    if at.now.kind not in (Settle.ACCEPT, Settle.RELEASE, Settle.REJECT) or not at.proven:
+    if at.now.kind not in (AckType.ACCEPT, AckType.RELEASE, AckType.REJECT) or not at.proven:
         return None
     after = at.after
     return after is not None and (
-        at.same_reign and at.ordered and after.acquired < at.now.settle_sent
+        at.no_load_between and at.ordered and after.acquired < at.now.ack_sent
     )
 
 
-def _final(kind: Settle) -> Rule:
+def _final(kind: AckType) -> Rule:
     def rule(at: Position) -> bool | None:
         now, after = at.now, at.after
         if now.kind != kind or not at.proven:
             return None
-        if after is None or after.acquired <= now.settle_sent:
+        if after is None or after.acquired <= now.ack_sent:
             return False
-        return after.sent >= now.settle_answered or (at.same_reign and after.count > now.count)
+        return after.sent >= now.ack_received or (at.no_load_between and after.count > now.count)
 
     return rule
 
@@ -48,13 +48,13 @@ def came_again(at: Position) -> bool | None:
     now, share = at.now, at.share
     if not (share.dry and now.present and now.offset >= share.log_start and now.crc >= 0):
         return None
-    if now.kind not in (Settle.NONE, Settle.RELEASE, Settle.CLOSED):
+    if now.kind not in (AckType.NONE, AckType.RELEASE, AckType.CLOSED):
         return None
     if at.after is not None or any(one.count > now.count for one in at.earlier):
         return False
-    released = now.kind == Settle.RELEASE
+    released = now.kind == AckType.RELEASE
     let_go = now.outcome == Outcome.OK if released else True
-    unseen = share.blinds - now.blind
+    unseen = share.unseen_responses - now.unseen_before_fetch
     return let_go and now.attempts <= int(released) and now.count + unseen < share.lowest_limit
 
 
@@ -65,34 +65,34 @@ def no_other_effect(at: Position) -> bool | None:
         return None
     if now.outcome not in (Outcome.FAILED, Outcome.UNKNOWN):
         return None
-    if not (at.same_reign and at.ordered and after.acquired > now.settle_sent):
+    if not (at.no_load_between and at.ordered and after.acquired > now.ack_sent):
         return None
     return bool(after.acquired < at.locked_until)
 
 
 def rising(at: Position) -> bool | None:
-    """INV-11: the offsets of an answer rise."""
+    """INV-11: the offsets of a response rise."""
     twice = at.after is not None and at.after.op == at.now.op
     return twice or bool(at.now.after >= at.now.offset)
 
 
 def counted(at: Position) -> bool | None:
     """INV-12: counts begin with one and rise by one."""
-    if at.earlier and not at.same_reign:
+    if at.earlier and not at.no_load_between:
         return None
     return _wrong_start(at) or _wrong_step(at)
 
 
 def _wrong_start(at: Position) -> bool:
     now = at.now
-    if at.earlier or now.reign_acquired or now.blind_acquired or now.count == 1:
+    if at.earlier or now.loads_by_acquire or now.unseen_by_acquire or now.count == 1:
         return False
     return all(one.count >= now.count for one in at.later)
 
 
 def _wrong_step(at: Position) -> bool:
     now, after = at.now, at.after
-    if after is None or not at.same_reign or after.op == now.op or after.sent <= now.acquired:
+    if after is None or not at.no_load_between or after.op == now.op or after.sent <= now.acquired:
         return False
     taken_back = at.died or (at.close_uncounted and now.freed <= now.ends_by)
     lowest = now.count + (0 if taken_back else 1)
@@ -101,7 +101,7 @@ def _wrong_step(at: Position) -> bool:
 
 def counted_over_loads(at: Position) -> bool | None:
     """INV-13: a load raises no count."""
-    if at.after is None or at.same_reign:
+    if at.after is None or at.no_load_between:
         return None
     later = at.after.sent > at.now.acquired
     return later and at.skips
@@ -115,7 +115,7 @@ def within_limit(at: Position) -> bool | None:
 def dying_counts(at: Position) -> bool | None:
     """INV-15: a delivery that ends with its session counts."""
     now, after = at.now, at.after
-    if after is None or not (at.died and at.same_reign):
+    if after is None or not (at.died and at.no_load_between):
         return None
     if after.sent <= now.acquired or after.op == now.op:
         return None
@@ -127,30 +127,30 @@ def lock_lasts(at: Position) -> bool | None:
     now, after = at.now, at.after
     if after is None:
         return None
-    if not (at.same_reign and at.ordered) or at.proven or after.op == now.op:
+    if not (at.no_load_between and at.ordered) or at.proven or after.op == now.op:
         return False
-    soon = after.acquired < at.locked_until and after.acquired < now.settle_sent
+    soon = after.acquired < at.locked_until and after.acquired < now.ack_sent
     return bool(soon and now.attempts <= 1)
 
 
 def comes_soon(at: Position) -> bool | None:
     """INV-23: what is free is given out again in time."""
     now, after = at.now, at.after
-    if after is None or now.kind not in (Settle.NONE, Settle.RELEASE, Settle.CLOSED):
+    if after is None or now.kind not in (AckType.NONE, AckType.RELEASE, AckType.CLOSED):
         return None
-    answered = now.outcome == Outcome.OK
-    if now.kind == Settle.RELEASE and not answered:
+    received = now.outcome == Outcome.OK
+    if now.kind == AckType.RELEASE and not received:
         return None
     free = now.ends_by
-    if answered and now.kind != Settle.NONE:
-        free = now.settle_answered if now.kind == Settle.RELEASE else now.settle_sent
+    if received and now.kind != AckType.NONE:
+        free = now.ack_received if now.kind == AckType.RELEASE else now.ack_sent
     return bool(after.acquired - free > now.lock_ms * MS + SLACK)
 
 
 def freed_by_closing(at: Position) -> bool | None:
     """INV-26: the end of a session frees what it held."""
     now, after = at.now, at.after
-    if after is None or now.kind != Settle.CLOSED or not at.same_reign:
+    if after is None or now.kind != AckType.CLOSED or not at.no_load_between:
         return None
     if now.freed >= now.holds_until - 4 * SECOND or at.share.failing:
         return None
@@ -162,13 +162,13 @@ def not_given_up(at: Position) -> bool | None:
     now = at.now
     if now.kind not in _ANSWERED or now.outcome not in (Outcome.OK, Outcome.FAILED):
         return None
-    return bool(now.error == UNKNOWN_SERVER and now.settle_answered - now.settle_sent < 2 * SECOND)
+    return bool(now.error == UNKNOWN_SERVER and now.ack_received - now.ack_sent < 2 * SECOND)
 
 
 def within_new_limit(at: Position) -> list[bool]:
-    """INV-35: one answer for each limit that was in force since before the delivery."""
+    """INV-35: one response for each limit that was in force since before the delivery."""
     now, after = at.now, at.after
-    if after is None or not (at.same_reign and at.ordered):
+    if after is None or not (at.no_load_between and at.ordered):
         return []
     return [
         bool(after.count > limit.delivery_limit)
@@ -178,24 +178,24 @@ def within_new_limit(at: Position) -> list[bool]:
 
 
 def all_or_none(told: Sequence[Sequence[Position]]) -> list[bool]:
-    """INV-08: one answer for each acknowledgement without success of several records."""
+    """INV-08: one response for each acknowledgement without success of several records."""
     fates: dict[tuple[int, int], list[bool]] = {}
     for at in (at for life in told for at in life):
         now, share = at.now, at.share
         failed = now.kind in _FINAL and now.outcome in (Outcome.FAILED, Outcome.UNKNOWN)
         kept = share.dry and now.present and now.crc >= 0 and now.offset >= share.log_start
-        unseen = share.blinds - now.blind
+        unseen = share.unseen_responses - now.unseen_before_fetch
         others = any(one.count >= now.count for one in at.earlier)
         comes = now.count + unseen < share.lowest_limit and now.attempts == 1 and not others
         if failed and kept and comes:
-            fates.setdefault((now.member, now.settle_sent), []).append(at.after is not None)
+            fates.setdefault((now.member, now.ack_sent), []).append(at.after is not None)
     return [len(set(fate)) > 1 for fate in fates.values() if len(fate) > 1]
 
 
 RULES: dict[str, Rule] = {
     "INV-01": one_holder,
-    "INV-02": _final(Settle.ACCEPT),
-    "INV-03": _final(Settle.REJECT),
+    "INV-02": _final(AckType.ACCEPT),
+    "INV-03": _final(AckType.REJECT),
     "INV-06": came_again,
     "INV-09": no_other_effect,
     "INV-11": rising,
@@ -213,15 +213,15 @@ RULES: dict[str, Rule] = {
 
 def cases(evidence: Evidence) -> Iterator[Case]:
     """Yield what every delivery says to every rule."""
-    for queue, lives in evidence.lives.items():
+    for share_partition, lives in evidence.lives.items():
         for torn in all_or_none(lives):
-            yield "INV-08", queue, torn
+            yield "INV-08", share_partition, torn
     for at in evidence.positions:
         for name, rule in RULES.items():
             if (broken := rule(at)) is not None:
-                yield name, at.now.queue, broken
+                yield name, at.now.share_partition, broken
         for broken in within_new_limit(at):
-            yield "INV-35", at.now.queue, broken
+            yield "INV-35", at.now.share_partition, broken
 
 
 CASES = (cases,)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reports.oracle.deliveries import Delivery, Stored
 from reports.oracle.evidence import Case, Evidence, Position, grouped
 from reports.oracle.journals import Row
-from spec.history import Outcome, Settle, Transaction
+from spec.history import AckType, Outcome, Transaction
 
 _ACKNOWLEDGED, _UNFINISHED = 2, (0, 1)
 _KEPT = (Transaction.NONE, Transaction.COMMITTED)
@@ -20,8 +20,8 @@ def stored_and_delivered(evidence: Evidence) -> Iterator[Case]:
     lost = {(r.log, r.producer, r.sequence) for r in evidence.stored if r.offset < 0}
     came = grouped(evidence.delivered, "log", "offset")
     first = {
-        log: min(row.queue for row in rows)
-        for log, rows in grouped(evidence.rows["queues"], "log").items()
+        log: min(row.share_partition for row in rows)
+        for log, rows in grouped(evidence.rows["share_partitions"], "log").items()
     }
     for log, offset in sorted({*stored, *came}):
         record, deliveries = stored.get((log, offset)), came.get((log, offset), [])
@@ -32,10 +32,12 @@ def stored_and_delivered(evidence: Evidence) -> Iterator[Case]:
             continue
         owed = _owed(evidence, log, offset)
         if owed and record.transaction in _KEPT:
-            served = {one.queue for one in deliveries if one.present or record.crc < 0}
+            served = {one.share_partition for one in deliveries if one.present or record.crc < 0}
             yield "INV-05", first[log], bool(owed - served)
         if record.transaction == Transaction.ABORTED:
-            strict = (one for one in seen if evidence.shares[one.queue].row.committed_only)
+            strict = (
+                one for one in seen if evidence.partitions[one.share_partition].row.committed_only
+            )
             yield "INV-34", first[log], any(strict)
 
 
@@ -52,39 +54,39 @@ def _foreign(record: Stored | None, seen: list[Delivery], lost: set[tuple[int, i
 
 def _owed(evidence: Evidence, log: int, offset: int) -> set[int]:
     """Return the share-partitions that must have got a record."""
-    groups = [share for share in evidence.shares.values() if share.row.log == log]
+    groups = [share for share in evidence.partitions.values() if share.row.log == log]
     if any(offset < max(share.row.first, share.log_start) for share in groups):
         return set()
-    return {s.row.queue for s in groups if s.dry and s.blinds < s.lowest_limit}
+    return {s.row.share_partition for s in groups if s.dry and s.unseen_responses < s.lowest_limit}
 
 
 def dead_letters(evidence: Evidence) -> Iterator[Case]:
     """INV-33: those and only those have a letter that were rejected or exhausted."""
-    if not any(row.phase == "letters read" for row in evidence.rows["phases"]):
+    if not any(row.phase == "dead letters read" for row in evidence.rows["phases"]):
         return
-    letters = grouped(evidence.rows["dead_letters"], "queue", "offset")
-    for queue, records in evidence.lives.items():
-        if not evidence.shares[queue].row.dead_letters:
+    letters = grouped(evidence.rows["dead_letters"], "share_partition", "offset")
+    for share_partition, records in evidence.lives.items():
+        if not evidence.partitions[share_partition].row.dead_letters:
             continue
         for at in (at for record in records for at in record):
             owed = _is_owed_a_letter(at)
             if owed is not None:
-                found = letters.get((queue, at.now.offset), [])
+                found = letters.get((share_partition, at.now.offset), [])
                 alike = len({(one.count, one.crc) for one in found}) == 1
-                yield "INV-33", queue, not alike if owed else bool(found)
+                yield "INV-33", share_partition, not alike if owed else bool(found)
 
 
 def _is_owed_a_letter(at: Position) -> bool | None:
     now, share = at.now, at.share
     if not now.present or now.offset < share.log_start:
         return None
-    if now.kind in (Settle.ACCEPT, Settle.REJECT):
-        return now.kind == Settle.REJECT if at.proven else None
+    if now.kind in (AckType.ACCEPT, AckType.REJECT):
+        return now.kind == AckType.REJECT if at.proven else None
     if at.after is not None or not share.dry or now.count < share.highest_limit:
         return None
-    if now.kind == Settle.RELEASE:
+    if now.kind == AckType.RELEASE:
         return True if at.proven else None
-    return True if now.attempts == 0 and now.kind in (Settle.NONE, Settle.CLOSED) else None
+    return True if now.attempts == 0 and now.kind in (AckType.NONE, AckType.CLOSED) else None
 
 
 def finished(evidence: Evidence) -> Iterator[Case]:
@@ -94,33 +96,45 @@ def finished(evidence: Evidence) -> Iterator[Case]:
         for row in evidence.stored
         if row.offset >= 0 and row.transaction in _KEPT
     }
-    logs = {evidence.shares[row.queue].row.log for row in evidence.rows["persisted"]}
-    read = [queue for queue, share in evidence.shares.items() if share.row.log in logs]
+    logs = {evidence.partitions[row.share_partition].row.log for row in evidence.rows["persisted"]}
+    read = [
+        share_partition
+        for share_partition, share in evidence.partitions.items()
+        if share.row.log in logs
+    ]
     who: dict[tuple[int, int, bool], set[int]] = {}
     last: dict[tuple[int, int], int] = {}
-    for record in (record for queue in read for record in evidence.lives.get(queue, [])):
-        log, queue, offset = record[0].now.log, record[0].now.queue, record[0].now.offset
-        last[queue, offset] = max(at.now.count for at in record)
+    for record in (
+        record for share_partition in read for record in evidence.lives.get(share_partition, [])
+    ):
+        log, share_partition, offset = (
+            record[0].now.log,
+            record[0].now.share_partition,
+            record[0].now.offset,
+        )
+        last[share_partition, offset] = max(at.now.count for at in record)
         for accepted in (True, False):
             if any(_may_have_finished(at, accepted) for at in record):
-                who.setdefault((log, offset, accepted), set()).add(queue)
-    for queue, offset, accepted in _stored_as_finished(evidence):
-        share = evidence.shares[queue]
+                who.setdefault((log, offset, accepted), set()).add(share_partition)
+    for share_partition, offset, accepted in _stored_as_finished(evidence):
+        share = evidence.partitions[share_partition]
         if (share.row.log, offset) not in kept or offset < share.log_start:
             continue
         finishers = who.get((share.row.log, offset, accepted), set())
-        spent = last.get((queue, offset), 0) + share.blinds >= share.lowest_limit
-        own = queue in finishers or (spent and not accepted)
-        others = bool(finishers - {queue})
-        yield "INV-37", queue, not own and not others
+        spent = (
+            last.get((share_partition, offset), 0) + share.unseen_responses >= share.lowest_limit
+        )
+        own = share_partition in finishers or (spent and not accepted)
+        others = bool(finishers - {share_partition})
+        yield "INV-37", share_partition, not own and not others
         if others:
-            yield "INV-10", queue, not own
+            yield "INV-10", share_partition, not own
 
 
 def _stored_as_finished(evidence: Evidence) -> set[tuple[int, int, bool]]:
     """Return each share-partition's offsets that were ever stored as acknowledged or archived."""
     return {
-        (row.queue, offset, row.state == _ACKNOWLEDGED)
+        (row.share_partition, offset, row.state == _ACKNOWLEDGED)
         for row in evidence.rows["persisted"]
         if row.state not in _UNFINISHED and row.first >= 0
         for offset in range(row.first, row.last + 1)
@@ -131,8 +145,8 @@ def _may_have_finished(at: Position, accepted: bool) -> bool:
     if at.now.attempts > 1:
         return True
     if accepted:
-        return bool(at.now.kind == Settle.ACCEPT)
-    return bool(at.now.kind == Settle.REJECT or at.now.count >= at.share.lowest_limit)
+        return bool(at.now.kind == AckType.ACCEPT)
+    return bool(at.now.kind == AckType.REJECT or at.now.count >= at.share.lowest_limit)
 
 
 @dataclass(slots=True)
@@ -162,29 +176,37 @@ def stays_finished(evidence: Evidence) -> Iterator[Case]:
     stored: dict[tuple[int, int], _States] = {}
     for row in evidence.rows["persisted"]:
         for offset in range(row.first, row.last + 1) if row.first >= 0 else ():
-            stored.setdefault((row.queue, offset), _States()).add(row)
-    for queue in {row.queue for row in evidence.rows["persisted"]} & evidence.lives.keys():
-        for at in (at for record in evidence.lives[queue] for at in record):
+            stored.setdefault((row.share_partition, offset), _States()).add(row)
+    for share_partition in {
+        row.share_partition for row in evidence.rows["persisted"]
+    } & evidence.lives.keys():
+        for at in (at for record in evidence.lives[share_partition] for at in record):
             now = at.now
-            if now.kind in (Settle.ACCEPT, Settle.REJECT) and at.proven:
-                found = stored.get((queue, now.offset), _States())
+            if now.kind in (AckType.ACCEPT, AckType.REJECT) and at.proven:
+                found = stored.get((share_partition, now.offset), _States())
                 again = found.available_at > found.finished_at and found.count >= now.count
-                yield "INV-21", queue, again and now.offset >= found.spso
+                yield "INV-21", share_partition, again and now.offset >= found.spso
 
 
 def was_stored(evidence: Evidence) -> Iterator[Case]:
-    """INV-41: what was finished with an answer of OK was stored before all of that was read."""
+    """INV-41: what was finished with a response of OK was stored before all of that was read."""
     read = [row.since for row in evidence.rows["phases"] if row.phase == "state read"]
-    finished = {(queue, offset) for queue, offset, _ in _stored_as_finished(evidence)}
+    finished = {
+        (share_partition, offset) for share_partition, offset, _ in _stored_as_finished(evidence)
+    }
     starts: dict[int, int] = {}
     for row in evidence.rows["persisted"]:
-        starts[row.queue] = max(row.spso, starts.get(row.queue, row.spso))
+        starts[row.share_partition] = max(row.spso, starts.get(row.share_partition, row.spso))
     for at in (at for records in evidence.lives.values() for record in records for at in record):
         now = at.now
-        final = now.kind in (Settle.ACCEPT, Settle.REJECT) and at.proven
-        if read and final and now.settle_answered <= max(read):
-            passed = now.offset < starts.get(now.queue, -1)
-            yield "INV-41", now.queue, not passed and (now.queue, now.offset) not in finished
+        final = now.kind in (AckType.ACCEPT, AckType.REJECT) and at.proven
+        if read and final and now.ack_received <= max(read):
+            passed = now.offset < starts.get(now.share_partition, -1)
+            yield (
+                "INV-41",
+                now.share_partition,
+                not passed and (now.share_partition, now.offset) not in finished,
+            )
 
 
 def below_the_log(evidence: Evidence) -> Iterator[Case]:
@@ -192,20 +214,20 @@ def below_the_log(evidence: Evidence) -> Iterator[Case]:
     done = [row for row in evidence.rows["deletions"] if row.outcome == Outcome.OK]
     for log, deletions in grouped(done, "log").items():
         for one in evidence.delivered:
-            starts = [row.before for row in deletions if one.sent > row.answered]
+            starts = [row.before for row in deletions if one.sent > row.received]
             if one.log == log and one.present and starts:
-                yield "INV-36", one.queue, one.offset < max(starts)
+                yield "INV-36", one.share_partition, one.offset < max(starts)
 
 
 def alone_at_last(evidence: Evidence) -> Iterator[Case]:
-    """INV-39: what is delivered for the last time is alone in its answer."""
-    for (queue, _), rows in grouped(evidence.delivered, "queue", "op").items():
-        share = evidence.shares[queue]
+    """INV-39: what is delivered for the last time is alone in its response."""
+    for (share_partition, _), rows in grouped(evidence.delivered, "share_partition", "op").items():
+        share = evidence.partitions[share_partition]
         limit = share.highest_limit
         throttled = evidence.release.throttling and limit > 2 and share.lowest_limit == limit
         for row in rows:
             if throttled and row.count >= limit:
-                yield "INV-39", queue, len(rows) > 1
+                yield "INV-39", share_partition, len(rows) > 1
 
 
 CASES = (

@@ -129,7 +129,7 @@ def told(results: Results) -> str:
 
 def broken_by_oracle(run: Path) -> set[str]:
     """Return the rules that the oracle sees broken in a run."""
-    found = oracle.judge(open_history(run))
+    found = oracle.judge(open_history(run).folder)
     return {rule for rule, places in found.items() if any(bad for _, bad in places.values())}
 
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from fixtures.history.compaction import compact
 from fixtures.history.journal import Journal
-from spec.history import JOURNALS, NEVER, TABLES, Outcome, Settle
+from spec.history import JOURNALS, NEVER, TABLES, AckType, Outcome
 
 Row = dict[str, Any]
 Rows = dict[str, list[Row]]
@@ -21,11 +21,19 @@ _OPS = 1 << 48
 """How far the requests of one copy are from those of the next."""
 _PLAIN = ("phases", "faults")
 """Tables that are about the whole run."""
-_OF_QUEUES = ("reloads", "blinds", "offsets", "persisted", "limits", "dead_letters", "queues")
-_UNSETTLED = {
-    "kind": int(Settle.NONE),
-    "settle_sent": NEVER,
-    "settle_answered": NEVER,
+_OF_SHARE_PARTITIONS = (
+    "reloads",
+    "unseen_responses",
+    "offsets",
+    "persisted",
+    "limits",
+    "dead_letters",
+    "share_partitions",
+)
+_UNACKNOWLEDGED = {
+    "kind": int(AckType.NONE),
+    "ack_sent": NEVER,
+    "ack_received": NEVER,
     "outcome": int(Outcome.NONE),
     "error": 0,
     "attempts": 0,
@@ -49,22 +57,28 @@ class Copy:
     @property
     def log(self) -> int:
         """The number of the log."""
-        return int(self.tables["queues"][0]["log"])
+        return int(self.tables["share_partitions"][0]["log"])
 
     @property
     def places(self) -> frozenset[int]:
         """All numbers that a verdict may name: share-partitions and requests."""
-        queues = {row["queue"] for row in self.tables["queues"]}
-        return frozenset(queues | {row["op"] for row in self.tables["operations"]})
+        share_partitions = {row["share_partition"] for row in self.tables["share_partitions"]}
+        return frozenset(share_partitions | {row["op"] for row in self.tables["operations"]})
 
-    def share(self, queue: int) -> Row:
+    def share(self, share_partition: int) -> Row:
         """Return the row of a share-partition."""
-        return next(row for row in self.tables["queues"] if row["queue"] == queue)
+        return next(
+            row
+            for row in self.tables["share_partitions"]
+            if row["share_partition"] == share_partition
+        )
 
-    def queues(self, *groups: str) -> list[int]:
+    def share_partitions(self, *groups: str) -> list[int]:
         """Return the share-partitions of groups of a load, by what it calls these."""
-        rows = self.tables["queues"]
-        return [r["queue"] for r in rows if any(f"-{name}-" in r["group"] for name in groups)]
+        rows = self.tables["share_partitions"]
+        return [
+            r["share_partition"] for r in rows if any(f"-{name}-" in r["group"] for name in groups)
+        ]
 
     @property
     def log_start(self) -> int:
@@ -78,13 +92,15 @@ class Copy:
         """The deliveries of each record to each group in the order in which they were seen."""
         found: dict[tuple[int, int], list[Row]] = {}
         rows = self.tables["deliveries"]
-        for row in sorted(rows, key=lambda one: (one["offset"], one["queue"], one["acquired"])):
-            found.setdefault((row["offset"], row["queue"]), []).append(row)
+        for row in sorted(
+            rows, key=lambda one: (one["offset"], one["share_partition"], one["acquired"])
+        ):
+            found.setdefault((row["offset"], row["share_partition"]), []).append(row)
         return found
 
     def life(self, row: Row) -> list[Row]:
         """Return all deliveries of a delivery's record to its group."""
-        return self.lives[row["offset"], row["queue"]]
+        return self.lives[row["offset"], row["share_partition"]]
 
     def choose(self, wanted: Callable[[list[Row]], bool], *groups: str) -> list[Row]:
         """Return the life of the first or the last record that suits.
@@ -92,11 +108,11 @@ class Copy:
         Raises:
             NoPlace: there is none.
         """
-        queues = self.queues(*(groups or ("calm", "odd", "rough", "committed")))
+        share_partitions = self.share_partitions(*(groups or ("calm", "odd", "rough", "committed")))
         found = [
             life
-            for (offset, queue), life in self.lives.items()
-            if queue in queues and offset >= self.log_start and wanted(life)
+            for (offset, share_partition), life in self.lives.items()
+            if share_partition in share_partitions and offset >= self.log_start and wanted(life)
         ]
         if not found:
             raise NoPlace
@@ -106,35 +122,39 @@ class Copy:
         """Deliver a record once more, to a member that acknowledges with an unknown outcome."""
         lock = row["lock_ms"] * MS
         self._ops += 1
-        twin = {**row, **_UNSETTLED, "op": max(self.places) + 1 + self._ops, "after": -1}
+        twin = {**row, **_UNACKNOWLEDGED, "op": max(self.places) + 1 + self._ops, "after": -1}
         twin |= {"member": row["member"] + 1, "sent": sent, "acquired": acquired, "count": count}
         twin |= {"holds_until": sent + lock, "ends_by": acquired + lock}
-        twin |= settled(Settle.ACCEPT, acquired + MS, NEVER, Outcome.UNKNOWN) | changes
+        twin |= acknowledged(AckType.ACCEPT, acquired + MS, NEVER, Outcome.UNKNOWN) | changes
         self.tables["deliveries"].append(twin)
         return twin
 
     @staticmethod
-    def unsettled() -> Row:
+    def unacknowledged() -> Row:
         """Return what a delivery's row says if nobody ended it."""
-        return dict(_UNSETTLED)
+        return dict(_UNACKNOWLEDGED)
 
-    def reload(self, queue: int, since: int, until: int) -> None:
-        """Have a share-partition loaded anew."""
-        row = {"queue": queue, "since": since, "until": until, "why": "altered"}
+    def reload(self, share_partition: int, since: int, until: int) -> None:
+        """Have a share-partition reloaded."""
+        row = {"share_partition": share_partition, "since": since, "until": until, "why": "altered"}
         self.tables["reloads"].append(row)
 
-    def blind(self, queue: int, since: int, until: int) -> None:
-        """Have the answer to a fetch be seen by nobody."""
-        self.tables["blinds"].append({"queue": queue, "since": since, "until": until})
+    def unseen_response(self, share_partition: int, since: int, until: int) -> None:
+        """Have the response to a fetch be seen by nobody."""
+        self.tables["unseen_responses"].append(
+            {"share_partition": share_partition, "since": since, "until": until}
+        )
 
-    def looks(self, queue: int) -> list[Row]:
+    def looks(self, share_partition: int) -> list[Row]:
         """Return what was shown of a share-partition, in order."""
-        rows = [row for row in self.tables["offsets"] if row["queue"] == queue]
+        rows = [row for row in self.tables["offsets"] if row["share_partition"] == share_partition]
         return sorted(rows, key=lambda row: row["sent"])
 
-    def store_start_only(self, queue: int) -> None:
+    def store_start_only(self, share_partition: int) -> None:
         """Have nothing be stored of a share-partition but a start offset beyond all there is."""
-        rows = (row for row in self.tables["persisted"] if row["queue"] == queue)
+        rows = (
+            row for row in self.tables["persisted"] if row["share_partition"] == share_partition
+        )
         for row in rows:
             row.update(spso=10**6, first=-1, last=-1, state=-1, count=-1)
 
@@ -147,18 +167,18 @@ class NoPlace(Exception):
     """A history has no place where an alteration would make sense."""
 
 
-def settled(kind: Settle, sent: int, answered: int, outcome: Outcome = Outcome.OK) -> Row:
+def acknowledged(kind: AckType, sent: int, received: int, outcome: Outcome = Outcome.OK) -> Row:
     """Return what a delivery's row says of its one end."""
     error = 121 if outcome is Outcome.FAILED else 0
-    ended = {"kind": int(kind), "settle_sent": sent, "settle_answered": answered, "attempts": 1}
+    ended = {"kind": int(kind), "ack_sent": sent, "ack_received": received, "attempts": 1}
     return {**ended, "outcome": int(outcome), "error": error}
 
 
 def is_proven(row: Row) -> bool:
     """Tell whether an acknowledgement was answered OK certainly within its lock."""
-    in_lock = row["settle_answered"] <= min(row["holds_until"], row["freed"])
-    one_reign = row["reign"] == row["reign_settled"]
-    return bool(row["outcome"] == Outcome.OK and row["attempts"] == 1 and in_lock and one_reign)
+    in_lock = row["ack_received"] <= min(row["holds_until"], row["freed"])
+    no_load_since = row["loads_before_fetch"] == row["loads_by_ack"]
+    return bool(row["outcome"] == Outcome.OK and row["attempts"] == 1 and in_lock and no_load_since)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +190,10 @@ class Source:
 
     def copy(self, number: int, log: int, edge: int) -> Copy:
         """Return a copy; its numbers follow from ``number``, and ``log`` is that of its log."""
-        names = {row["queue"]: 1000 * number + row["slot"] for row in self.tables["queues"]}
+        names = {
+            row["share_partition"]: 1000 * number + row["slot"]
+            for row in self.tables["share_partitions"]
+        }
         found: Rows = {}
         for name, rows in self.tables.items():
             found[name] = [dict(row) for row in rows]
@@ -184,22 +207,25 @@ def _renumbered(
 ) -> Iterator[tuple[str, int]]:
     if "log" in row:
         yield "log", log
-    if "queue" in row:
-        yield "queue", names[row["queue"]]
+    if "share_partition" in row:
+        yield "share_partition", names[row["share_partition"]]
     if "op" in row:
         yield "op", row["op"] + ops
-    if table == "queues":
+    if table == "share_partitions":
         yield "topic", f"copy-{log}"  # type: ignore[misc]
 
 
 def read_source(history: Path, partition: int) -> Source:
     """Read what a history says of one partition of its topic."""
     tables = {name: _read(history, name) for name in TABLES}
-    queues = [row for row in tables["queues"] if row["partition"] == partition]
-    logs, numbers = {row["log"] for row in queues}, {row["queue"] for row in queues}
+    share_partitions = [row for row in tables["share_partitions"] if row["partition"] == partition]
+    logs, numbers = (
+        {row["log"] for row in share_partitions},
+        {row["share_partition"] for row in share_partitions},
+    )
     for name, rows in tables.items():
-        if name in _OF_QUEUES:
-            tables[name] = [row for row in rows if row["queue"] in numbers]
+        if name in _OF_SHARE_PARTITIONS:
+            tables[name] = [row for row in rows if row["share_partition"] in numbers]
         elif name in {"produced", "deliveries", "deletions"}:
             tables[name] = [row for row in rows if row["log"] in logs]
     used = {row["op"] for row in tables["deliveries"]}
@@ -226,11 +252,11 @@ def write_copies(folder: Path, copies: Sequence[Copy], version: str) -> None:
             _write(journal, copy)
     document = {"target": {"name": "altered", "version": version}}
     (folder / "run.json").write_text(json.dumps(document), encoding="utf-8")
-    compact(folder, keep=True)
+    compact(folder)
 
 
 def _write(journal: Journal, copy: Copy) -> None:
-    for name in (*_OF_QUEUES, "operations", "deletions"):
+    for name in (*_OF_SHARE_PARTITIONS, "operations", "deletions"):
         for row in copy.tables[name]:
             _add(journal, name, row)
     for row in copy.tables["produced"]:
@@ -239,9 +265,9 @@ def _write(journal: Journal, copy: Copy) -> None:
     for row in copy.tables["deliveries"]:
         here = {**row, "first": row["offset"], "last": row["offset"]}
         _add(journal, "acquired", here)
-        # What is listed twice in an answer is acknowledged once.
+        # What is listed twice in a response is acknowledged once.
         for act in _acts(row) if (row["op"], row["offset"]) not in told else ():
-            _add(journal, "settled", here | act)
+            _add(journal, "acknowledged", here | act)
         told.add((row["op"], row["offset"]))
 
 
@@ -252,14 +278,14 @@ def _add(journal: Journal, name: str, row: Row) -> None:
 def _acts(row: Row) -> Iterator[Row]:
     """Yield what the holder of a delivery did about it, as far as the delivery's row tells."""
     yield from _renewals(row)
-    answered = row["settle_answered"] if row["settle_answered"] < NEVER else -1
-    ended = {"sent": row["settle_sent"], "answered": answered}
+    received = row["ack_received"] if row["ack_received"] < NEVER else -1
+    ended = {"sent": row["ack_sent"], "received": received}
     for _ in range(row["attempts"]):
         yield ended
     if row["freed"] < NEVER:
-        outcome = row["outcome"] if row["kind"] == Settle.CLOSED else Outcome.OK
-        times = {"sent": row["freed"], "answered": row["freed"]}
-        yield {"kind": int(Settle.CLOSED), "outcome": int(outcome), "error": 0, **times}
+        outcome = row["outcome"] if row["kind"] == AckType.CLOSED else Outcome.OK
+        times = {"sent": row["freed"], "received": row["freed"]}
+        yield {"kind": int(AckType.CLOSED), "outcome": int(outcome), "error": 0, **times}
 
 
 def _renewals(row: Row) -> Iterator[Row]:
@@ -269,11 +295,11 @@ def _renewals(row: Row) -> Iterator[Row]:
     ends_by = row["ends_by"] if row["ends_by"] < NEVER else row["holds_until"]
     later = ends_by - lock - row["acquired"]
     for turn in range(1, times + 1):
-        sent, answered = (
+        sent, received = (
             row["sent"] + more * turn // times,
             row["acquired"] + later * turn // times,
         )
-        done = {"kind": int(Settle.RENEW), "outcome": int(Outcome.OK), "error": 0}
+        done = {"kind": int(AckType.RENEW), "outcome": int(Outcome.OK), "error": 0}
         if turn == times and row["ends_by"] == NEVER:
-            done, answered = done | {"outcome": int(Outcome.UNKNOWN)}, -1
-        yield {**done, "sent": sent, "answered": answered}
+            done, received = done | {"outcome": int(Outcome.UNKNOWN)}, -1
+        yield {**done, "sent": sent, "received": received}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spec.history import NEVER, Settle
+from spec.history import NEVER, AckType
 from tests.altered.alteration import breaks, keeps
 from tests.altered.copies import MS, SECOND, Copy, Row
 from tests.altered.deliveries import once
@@ -13,23 +13,23 @@ def _twice(life: list[Row]) -> bool:
     if len(life) != 2:
         return False
     row, after = life
-    return bool(row["kind"] != Settle.CLOSED and after["sent"] > row["acquired"])
+    return bool(row["kind"] != AckType.CLOSED and after["sent"] > row["acquired"])
 
 
 def _let_go(life: list[Row]) -> bool:
-    """Tell whether a record came twice and no answer that nobody saw can lie between."""
-    if not _twice(life) or life[0]["kind"] not in (Settle.NONE, Settle.RELEASE):
+    """Tell whether a record came twice and no response that nobody saw can lie between."""
+    if not _twice(life) or life[0]["kind"] not in (AckType.NONE, AckType.RELEASE):
         return False
-    return bool(life[1]["blind_acquired"] == life[0]["blind"])
+    return bool(life[1]["unseen_by_acquire"] == life[0]["unseen_before_fetch"])
 
 
 def _run_out(copy: Copy, row: Row, upto: int) -> None:
     """Deliver a record again and again, up to a count, each time until its lock ends."""
-    copy.store_start_only(row["queue"])
-    row.update(copy.unsettled())
+    copy.store_start_only(row["share_partition"])
+    row.update(copy.unacknowledged())
     for count in range(row["count"] + 1, upto + 1):
         at = row["ends_by"] + MS
-        row = copy.again(row, sent=at, acquired=at + MS, count=count, **copy.unsettled())
+        row = copy.again(row, sent=at, acquired=at + MS, count=count, **copy.unacknowledged())
 
 
 # --- INV-12 -------------------------------------------------------------------------------------
@@ -61,20 +61,20 @@ def _a_count_skips_one(copy: Copy) -> None:
 def _a_count_falls(copy: Copy) -> None:
     row, after = copy.choose(_let_go)
     row["count"], after["count"] = 2, 1
-    copy.blind(row["queue"], 0, 1)
+    copy.unseen_response(row["share_partition"], 0, 1)
 
 
 @keeps("INV-12")
 def _a_record_comes_with_two_after_an_answer_that_nobody_saw(copy: Copy) -> None:
     (row,) = copy.choose(once)
-    copy.blind(row["queue"], row["sent"] - 2 * SECOND, row["sent"] - SECOND)
+    copy.unseen_response(row["share_partition"], row["sent"] - 2 * SECOND, row["sent"] - SECOND)
     row["count"] = 2
 
 
 @keeps("INV-12")
 def _a_count_skips_one_for_an_answer_that_nobody_saw(copy: Copy) -> None:
     row, after = copy.choose(_let_go)
-    copy.blind(row["queue"], row["acquired"] + 1, after["acquired"])
+    copy.unseen_response(row["share_partition"], row["acquired"] + 1, after["acquired"])
     after["count"] = row["count"] + 2
 
 
@@ -88,7 +88,7 @@ def _answers_are_seen_in_another_order_than_they_were_made(copy: Copy) -> None:
 @keeps("INV-12")
 def _a_load_takes_a_count_back(copy: Copy) -> None:
     row, after = copy.choose(_let_go)
-    copy.reload(row["queue"], row["acquired"] + 1, after["acquired"])
+    copy.reload(row["share_partition"], row["acquired"] + 1, after["acquired"])
     after["count"] = row["count"]
 
 
@@ -98,7 +98,7 @@ def _a_load_takes_a_count_back(copy: Copy) -> None:
 @breaks("INV-13")
 def _a_load_raises_a_count(copy: Copy) -> None:
     row, after = copy.choose(_let_go)
-    copy.reload(row["queue"], row["acquired"] + 1, after["acquired"])
+    copy.reload(row["share_partition"], row["acquired"] + 1, after["acquired"])
     after["count"] = row["count"] + 2
 
 
@@ -106,7 +106,7 @@ def _a_load_raises_a_count(copy: Copy) -> None:
 def _a_load_raises_the_count_of_a_record_that_comes_far_later(copy: Copy) -> None:
     (row,) = copy.choose(once)
     _run_out(copy, row, 1)
-    copy.reload(row["queue"], row["ends_by"] - SECOND, row["ends_by"])
+    copy.reload(row["share_partition"], row["ends_by"] - SECOND, row["ends_by"])
     at = row["ends_by"] + SECOND
     copy.again(row, sent=at, acquired=at + MS, count=3)
 
@@ -114,8 +114,8 @@ def _a_load_raises_the_count_of_a_record_that_comes_far_later(copy: Copy) -> Non
 @keeps("INV-13")
 def _an_unseen_answer_raises_a_count_across_a_load(copy: Copy) -> None:
     row, after = copy.choose(_let_go)
-    copy.reload(row["queue"], row["acquired"] + 1, after["acquired"])
-    copy.blind(row["queue"], row["acquired"] + 1, after["acquired"])
+    copy.reload(row["share_partition"], row["acquired"] + 1, after["acquired"])
+    copy.unseen_response(row["share_partition"], row["acquired"] + 1, after["acquired"])
     after["count"] = row["count"] + 2
 
 
@@ -125,7 +125,7 @@ def _an_unseen_answer_raises_a_count_across_a_load(copy: Copy) -> None:
 @breaks("INV-14")
 def _a_record_comes_once_more_than_it_may(copy: Copy) -> None:
     (row,) = copy.choose(once)
-    _run_out(copy, row, copy.share(row["queue"])["delivery_limit"] + 1)
+    _run_out(copy, row, copy.share(row["share_partition"])["delivery_limit"] + 1)
 
 
 @breaks("INV-14", "INV-12", "INV-39")
@@ -137,7 +137,7 @@ def _a_record_comes_far_more_often_than_it_may(copy: Copy) -> None:
 @keeps("INV-14")
 def _a_record_comes_as_often_as_it_may(copy: Copy) -> None:
     (row,) = copy.choose(once)
-    _run_out(copy, row, copy.share(row["queue"])["delivery_limit"])
+    _run_out(copy, row, copy.share(row["share_partition"])["delivery_limit"])
 
 
 # --- INV-35 -------------------------------------------------------------------------------------
@@ -146,9 +146,9 @@ def _a_record_comes_as_often_as_it_may(copy: Copy) -> None:
 def _limited(copy: Copy, until: int, ends: int) -> None:
     """Lower the limit to one, and deliver a record for the second time after that."""
     (row,) = copy.choose(lambda life: once(life) and life[0]["count"] == 1, "calm")
-    told = {"queue": row["queue"], "since": 0, "delivery_limit": 1}
+    told = {"share_partition": row["share_partition"], "since": 0, "delivery_limit": 1}
     copy.tables["limits"].append({**told, "until": row["sent"] + until, "ends": ends})
-    row.update(copy.unsettled())
+    row.update(copy.unacknowledged())
     at = row["ends_by"] + MS
     copy.again(row, sent=at, acquired=at + MS, count=2)
 
@@ -172,13 +172,13 @@ def _a_limit_was_raised_again_before_a_record_came(copy: Copy) -> None:
 
 
 def _accompanied(life: list[Row]) -> bool:
-    return once(life) and life[0]["fellows"] > 0
+    return once(life) and life[0]["others_in_response"] > 0
 
 
 def _last_with_others(copy: Copy) -> Row:
     (row,) = copy.choose(_accompanied)
-    row["count"] = copy.share(row["queue"])["delivery_limit"]
-    copy.blind(row["queue"], 0, 1)
+    row["count"] = copy.share(row["share_partition"])["delivery_limit"]
+    copy.unseen_response(row["share_partition"], 0, 1)
     return row
 
 
@@ -196,5 +196,10 @@ def _a_record_comes_for_the_last_time_alone(copy: Copy) -> None:
 @keeps("INV-39")
 def _a_limit_that_changes_leaves_open_which_delivery_is_the_last(copy: Copy) -> None:
     row = _last_with_others(copy)
-    told = {"queue": row["queue"], "since": NEVER - 2, "until": NEVER - 1, "ends": NEVER}
+    told = {
+        "share_partition": row["share_partition"],
+        "since": NEVER - 2,
+        "until": NEVER - 1,
+        "ends": NEVER,
+    }
     copy.tables["limits"].append({**told, "delivery_limit": row["count"] + 1})

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from spec.history import NEVER, Outcome, Settle
+from spec.history import NEVER, AckType, Outcome
 from tests.altered.alteration import breaks, keeps
-from tests.altered.copies import MS, SECOND, Copy, Row, is_proven, settled
+from tests.altered.copies import MS, SECOND, Copy, Row, acknowledged, is_proven
 
-FINAL = (Settle.ACCEPT, Settle.REJECT)
-_OPEN = (Settle.NONE, Settle.CLOSED)
+FINAL = (AckType.ACCEPT, AckType.REJECT)
+_OPEN = (AckType.NONE, AckType.CLOSED)
 
 
 def once(life: list[Row]) -> bool:
     """Tell whether a record came once and was finished with proof."""
     row = life[-1]
-    held = row["settle_sent"] - row["acquired"] > 10_000
+    held = row["ack_sent"] - row["acquired"] > 10_000
     return len(life) == 1 and row["kind"] in FINAL and is_proven(row) and held
 
 
 def _accepted(life: list[Row]) -> bool:
-    return once(life) and life[0]["kind"] == Settle.ACCEPT
+    return once(life) and life[0]["kind"] == AckType.ACCEPT
 
 
 def _rejected(life: list[Row]) -> bool:
-    return once(life) and life[0]["kind"] == Settle.REJECT
+    return once(life) and life[0]["kind"] == AckType.REJECT
 
 
 def _released_then_came(life: list[Row]) -> bool:
@@ -30,41 +30,41 @@ def _released_then_came(life: list[Row]) -> bool:
         return False
     row, after = life[-2:]
     later = bool(after["sent"] > row["acquired"])
-    return row["kind"] == Settle.RELEASE and is_proven(row) and later
+    return row["kind"] == AckType.RELEASE and is_proven(row) and later
 
 
 def _crashed_then_came(life: list[Row]) -> bool:
     if len(life) < 2:
         return False
     row, after = life[-2:]
-    died = row["kind"] == Settle.CLOSED and row["freed"] < row["holds_until"] - 4 * SECOND
+    died = row["kind"] == AckType.CLOSED and row["freed"] < row["holds_until"] - 4 * SECOND
     return bool(died and after["sent"] > row["acquired"])
 
 
 def shift(row: Row, to: int, *, sent: int | None = None) -> None:
     """Let a delivery happen at another time, with all that became of it."""
     by = to - row["acquired"]
-    for name in ("acquired", "settle_sent", "settle_answered", "freed", "ends_by"):
+    for name in ("acquired", "ack_sent", "ack_received", "freed", "ends_by"):
         if 0 <= row[name] < NEVER:
             row[name] += by
     row["sent"] = row["sent"] + by if sent is None else sent
     row["holds_until"] = row["sent"] + row["lock_ms"] * MS
     if by > SECOND and row["kind"] in FINAL:
         # What the start offset passed meanwhile cannot have been held with proof.
-        row.update(settled(Settle(row["kind"]), row["settle_sent"], NEVER, Outcome.UNKNOWN))
+        row.update(acknowledged(AckType(row["kind"]), row["ack_sent"], NEVER, Outcome.UNKNOWN))
 
 
 def _dropped_then_came(copy: Copy) -> tuple[Row, Row]:
     """Return two deliveries of a record, of which the first was never acknowledged."""
     row, after = copy.choose(_released_then_came)[-2:]
-    row.update(copy.unsettled())
+    row.update(copy.unacknowledged())
     shift(after, row["ends_by"] + MS)
     return row, after
 
 
 def _late(copy: Copy, row: Row) -> Row:
     """Deliver a record once more, asked for and given after its lock had to have ended."""
-    at = max(row["ends_by"], row["settle_sent"] if row["settle_sent"] < NEVER else 0) + MS
+    at = max(row["ends_by"], row["ack_sent"] if row["ack_sent"] < NEVER else 0) + MS
     return copy.again(row, sent=at, acquired=at + MS, count=row["count"] + 1)
 
 
@@ -74,7 +74,7 @@ def _late(copy: Copy, row: Row) -> Row:
 @breaks("INV-01")
 def _a_second_member_has_it_before_the_first_lets_go(copy: Copy) -> None:
     (row,) = copy.choose(once)
-    copy.again(row, sent=row["acquired"] + 1, acquired=row["settle_sent"] - 1, count=2)
+    copy.again(row, sent=row["acquired"] + 1, acquired=row["ack_sent"] - 1, count=2)
 
 
 @breaks("INV-01")
@@ -86,15 +86,15 @@ def _a_second_member_that_waited_before_has_it_with_the_next_count(copy: Copy) -
 @keeps("INV-01")
 def _a_second_member_has_it_after_a_load(copy: Copy) -> None:
     (row,) = copy.choose(once)
-    copy.reload(row["queue"], row["acquired"] + 1, row["acquired"] + 2)
-    copy.again(row, sent=row["acquired"] + 3, acquired=row["settle_sent"] - 1, count=1)
+    copy.reload(row["share_partition"], row["acquired"] + 1, row["acquired"] + 2)
+    copy.again(row, sent=row["acquired"] + 3, acquired=row["ack_sent"] - 1, count=1)
 
 
 @keeps("INV-01")
 def _a_second_member_has_it_after_a_lock_whose_holder_speaks_too_late(copy: Copy) -> None:
     (row,) = copy.choose(once)
     at = row["ends_by"]
-    row.update(settled(Settle.ACCEPT, at + 3 * MS, at + 4 * MS))
+    row.update(acknowledged(AckType.ACCEPT, at + 3 * MS, at + 4 * MS))
     copy.again(row, sent=at + 1, acquired=at + MS, count=2)
 
 
@@ -102,21 +102,21 @@ def _a_second_member_has_it_after_a_lock_whose_holder_speaks_too_late(copy: Copy
 
 
 def _comes_again_at_once(copy: Copy, row: Row) -> None:
-    copy.again(row, sent=row["settle_answered"], acquired=row["settle_answered"] + MS, count=2)
+    copy.again(row, sent=row["ack_received"], acquired=row["ack_received"] + MS, count=2)
 
 
 def _comes_to_who_waited(copy: Copy, row: Row) -> None:
-    copy.again(row, sent=row["sent"] - MS, acquired=row["settle_sent"] + 1, count=2)
+    copy.again(row, sent=row["sent"] - MS, acquired=row["ack_sent"] + 1, count=2)
 
 
 def _comes_after_a_load(copy: Copy, row: Row) -> None:
-    at = row["settle_answered"]
-    copy.reload(row["queue"], at + 1, at + 2)
+    at = row["ack_received"]
+    copy.reload(row["share_partition"], at + 1, at + 2)
     copy.again(row, sent=at + 3, acquired=at + MS, count=1)
 
 
 def _was_finished_at_the_last_moment(copy: Copy, row: Row) -> None:
-    row["settle_answered"] = row["holds_until"]
+    row["ack_received"] = row["holds_until"]
     _late(copy, row)
 
 
@@ -158,54 +158,54 @@ def _a_record_rejected_at_the_last_moment_of_its_lock_comes_again(copy: Copy) ->
 @keeps("INV-02")
 def _an_acceptance_that_is_answered_a_moment_late_may_have_failed(copy: Copy) -> None:
     (row,) = copy.choose(_accepted)
-    row["settle_answered"] = row["holds_until"] + 1
+    row["ack_received"] = row["holds_until"] + 1
     _late(copy, row)
 
 
 @keeps("INV-02")
 def _an_acceptance_that_was_refused_is_none(copy: Copy) -> None:
     (row,) = copy.choose(_accepted)
-    row.update(settled(Settle.ACCEPT, row["settle_sent"], row["settle_answered"], Outcome.FAILED))
+    row.update(acknowledged(AckType.ACCEPT, row["ack_sent"], row["ack_received"], Outcome.FAILED))
     _late(copy, row)
 
 
 @keeps("INV-02")
 def _an_acceptance_without_an_answer_may_not_have_happened(copy: Copy) -> None:
     (row,) = copy.choose(_accepted)
-    row.update(settled(Settle.ACCEPT, row["settle_sent"], NEVER, Outcome.UNKNOWN))
+    row.update(acknowledged(AckType.ACCEPT, row["ack_sent"], NEVER, Outcome.UNKNOWN))
     _late(copy, row)
 
 
 @keeps("INV-02")
 def _an_acceptance_during_a_load_may_be_forgotten(copy: Copy) -> None:
     (row,) = copy.choose(_accepted)
-    copy.reload(row["queue"], row["settle_sent"], row["settle_answered"])
-    at = row["settle_answered"] + 1
+    copy.reload(row["share_partition"], row["ack_sent"], row["ack_received"])
+    at = row["ack_received"] + 1
     copy.again(row, sent=at, acquired=at + MS, count=1)
 
 
 @keeps("INV-02")
 def _an_acceptance_from_a_session_that_was_ending_proves_nothing(copy: Copy) -> None:
     (row,) = copy.choose(_accepted)
-    row["freed"] = row["settle_answered"] - 1
+    row["freed"] = row["ack_received"] - 1
     _late(copy, row)
 
 
 @keeps("INV-02", partition=1)
 def _a_deleted_record_is_accepted_by_nobody_in_particular(copy: Copy) -> None:
     (row,) = copy.choose(_accepted)
-    at = row["settle_answered"] + MS
+    at = row["ack_received"] + MS
     told = {"log": copy.log, "before": row["offset"] + 1, "sent": at, "outcome": int(Outcome.OK)}
-    copy.tables["deletions"].append({**told, "answered": at + 2 * MS})
+    copy.tables["deletions"].append({**told, "received": at + 2 * MS})
     below = row["offset"]
     copy.drop("deliveries", lambda one: one["offset"] <= below and one["sent"] > at)
-    copy.again(row, sent=row["settle_answered"], acquired=at, count=2)
+    copy.again(row, sent=row["ack_received"], acquired=at, count=2)
 
 
 @keeps("INV-03")
 def _a_rejection_that_was_refused_is_none(copy: Copy) -> None:
     (row,) = copy.choose(_rejected, "odd")
-    row.update(settled(Settle.REJECT, row["settle_sent"], row["settle_answered"], Outcome.FAILED))
+    row.update(acknowledged(AckType.REJECT, row["ack_sent"], row["ack_received"], Outcome.FAILED))
     _late(copy, row)
 
 
@@ -215,30 +215,30 @@ def _a_rejection_that_was_refused_is_none(copy: Copy) -> None:
 @breaks("INV-09")
 def _a_refused_acceptance_frees_its_record(copy: Copy) -> None:
     (row,) = copy.choose(_accepted)
-    at = row["settle_answered"]
-    row.update(settled(Settle.ACCEPT, row["settle_sent"], at, Outcome.FAILED))
+    at = row["ack_received"]
+    row.update(acknowledged(AckType.ACCEPT, row["ack_sent"], at, Outcome.FAILED))
     copy.again(row, sent=at, acquired=at + 1, count=2)
 
 
 @breaks("INV-09")
 def _an_unanswered_acceptance_frees_its_record_a_moment_too_early(copy: Copy) -> None:
     (row,) = copy.choose(_accepted)
-    row.update(settled(Settle.ACCEPT, row["settle_sent"], NEVER, Outcome.UNKNOWN))
+    row.update(acknowledged(AckType.ACCEPT, row["ack_sent"], NEVER, Outcome.UNKNOWN))
     copy.again(row, sent=row["acquired"] + 1, acquired=row["holds_until"] - 1, count=2)
 
 
 @keeps("INV-09")
 def _a_refused_acceptance_leaves_a_lock_that_ends_at_the_very_moment(copy: Copy) -> None:
     (row,) = copy.choose(_accepted)
-    row.update(settled(Settle.ACCEPT, row["settle_sent"], row["settle_answered"], Outcome.FAILED))
-    copy.again(row, sent=row["settle_answered"], acquired=row["holds_until"], count=2)
+    row.update(acknowledged(AckType.ACCEPT, row["ack_sent"], row["ack_received"], Outcome.FAILED))
+    copy.again(row, sent=row["ack_received"], acquired=row["holds_until"], count=2)
 
 
 @keeps("INV-09")
 def _a_refused_acceptance_is_followed_by_the_end_of_its_session(copy: Copy) -> None:
     (row,) = copy.choose(_accepted)
-    at = row["settle_answered"]
-    row.update(settled(Settle.ACCEPT, row["settle_sent"], at, Outcome.FAILED))
+    at = row["ack_received"]
+    row.update(acknowledged(AckType.ACCEPT, row["ack_sent"], at, Outcome.FAILED))
     row["freed"] = at + 1
     copy.again(row, sent=at + 2, acquired=at + MS, count=2)
 
@@ -255,7 +255,7 @@ def _a_member_dies_and_its_delivery_does_not_count(copy: Copy) -> None:
 @keeps("INV-15")
 def _a_member_dies_and_a_load_takes_the_count_back(copy: Copy) -> None:
     row, after = copy.choose(_crashed_then_came)[-2:]
-    copy.reload(row["queue"], row["freed"], after["acquired"])
+    copy.reload(row["share_partition"], row["freed"], after["acquired"])
     after["count"] = row["count"]
 
 
@@ -284,14 +284,14 @@ def _a_record_comes_again_as_its_lock_ends(copy: Copy) -> None:
 def _a_record_comes_again_within_its_lock_after_a_load(copy: Copy) -> None:
     row, after = _dropped_then_came(copy)
     shift(after, row["acquired"] + 4 * MS, sent=row["acquired"] + 3 * MS)
-    copy.reload(row["queue"], row["acquired"] + MS, row["acquired"] + 2 * MS)
+    copy.reload(row["share_partition"], row["acquired"] + MS, row["acquired"] + 2 * MS)
 
 
 @keeps("INV-18")
 def _a_record_comes_again_after_its_holder_was_refused_letting_it_go_twice(copy: Copy) -> None:
     row, after = _dropped_then_came(copy)
     at = row["acquired"] + MS
-    row.update(settled(Settle.RELEASE, at, at + MS, Outcome.UNKNOWN) | {"attempts": 2})
+    row.update(acknowledged(AckType.RELEASE, at, at + MS, Outcome.UNKNOWN) | {"attempts": 2})
     shift(after, at + 3 * MS, sent=at + 2 * MS)
 
 
@@ -301,7 +301,7 @@ def _a_record_comes_again_after_its_holder_was_refused_letting_it_go_twice(copy:
 @breaks("INV-23")
 def _a_released_record_is_kept_back(copy: Copy) -> None:
     row, after = copy.choose(_released_then_came)[-2:]
-    shift(after, row["settle_answered"] + row["lock_ms"] * MS + 15 * SECOND + 1)
+    shift(after, row["ack_received"] + row["lock_ms"] * MS + 15 * SECOND + 1)
 
 
 @breaks("INV-23")
@@ -313,13 +313,13 @@ def _a_record_whose_lock_ended_is_kept_back(copy: Copy) -> None:
 @keeps("INV-23")
 def _a_released_record_comes_at_the_last_moment(copy: Copy) -> None:
     row, after = copy.choose(_released_then_came)[-2:]
-    shift(after, row["settle_answered"] + row["lock_ms"] * MS + 15 * SECOND)
+    shift(after, row["ack_received"] + row["lock_ms"] * MS + 15 * SECOND)
 
 
 @keeps("INV-23")
 def _a_record_whose_release_was_refused_takes_its_time(copy: Copy) -> None:
     row, after = copy.choose(_released_then_came)[-2:]
-    row.update(settled(Settle.RELEASE, row["settle_sent"], row["settle_answered"], Outcome.FAILED))
+    row.update(acknowledged(AckType.RELEASE, row["ack_sent"], row["ack_received"], Outcome.FAILED))
     shift(after, row["ends_by"] + 40 * SECOND)
 
 
@@ -341,5 +341,5 @@ def _nobody_asked_until_the_lock_of_a_dead_member_had_ended(copy: Copy) -> None:
 @keeps("INV-26")
 def _a_load_made_what_a_dead_member_held_wait(copy: Copy) -> None:
     row, after = copy.choose(_crashed_then_came)[-2:]
-    copy.reload(row["queue"], row["freed"], row["freed"] + 1)
+    copy.reload(row["share_partition"], row["freed"], row["freed"] + 1)
     shift(after, row["holds_until"], sent=row["holds_until"] - 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from spec.history import Outcome, Settle
+from spec.history import AckType, Outcome
 from tests.altered.alteration import breaks, keeps
 from tests.altered.copies import SECOND, Copy, NoPlace, Row
 from tests.altered.deliveries import once
@@ -14,11 +14,11 @@ UNKNOWN_SERVER = -1
 
 
 def _calm(copy: Copy) -> int:
-    return copy.queues("calm")[0]
+    return copy.share_partitions("calm")[0]
 
 
 def _plain(copy: Copy) -> list[int]:
-    return copy.queues("calm", "odd", "rough", "committed")
+    return copy.share_partitions("calm", "odd", "rough", "committed")
 
 
 def _pair(copy: Copy, wanted: str = "spso") -> tuple[Row, Row]:
@@ -33,24 +33,28 @@ def _pair(copy: Copy, wanted: str = "spso") -> tuple[Row, Row]:
 
 def _in_flight(copy: Copy) -> tuple[int, int]:
     """Return a share-partition and how many offsets were certainly in flight at one time."""
-    found = [(queue, most) for queue in _plain(copy) if (most := _most_in_flight(copy, queue)) > 1]
+    found = [
+        (share_partition, most)
+        for share_partition in _plain(copy)
+        if (most := _most_in_flight(copy, share_partition)) > 1
+    ]
     if not found:
         raise NoPlace
     return found[copy.edge]
 
 
-def _most_in_flight(copy: Copy, queue: int) -> int:
-    rows = [row for row in copy.tables["deliveries"] if row["queue"] == queue]
+def _most_in_flight(copy: Copy, share_partition: int) -> int:
+    rows = [row for row in copy.tables["deliveries"] if row["share_partition"] == share_partition]
     most = 0
     for tick in {row["acquired"] // TICK for row in rows}:
         high = max(row["offset"] for row in rows if row["acquired"] // TICK <= tick)
         held = [
             row["offset"]
             for row in rows
-            if row["settle_sent"] // TICK > tick
-            and row["kind"] in (Settle.ACCEPT, Settle.REJECT)
+            if row["ack_sent"] // TICK > tick
+            and row["kind"] in (AckType.ACCEPT, AckType.REJECT)
             and row["outcome"] == Outcome.OK
-            and row["settle_answered"] <= min(row["holds_until"], row["freed"])
+            and row["ack_received"] <= min(row["holds_until"], row["freed"])
         ]
         most = max(most, high - min(held) + 1 if held else 0)
     return most
@@ -58,14 +62,14 @@ def _most_in_flight(copy: Copy, queue: int) -> int:
 
 @breaks("INV-17")
 def _one_more_is_in_flight_than_the_window_and_a_batch(copy: Copy) -> None:
-    queue, most = _in_flight(copy)
-    copy.share(queue).update(window=most - 1, batch=0)
+    share_partition, most = _in_flight(copy)
+    copy.share(share_partition).update(window=most - 1, batch=0)
 
 
 @keeps("INV-17")
 def _as_many_are_in_flight_as_the_window_and_a_batch(copy: Copy) -> None:
-    queue, most = _in_flight(copy)
-    copy.share(queue).update(window=most - 1, batch=1)
+    share_partition, most = _in_flight(copy)
+    copy.share(share_partition).update(window=most - 1, batch=1)
 
 
 # --- INV-19 and INV-20 --------------------------------------------------------------------------
@@ -91,7 +95,7 @@ def _the_start_offset_stays(copy: Copy) -> None:
 @keeps("INV-19")
 def _a_start_offset_was_looked_at_while_the_look_before_was_not_over(copy: Copy) -> None:
     before, look = _pair(copy)
-    look.update(spso=before["spso"] - 1, sent=before["answered"] - 1)
+    look.update(spso=before["spso"] - 1, sent=before["received"] - 1)
 
 
 @keeps("INV-19")
@@ -101,15 +105,15 @@ def _no_start_offset_is_shown_for_a_while(copy: Copy) -> None:
 
 def _held_while_shown(copy: Copy) -> tuple[Row, int]:
     """Return a look, and the lowest offset whose holder proved later that it was not finished."""
-    queue = _calm(copy)
+    share_partition = _calm(copy)
     found: list[tuple[Row, int]] = []
-    for look in copy.looks(queue):
+    for look in copy.looks(share_partition):
         held = [
             life[0]["offset"]
             for (_, at), life in copy.lives.items()
-            if at == queue
+            if at == share_partition
             and once(life)
-            and life[0]["settle_sent"] // TICK > look["answered"] // TICK
+            and life[0]["ack_sent"] // TICK > look["received"] // TICK
         ]
         if held:
             found.append((look, min(held)))
@@ -130,7 +134,7 @@ def _the_start_offset_reaches_a_record_that_is_held(copy: Copy) -> None:
     if look["spso"] > held or look["lag"] > look["log_end"] - held:
         raise NoPlace
     look["spso"] = held
-    for later in copy.looks(look["queue"]):
+    for later in copy.looks(look["share_partition"]):
         if later["sent"] > look["sent"]:
             later["spso"] = max(later["spso"], held)
 
@@ -146,8 +150,12 @@ def _a_leader_epoch_goes_back(copy: Copy) -> None:
 
 def _two_stored(copy: Copy, column: str) -> tuple[list[Row], list[Row]]:
     """Return the rows of two records of the state topic after each other."""
-    queue = _calm(copy)
-    rows = [row for row in copy.tables["persisted"] if row["queue"] == queue and row[column] >= 0]
+    share_partition = _calm(copy)
+    rows = [
+        row
+        for row in copy.tables["persisted"]
+        if row["share_partition"] == share_partition and row[column] >= 0
+    ]
     places = sorted({row["position"] for row in rows})
     if len(places) < 2:
         raise NoPlace
@@ -169,9 +177,9 @@ def _a_stored_snapshot_epoch_goes_back(copy: Copy) -> None:
 
 @keeps("INV-22")
 def _stored_epochs_rise(copy: Copy) -> None:
-    queue = _calm(copy)
+    share_partition = _calm(copy)
     for row in copy.tables["persisted"]:
-        if row["queue"] == queue:
+        if row["share_partition"] == share_partition:
             row.update(leader_epoch=row["position"], snapshot_epoch=row["position"])
 
 
@@ -205,9 +213,9 @@ def _a_release_without_lags_stores_its_start_offset_late(copy: Copy) -> None:
 
 
 def _slow(copy: Copy, by: int) -> None:
-    rows = [row for row in copy.tables["operations"] if row["answered"] >= 0]
+    rows = [row for row in copy.tables["operations"] if row["received"] >= 0]
     row = sorted(rows, key=lambda one: one["sent"])[copy.edge]
-    row["answered"] = row["sent"] + 1_000_000 * row["waits_ms"] + 60 * SECOND + by
+    row["received"] = row["sent"] + 1_000_000 * row["max_wait_ms"] + 60 * SECOND + by
 
 
 @breaks("INV-25")
@@ -239,7 +247,7 @@ def _the_lag_is_all_there_is(copy: Copy) -> None:
 def _the_lag_forgets_what_nobody_has_acquired(copy: Copy) -> None:
     for row in copy.looks(_calm(copy)):
         row["log_end"] += 100
-    copy.drop("blinds", lambda row: row["queue"] == _calm(copy))
+    copy.drop("unseen_responses", lambda row: row["share_partition"] == _calm(copy))
     for row in _last_looks(copy):
         row["log_end"] -= 100
 
@@ -249,8 +257,8 @@ def _the_lag_forgets_what_nobody_has_acquired(copy: Copy) -> None:
 
 def _given_up(copy: Copy, after: int) -> None:
     (row,) = copy.choose(once)
-    row["settle_answered"] = row["settle_sent"] + after
-    row.update(outcome=int(Outcome.FAILED), error=UNKNOWN_SERVER, kind=int(Settle.ACCEPT))
+    row["ack_received"] = row["ack_sent"] + after
+    row.update(outcome=int(Outcome.FAILED), error=UNKNOWN_SERVER, kind=int(AckType.ACCEPT))
 
 
 @breaks("INV-40")

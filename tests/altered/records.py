@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from spec.history import NEVER, Outcome, Settle, Transaction
+from spec.history import NEVER, AckType, Outcome, Transaction
 from tests.altered.alteration import breaks, keeps
-from tests.altered.copies import MS, SECOND, Copy, NoPlace, Row, settled
+from tests.altered.copies import MS, SECOND, Copy, NoPlace, Row, acknowledged
 from tests.altered.deliveries import FINAL, once
 
 _STATE = ("INV-10", "INV-37")
@@ -33,7 +33,7 @@ def _sealed(copy: Copy, *groups: str) -> Row:
 def _stateless(copy: Copy) -> Row:
     """Return the one delivery of a sealed record; nothing is known of what its group stored."""
     row = _sealed(copy)
-    copy.store_start_only(row["queue"])
+    copy.store_start_only(row["share_partition"])
     return row
 
 
@@ -64,7 +64,7 @@ def _a_record_comes_that_nobody_stored(copy: Copy) -> None:
 @keeps("INV-04")
 def _a_record_comes_whose_producer_got_no_answer(copy: Copy) -> None:
     row = stored(copy, _sealed(copy)["offset"])
-    row.update(offset=-1, answered=-1, outcome=int(Outcome.UNKNOWN))
+    row.update(offset=-1, received=-1, outcome=int(Outcome.UNKNOWN))
 
 
 @keeps("INV-04")
@@ -80,8 +80,8 @@ def _a_batch_comes_that_the_log_wrote_anew(copy: Copy) -> None:
 def _never_came(copy: Copy) -> Row:
     """Take all deliveries of a record to a group away, and return the first."""
     row = _stateless(copy)
-    key = row["offset"], row["queue"]
-    copy.drop("deliveries", lambda one: (one["offset"], one["queue"]) == key)
+    key = row["offset"], row["share_partition"]
+    copy.drop("deliveries", lambda one: (one["offset"], one["share_partition"]) == key)
     return row
 
 
@@ -97,31 +97,31 @@ def _a_record_comes_without_its_payload(copy: Copy) -> None:
 
 @breaks("INV-05", *_STATE)
 def _nothing_comes_to_a_group(copy: Copy) -> None:
-    (queue,) = copy.queues("calm")
-    copy.drop("deliveries", lambda row: row["queue"] == queue)
+    (share_partition,) = copy.share_partitions("calm")
+    copy.drop("deliveries", lambda row: row["share_partition"] == share_partition)
 
 
 @keeps("INV-05")
 def _an_aborted_record_never_comes(copy: Copy) -> None:
     row = _never_came(copy)
     stored(copy, row["offset"])["transaction"] = int(Transaction.ABORTED)
-    strict = copy.queues("committed")
+    strict = copy.share_partitions("committed")
     key = row["offset"]
-    copy.drop("deliveries", lambda one: one["offset"] == key and one["queue"] in strict)
+    copy.drop("deliveries", lambda one: one["offset"] == key and one["share_partition"] in strict)
 
 
 @keeps("INV-05")
 def _a_deleted_record_never_comes(copy: Copy) -> None:
     row = _never_came(copy)
-    told = {"log": copy.log, "before": row["offset"] + 1, "sent": 0, "answered": -1}
+    told = {"log": copy.log, "before": row["offset"] + 1, "sent": 0, "received": -1}
     copy.tables["deletions"].append({**told, "outcome": int(Outcome.UNKNOWN)})
 
 
 @keeps("INV-05")
 def _a_record_may_have_come_in_answers_that_nobody_saw(copy: Copy) -> None:
     row = _never_came(copy)
-    for _ in range(copy.share(row["queue"])["delivery_limit"]):
-        copy.blind(row["queue"], 0, NEVER - 1)
+    for _ in range(copy.share(row["share_partition"])["delivery_limit"]):
+        copy.unseen_response(row["share_partition"], 0, NEVER - 1)
 
 
 @keeps("INV-05")
@@ -136,7 +136,7 @@ def _a_record_whose_batch_was_compacted_comes_without_its_payload(copy: Copy) ->
 
 def _forgotten(copy: Copy) -> Row:
     row = _stateless(copy)
-    row.update(copy.unsettled())
+    row.update(copy.unacknowledged())
     return row
 
 
@@ -148,27 +148,27 @@ def _a_record_that_nobody_acknowledged_never_comes_again(copy: Copy) -> None:
 @breaks("INV-06")
 def _a_released_record_never_comes_again(copy: Copy) -> None:
     row = _forgotten(copy)
-    row.update(settled(Settle.RELEASE, row["acquired"] + MS, row["acquired"] + 2 * MS))
+    row.update(acknowledged(AckType.RELEASE, row["acquired"] + MS, row["acquired"] + 2 * MS))
 
 
 @breaks("INV-06")
 def _what_a_dead_member_held_never_comes_again(copy: Copy) -> None:
     row = _forgotten(copy)
-    row.update(settled(Settle.CLOSED, row["acquired"] + MS, NEVER, Outcome.UNKNOWN))
+    row.update(acknowledged(AckType.CLOSED, row["acquired"] + MS, NEVER, Outcome.UNKNOWN))
     row.update(attempts=0, freed=row["acquired"] + MS)
 
 
 @keeps("INV-06")
 def _a_record_that_nobody_acknowledged_may_have_come_in_answers_that_nobody_saw(copy: Copy) -> None:
     row = _forgotten(copy)
-    for _ in range(copy.share(row["queue"])["delivery_limit"]):
-        copy.blind(row["queue"], row["acquired"] + 1, NEVER - 1)
+    for _ in range(copy.share(row["share_partition"])["delivery_limit"]):
+        copy.unseen_response(row["share_partition"], row["acquired"] + 1, NEVER - 1)
 
 
 @keeps("INV-06")
 def _a_record_whose_release_got_no_answer_never_comes_again(copy: Copy) -> None:
     row = _forgotten(copy)
-    row.update(settled(Settle.ACCEPT, row["acquired"] + MS, NEVER, Outcome.UNKNOWN))
+    row.update(acknowledged(AckType.ACCEPT, row["acquired"] + MS, NEVER, Outcome.UNKNOWN))
 
 
 # --- INV-08 -------------------------------------------------------------------------------------
@@ -186,15 +186,15 @@ def _acknowledged_together(copy: Copy) -> list[Row]:
             and one[0]["crc"] >= 0
             and all(
                 one[0][key] == first[key]
-                for key in ("queue", "member", "settle_sent", "op", "kind")
+                for key in ("share_partition", "member", "ack_sent", "op", "kind")
             )
         ]
 
     (row,) = copy.choose(lambda life: _came(life) and len(together(life)) > 1)
     rows = together([row])
     for one in rows:
-        sent, answered = one["settle_sent"], one["settle_answered"]
-        one.update(settled(Settle(one["kind"]), sent, answered, Outcome.FAILED))
+        sent, received = one["ack_sent"], one["ack_received"]
+        one.update(acknowledged(AckType(one["kind"]), sent, received, Outcome.FAILED))
     return rows
 
 
@@ -271,19 +271,19 @@ def _an_aborted_record_is_only_a_gap(copy: Copy) -> None:
 # --- INV-36 -------------------------------------------------------------------------------------
 
 
-def _deleted(copy: Copy, answered: int) -> None:
+def _deleted(copy: Copy, received: int) -> None:
     """Delete a record at some time after the fetch was sent that brings it."""
     row = copy.choose(_came)[0]
     told = {"log": copy.log, "before": row["offset"] + 1, "sent": row["sent"] - SECOND}
     outcome = int(Outcome.OK)
     copy.tables["deletions"].append(
-        {**told, "answered": row["sent"] + answered, "outcome": outcome}
+        {**told, "received": row["sent"] + received, "outcome": outcome}
     )
     copy.drop(
         "deliveries",
         lambda one: (
             one["offset"] <= row["offset"]
-            and one["sent"] > row["sent"] + answered
+            and one["sent"] > row["sent"] + received
             and one is not row
         ),
     )

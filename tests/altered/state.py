@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from spec.history import NEVER, Outcome, Settle, Transaction
+from spec.history import NEVER, AckType, Outcome, Transaction
 from tests.altered.alteration import breaks, keeps
-from tests.altered.copies import Copy, NoPlace, Row, settled
+from tests.altered.copies import Copy, NoPlace, Row, acknowledged
 from tests.altered.deliveries import once
 from tests.altered.records import stored
 
@@ -15,7 +15,9 @@ AVAILABLE, ACKNOWLEDGED, ARCHIVED = 0, 2, 4
 
 def _store(copy: Copy, row: Row, state: int, *, count: int = 1, spso: int = 0, at: int = 1) -> None:
     """Store a record in a state, after all that was stored or before it."""
-    known = [one for one in copy.tables["persisted"] if one["queue"] == row["queue"]]
+    known = [
+        one for one in copy.tables["persisted"] if one["share_partition"] == row["share_partition"]
+    ]
     if not known:
         raise NoPlace
     last = max(known, key=lambda one: int(one["position"]))
@@ -35,22 +37,22 @@ def _choose(copy: Copy, wanted: Callable[[list[Row]], bool], *groups: str) -> Ro
 
 
 def _accepted(life: list[Row]) -> bool:
-    return once(life) and life[0]["kind"] == Settle.ACCEPT and life[0]["present"]
+    return once(life) and life[0]["kind"] == AckType.ACCEPT and life[0]["present"]
 
 
 def _rejected(life: list[Row]) -> bool:
-    return once(life) and life[0]["kind"] == Settle.REJECT and life[0]["present"]
+    return once(life) and life[0]["kind"] == AckType.REJECT and life[0]["present"]
 
 
 def _reject_for_all(copy: Copy, row: Row) -> None:
     """Let no group have accepted a record."""
     for one in copy.tables["deliveries"]:
-        if one["offset"] == row["offset"] and one["kind"] == Settle.ACCEPT:
-            one["kind"] = int(Settle.REJECT)
+        if one["offset"] == row["offset"] and one["kind"] == AckType.ACCEPT:
+            one["kind"] = int(AckType.REJECT)
     copy.drop("dead_letters", lambda one: one["offset"] == row["offset"])
-    dead = set(copy.queues("dead"))
-    for queue in dead:
-        copy.share(queue)["dead_letters"] = False
+    dead = set(copy.share_partitions("dead"))
+    for share_partition in dead:
+        copy.share(share_partition)["dead_letters"] = False
 
 
 # --- INV-10 and INV-37 --------------------------------------------------------------------------
@@ -72,7 +74,7 @@ def _what_another_group_rejected_is_stored_as_archived(copy: Copy) -> None:
 @keeps("INV-10")
 def _an_acceptance_that_was_refused_may_have_been_stored(copy: Copy) -> None:
     row = _choose(copy, _accepted)
-    row.update(settled(Settle.ACCEPT, row["settle_sent"], row["settle_answered"], Outcome.FAILED))
+    row.update(acknowledged(AckType.ACCEPT, row["ack_sent"], row["ack_received"], Outcome.FAILED))
     _store(copy, row, ACKNOWLEDGED)
 
 
@@ -88,7 +90,7 @@ def _what_nobody_rejected_is_stored_as_archived(copy: Copy) -> None:
     strange = {
         row["offset"]
         for row in copy.tables["deliveries"]
-        if row["kind"] != Settle.ACCEPT or row["attempts"] != 1
+        if row["kind"] != AckType.ACCEPT or row["attempts"] != 1
     }
     row = _choose(copy, lambda life: _accepted(life) and life[0]["offset"] not in strange, "calm")
     _store(copy, row, ARCHIVED)
@@ -98,15 +100,18 @@ def _what_nobody_rejected_is_stored_as_archived(copy: Copy) -> None:
 def _what_was_aborted_is_stored_as_archived(copy: Copy) -> None:
     row = _choose(copy, _accepted, "calm")
     stored(copy, row["offset"])["transaction"] = int(Transaction.ABORTED)
-    strict = copy.queues("committed")
-    copy.drop("deliveries", lambda one: one["offset"] == row["offset"] and one["queue"] in strict)
+    strict = copy.share_partitions("committed")
+    copy.drop(
+        "deliveries",
+        lambda one: one["offset"] == row["offset"] and one["share_partition"] in strict,
+    )
     _store(copy, row, ARCHIVED)
 
 
 @keeps("INV-37", partition=1)
 def _what_was_deleted_is_stored_as_archived(copy: Copy) -> None:
     row = _choose(copy, _accepted, "calm")
-    told = {"log": copy.log, "before": row["offset"] + 1, "sent": 0, "answered": -1}
+    told = {"log": copy.log, "before": row["offset"] + 1, "sent": 0, "received": -1}
     copy.tables["deletions"].append({**told, "outcome": int(Outcome.UNKNOWN)})
     _store(copy, row, ARCHIVED)
 
@@ -142,7 +147,7 @@ def _what_was_accepted_was_stored_as_available_with_a_lower_count(copy: Copy) ->
 @keeps("INV-21")
 def _what_was_accepted_without_an_answer_is_stored_as_available(copy: Copy) -> None:
     row = _choose(copy, _accepted)
-    row.update(settled(Settle.ACCEPT, row["settle_sent"], NEVER, Outcome.UNKNOWN))
+    row.update(acknowledged(AckType.ACCEPT, row["ack_sent"], NEVER, Outcome.UNKNOWN))
     _store(copy, row, AVAILABLE, count=row["count"])
 
 
@@ -157,9 +162,9 @@ def _what_was_accepted_lies_below_the_stored_start_offset(copy: Copy) -> None:
 
 def _unstored(copy: Copy, row: Row) -> None:
     """Take away all that was stored of a record; all others of its group are stored."""
-    mine, offset = row["queue"], row["offset"]
+    mine, offset = row["share_partition"], row["offset"]
     copy.store_start_only(mine)
-    known = [one for one in copy.tables["persisted"] if one["queue"] == mine]
+    known = [one for one in copy.tables["persisted"] if one["share_partition"] == mine]
     for one in known:
         one["spso"] = offset
     rest = {"first": offset + 1, "last": offset + 1000, "state": ACKNOWLEDGED, "count": 1}
@@ -173,20 +178,20 @@ def _what_was_accepted_was_never_stored(copy: Copy) -> None:
 
 @breaks("INV-41")
 def _nothing_was_stored_of_a_group(copy: Copy) -> None:
-    (queue,) = copy.queues("calm")
-    copy.drop("persisted", lambda one: one["queue"] == queue)
+    (share_partition,) = copy.share_partitions("calm")
+    copy.drop("persisted", lambda one: one["share_partition"] == share_partition)
 
 
 @keeps("INV-41")
 def _what_was_accepted_without_an_answer_was_never_stored(copy: Copy) -> None:
     row = _choose(copy, _accepted, "calm", "committed")
-    row.update(settled(Settle.ACCEPT, row["settle_sent"], NEVER, Outcome.UNKNOWN))
+    row.update(acknowledged(AckType.ACCEPT, row["ack_sent"], NEVER, Outcome.UNKNOWN))
     _unstored(copy, row)
 
 
 @keeps("INV-41")
 def _what_was_accepted_is_only_below_a_stored_start_offset(copy: Copy) -> None:
-    copy.store_start_only(_choose(copy, _accepted)["queue"])
+    copy.store_start_only(_choose(copy, _accepted)["share_partition"])
 
 
 # --- INV-33 -------------------------------------------------------------------------------------
@@ -196,8 +201,8 @@ def _letter(copy: Copy) -> Row:
     letters = sorted(copy.tables["dead_letters"], key=lambda row: int(row["offset"]))
     proven = {
         life[-1]["offset"]
-        for (_, queue), life in copy.lives.items()
-        if queue in copy.queues("dead") and _rejected(life[-1:])
+        for (_, share_partition), life in copy.lives.items()
+        if share_partition in copy.share_partitions("dead") and _rejected(life[-1:])
     }
     found = [row for row in letters if row["offset"] in proven]
     if not found:
@@ -232,5 +237,5 @@ def _a_letter_is_there_twice(copy: Copy) -> None:
 @keeps("INV-33")
 def _an_acceptance_that_was_refused_is_followed_by_a_letter(copy: Copy) -> None:
     row = _choose(copy, _accepted, "dead")
-    row.update(settled(Settle.ACCEPT, row["settle_sent"], row["settle_answered"], Outcome.FAILED))
+    row.update(acknowledged(AckType.ACCEPT, row["ack_sent"], row["ack_received"], Outcome.FAILED))
     copy.tables["dead_letters"].append({**_letter(copy), "offset": row["offset"]})

@@ -106,7 +106,7 @@ def played(run: Path) -> Played:
     if not isinstance(target, KafkaName) or target.mutant:
         raise UsageFault(f"{run}: {history.run['target']['name']} is no release as published.")
     ledger = load_ledger(history.run["target"]["profile"])
-    verdict, rules = verdict_of(record, judge(history), ledger.expectations(target.version))
+    verdict, rules = verdict_of(record, judge(history.folder), ledger.expectations(target.version))
     return Played(
         name=record.scenario or f"seed {record.seed}",
         release=target.version,

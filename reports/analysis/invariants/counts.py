@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reports.analysis.relations import HANDOVERS, Relation
+from reports.analysis.relations import DELIVERY_PAIRS, Relation
 from reports.analysis.rules import Invariant, columns
 
 _SKIPS = """
@@ -15,27 +15,27 @@ _SKIPS = """
 
 INV_12 = Invariant(
     id="INV-12",
-    over=HANDOVERS,
+    over=DELIVERY_PAIRS,
     columns=columns(
-        "queue log offset op acquired kind count is_first same_reign seen reign_acquired "
-        "blind_acquired freed holds_until ends_by close_uncounted lowest_after highest_before "
-        "next_op next_sent next_acquired next_count"
+        "share_partition log offset op acquired kind count is_first no_load_between seen "
+        "loads_by_acquire unseen_by_acquire freed holds_until ends_by close_uncounted "
+        "lowest_after highest_before next_op next_sent next_acquired next_count"
     ),
     # Where a response got lost, a step of more than one is possible. That a delivery counts which
     # ended with its session is INV-15; where a release takes such a count back, no end of a session
     # raises one. Responses overtake each other, so the first that was seen need not be the first
     # there was.
-    cases="is_first OR same_reign",
+    cases="is_first OR no_load_between",
     breach=f"""
         (
           is_first
-          AND reign_acquired = 0
-          AND blind_acquired = 0
+          AND loads_by_acquire = 0
+          AND unseen_by_acquire = 0
           AND count <> 1
           AND NOT coalesce(lowest_after < count, false)
         )
         OR (
-          coalesce(same_reign, false)
+          coalesce(no_load_between, false)
           AND next_sent > acquired
           AND next_op <> op
           AND (
@@ -61,15 +61,15 @@ INV_12 = Invariant(
 
 INV_13 = Invariant(
     id="INV-13",
-    over=HANDOVERS,
+    over=DELIVERY_PAIRS,
     columns=columns(
-        "queue log offset acquired count same_reign seen lowest_after highest_before next_op "
-        "next_sent next_acquired next_count"
+        "share_partition log offset acquired count no_load_between seen lowest_after "
+        "highest_before next_op next_sent next_acquired next_count"
     ),
     # A count may fall back to what was stored, but never rises by more than one. One that seems to
     # be skipped may have been seen before, where the response to the earlier delivery was the one
     # that was read late.
-    cases="next_op IS NOT NULL AND NOT same_reign",
+    cases="next_op IS NOT NULL AND NOT no_load_between",
     breach=f"next_sent > acquired AND {_SKIPS}",
     since="acquired",
     until="next_acquired",
@@ -78,8 +78,8 @@ INV_13 = Invariant(
 
 INV_14 = Invariant(
     id="INV-14",
-    over=HANDOVERS,
-    columns=columns("queue log offset sent acquired count highest_limit"),
+    over=DELIVERY_PAIRS,
+    columns=columns("share_partition log offset sent acquired count highest_limit"),
     breach="count > highest_limit",
     since="sent",
     until="acquired",
@@ -93,20 +93,22 @@ CHANGED_LIMITS = Relation(
     sql="""
         SELECT h.*, l.delivery_limit
         FROM (
-          SELECT * FROM {handovers}
-          WHERE next_op IS NOT NULL AND same_reign AND order_known
-            AND queue IN (SELECT queue FROM {limits})
+          SELECT * FROM {delivery_pairs}
+          WHERE next_op IS NOT NULL AND no_load_between AND order_known
+            AND share_partition IN (SELECT share_partition FROM {limits})
         ) AS h
-        JOIN {limits} AS l ON l.queue = h.queue AND h.sent >= l.until AND h.next_acquired < l.ends
+        JOIN {limits} AS l
+          ON l.share_partition = h.share_partition
+          AND h.sent >= l.until AND h.next_acquired < l.ends
     """,
-    uses=(HANDOVERS,),
+    uses=(DELIVERY_PAIRS,),
     over_records=True,
 )
 
 INV_35 = Invariant(
     id="INV-35",
     over=CHANGED_LIMITS,
-    columns=columns("queue log offset acquired delivery_limit next_acquired next_count"),
+    columns=columns("share_partition log offset acquired delivery_limit next_acquired next_count"),
     breach="next_count > delivery_limit",
     since="acquired",
     until="next_acquired",
@@ -119,19 +121,22 @@ INV_35 = Invariant(
 
 INV_39 = Invariant(
     id="INV-39",
-    over=HANDOVERS,
+    over=DELIVERY_PAIRS,
     columns=columns(
-        "queue log offset sent acquired count fellows throttling highest_limit lowest_limit"
+        "share_partition log offset sent acquired count others_in_response throttling "
+        "highest_limit lowest_limit"
     ),
     # Releases without throttling do otherwise, and so may groups whose limit is two or changes.
     cases="""
         throttling AND count >= highest_limit AND highest_limit > 2
         AND lowest_limit = highest_limit
     """,
-    breach="fellows > 0",
+    breach="others_in_response > 0",
     since="sent",
     until="acquired",
-    detail="concat('delivered for the last time in one answer with ', fellows, ' others')",
+    detail="""
+        concat('delivered for the last time in one response with ', others_in_response, ' others')
+    """,
 )
 
 INVARIANTS = (INV_12, INV_13, INV_14, INV_35, INV_39)

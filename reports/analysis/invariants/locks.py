@@ -2,76 +2,76 @@
 
 from __future__ import annotations
 
-from reports.analysis.relations import HANDOVERS
+from reports.analysis.relations import DELIVERY_PAIRS
 from reports.analysis.rules import Invariant, columns
 
-_PLACE = "queue log offset"
+_PLACE = "share_partition log offset"
 _REDELIVERED = (
-    "next_acquired > settle_sent "
-    "AND (next_sent >= settle_answered OR (same_reign AND next_count > count))"
+    "next_acquired > ack_sent "
+    "AND (next_sent >= ack_received OR (no_load_between AND next_count > count))"
 )
 
 INV_01 = Invariant(
     id="INV-01",
-    over=HANDOVERS,
+    over=DELIVERY_PAIRS,
     columns=columns(
-        f"{_PLACE} kind proven same_reign order_known acquired settle_sent settle_answered count "
-        "next_acquired next_count"
+        f"{_PLACE} kind proven no_load_between order_known acquired ack_sent ack_received "
+        "count next_acquired next_count"
     ),
     # The holder proves that it had the lock: its acknowledgement was sent after the other had the
     # record, and was answered OK inside the lock.
     cases="kind IN (1, 2, 3) AND proven",
-    breach="same_reign AND order_known AND next_acquired < settle_sent",
+    breach="no_load_between AND order_known AND next_acquired < ack_sent",
     since="acquired",
-    until="settle_answered",
+    until="ack_received",
     detail="concat('held with count ', count, ' and given out again with count ', next_count)",
 )
 
 INV_02 = Invariant(
     id="INV-02",
-    over=HANDOVERS,
+    over=DELIVERY_PAIRS,
     columns=columns(
-        f"{_PLACE} kind proven same_reign settle_sent settle_answered count next_sent "
+        f"{_PLACE} kind proven no_load_between ack_sent ack_received count next_sent "
         "next_acquired next_count"
     ),
     cases="kind = 1 AND proven",
     breach=_REDELIVERED,
-    since="settle_sent",
+    since="ack_sent",
     until="next_acquired",
     detail="concat('accepted at count ', count, ', delivered again with count ', next_count)",
 )
 
 INV_03 = Invariant(
     id="INV-03",
-    over=HANDOVERS,
+    over=DELIVERY_PAIRS,
     columns=INV_02.columns,
     cases="kind = 3 AND proven",
     breach=_REDELIVERED,
-    since="settle_sent",
+    since="ack_sent",
     until="next_acquired",
     detail="concat('rejected at count ', count, ', delivered again with count ', next_count)",
 )
 
 INV_09 = Invariant(
     id="INV-09",
-    over=HANDOVERS,
+    over=DELIVERY_PAIRS,
     columns=columns(
-        f"{_PLACE} kind outcome error attempts same_reign order_known settle_sent holds_until "
-        "freed next_acquired"
+        f"{_PLACE} kind outcome error attempts no_load_between order_known ack_sent "
+        "holds_until freed next_acquired"
     ),
     cases="""
         kind IN (1, 3)
         AND outcome IN (2, 3)
         AND attempts = 1
-        AND same_reign
+        AND no_load_between
         AND order_known
-        AND next_acquired > settle_sent
+        AND next_acquired > ack_sent
     """,
     breach="next_acquired < least(holds_until, freed)",
-    since="settle_sent",
+    since="ack_sent",
     until="next_acquired",
     detail="""
-        concat('settled with error ', error, ' and given out again ',
+        concat('acknowledged with error ', error, ' and given out again ',
           (least(holds_until, freed) - next_acquired) DIV 1000000,
           ' ms before its lock can have ended')
     """,
@@ -79,16 +79,16 @@ INV_09 = Invariant(
 
 INV_15 = Invariant(
     id="INV-15",
-    over=HANDOVERS,
+    over=DELIVERY_PAIRS,
     columns=columns(
-        f"{_PLACE} kind op acquired freed holds_until same_reign count next_op next_sent "
+        f"{_PLACE} kind op acquired freed holds_until no_load_between count next_op next_sent "
         "next_acquired next_count"
     ),
     # A client that dies of a record must not get it for ever.
     cases="""
         kind = 5
         AND freed < holds_until
-        AND same_reign
+        AND no_load_between
         AND next_sent > acquired
         AND next_op <> op
     """,
@@ -103,20 +103,20 @@ INV_15 = Invariant(
 
 INV_18 = Invariant(
     id="INV-18",
-    over=HANDOVERS,
+    over=DELIVERY_PAIRS,
     columns=columns(
-        f"{_PLACE} op acquired lock_ms settle_sent attempts proven same_reign order_known "
+        f"{_PLACE} op acquired lock_ms ack_sent attempts proven no_load_between order_known "
         "holds_until freed next_op next_acquired"
     ),
-    # Unless its holder let it go, its session ended or the share-partition was loaded anew.
+    # Unless its holder let it go, its session ended or the share-partition was reloaded.
     cases="next_op IS NOT NULL",
     breach="""
-        same_reign
+        no_load_between
         AND order_known
         AND NOT proven
         AND next_op <> op
         AND next_acquired < least(holds_until, freed)
-        AND next_acquired < settle_sent
+        AND next_acquired < ack_sent
         AND attempts <= 1
     """,
     since="acquired",
@@ -129,10 +129,8 @@ INV_18 = Invariant(
 
 INV_23 = Invariant(
     id="INV-23",
-    over=HANDOVERS,
-    columns=columns(
-        f"{_PLACE} kind outcome acquired lock_ms free_by next_op next_acquired",
-    ),
+    over=DELIVERY_PAIRS,
+    columns=columns(f"{_PLACE} kind outcome acquired lock_ms free_by next_op next_acquired"),
     cases="next_op IS NOT NULL AND (kind IN (0, 5) OR (kind = 2 AND outcome = 1))",
     breach="next_acquired - free_by > 1000000L * lock_ms + 15000000000L",
     since="acquired",
@@ -142,9 +140,9 @@ INV_23 = Invariant(
 
 INV_26 = Invariant(
     id="INV-26",
-    over=HANDOVERS,
+    over=DELIVERY_PAIRS,
     columns=columns(
-        f"{_PLACE} kind freed holds_until same_reign failing next_op next_sent next_acquired"
+        f"{_PLACE} kind freed holds_until no_load_between failing next_op next_sent next_acquired"
     ),
     # Letting go is stored first, so that a run which had faults tells nothing about how long it
     # takes.
@@ -152,7 +150,7 @@ INV_26 = Invariant(
         kind = 5
         AND next_op IS NOT NULL
         AND freed < holds_until - 4000000000L
-        AND same_reign
+        AND no_load_between
         AND failing = 0
     """,
     breach="next_acquired >= holds_until AND next_sent < holds_until",
@@ -166,15 +164,15 @@ INV_26 = Invariant(
 
 INV_40 = Invariant(
     id="INV-40",
-    over=HANDOVERS,
-    columns=columns(f"{_PLACE} kind outcome error settle_sent settle_answered"),
+    over=DELIVERY_PAIRS,
+    columns=columns(f"{_PLACE} kind outcome error ack_sent ack_received"),
     cases="kind BETWEEN 1 AND 4 AND outcome BETWEEN 1 AND 2",
-    breach="error = -1 AND settle_answered - settle_sent < 2000000000L",
-    since="settle_sent",
-    until="settle_answered",
+    breach="error = -1 AND ack_received - ack_sent < 2000000000L",
+    since="ack_sent",
+    until="ack_received",
     detail="""
         concat('an acknowledgement was answered with UNKNOWN_SERVER_ERROR after ',
-          (settle_answered - settle_sent) DIV 1000000, ' ms')
+          (ack_received - ack_sent) DIV 1000000, ' ms')
     """,
 )
 

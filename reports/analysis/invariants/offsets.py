@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from reports.analysis.relations import (
-    ENDINGS,
     EPOCHS,
+    IN_FLIGHT,
+    LAST_SAMPLES,
+    OFFSET_SAMPLES,
     OPERATIONS,
-    TIDES,
-    VIEWS_OF_OFFSETS,
     Relation,
 )
 from reports.analysis.rules import Invariant, columns
 
 INV_17 = Invariant(
     id="INV-17",
-    over=TIDES,
-    columns=columns("queue log tick high low window batch"),
+    over=IN_FLIGHT,
+    columns=columns("share_partition log tick high low window batch"),
     # The limit holds for whole batches: the last may be acquired to its end.
     cases="high >= low",
     breach="high - low + 1 > window + batch",
@@ -29,20 +29,20 @@ INV_17 = Invariant(
 
 INV_19 = Invariant(
     id="INV-19",
-    over=VIEWS_OF_OFFSETS,
-    columns=columns("queue log spso before sent since answered"),
+    over=OFFSET_SAMPLES,
+    columns=columns("share_partition log spso before sent since received"),
     cases="spso >= 0 AND before >= 0 AND sent >= since",
     breach="spso < before",
     since="since",
-    until="answered",
+    until="received",
     detail="concat('start offset ', before, ' was shown, then ', spso)",
     offset="spso",
 )
 
 INV_20 = Invariant(
     id="INV-20",
-    over=TIDES,
-    columns=columns("queue log tick shown low"),
+    over=IN_FLIGHT,
+    columns=columns("share_partition log tick shown low"),
     # None below it is acknowledged with proof of its lock after it was shown.
     cases="shown > 0 AND low IS NOT NULL",
     breach="low < shown",
@@ -55,7 +55,7 @@ INV_20 = Invariant(
 INV_22 = Invariant(
     id="INV-22",
     over=EPOCHS,
-    columns=columns("queue log offset since until what epoch before"),
+    columns=columns("share_partition log offset since until what epoch before"),
     cases="before IS NOT NULL",
     breach="epoch < before",
     since="since",
@@ -65,14 +65,14 @@ INV_22 = Invariant(
 
 INV_24 = Invariant(
     id="INV-24",
-    over=ENDINGS,
-    columns=columns("queue log spso lag log_start log_end sent answered"),
+    over=LAST_SAMPLES,
+    columns=columns("share_partition log spso lag log_start log_end sent received"),
     # The start offset that is shown may be one write behind, so where there is a lag to see, that
     # decides.
     cases="lag >= 0 OR spso >= log_end",
     breach="lag > 0",
     since="sent",
-    until="answered",
+    until="received",
     detail="""
         concat('start offset ', spso, ' of ', log_end, ', lag ', lag, ' at the end',
           CASE WHEN log_start > spso THEN concat(', the log begins at ', log_start) ELSE '' END)
@@ -83,15 +83,15 @@ INV_24 = Invariant(
 INV_25 = Invariant(
     id="INV-25",
     over=OPERATIONS,
-    columns=columns("op api node sent answered waits_ms"),
-    cases="answered >= 0",
-    breach="answered - sent > 1000000L * waits_ms + 60000000000L",
+    columns=columns("op api node sent received max_wait_ms"),
+    cases="received >= 0",
+    breach="received - sent > 1000000L * max_wait_ms + 60000000000L",
     since="sent",
-    until="answered",
+    until="received",
     detail="""
-        concat(api, ' to broker ', node, ' took ', (answered - sent) DIV 1000000, ' ms')
+        concat(api, ' to broker ', node, ' took ', (received - sent) DIV 1000000, ' ms')
     """,
-    queue="CAST(NULL AS INT)",
+    share_partition="CAST(NULL AS INT)",
     log="CAST(NULL AS INT)",
     offset="op",
 )
@@ -101,10 +101,11 @@ LAGS = Relation(
     # What was shown, with the highest offset that was acquired by then.
     sql="""
         SELECT o.*, t.high
-        FROM {views_of_offsets} AS o
-        LEFT JOIN {tides} AS t ON t.queue = o.queue AND t.tick = o.answered DIV 100000000
+        FROM {offset_samples} AS o
+        LEFT JOIN {in_flight} AS t
+          ON t.share_partition = o.share_partition AND t.tick = o.received DIV 100000000
     """,
-    uses=(VIEWS_OF_OFFSETS, TIDES),
+    uses=(OFFSET_SAMPLES, IN_FLIGHT),
     over_records=True,
 )
 
@@ -112,20 +113,21 @@ INV_38 = Invariant(
     id="INV-38",
     over=LAGS,
     columns=columns(
-        "queue log spso lag sent answered log_end end_after high blinds committed_only"
+        "share_partition log spso lag sent received log_end end_after high unseen_responses "
+        "committed_only"
     ),
     cases="lag >= 0 AND spso >= 0 AND end_after IS NOT NULL",
     breach="""
         lag > end_after - spso
         OR (
           high IS NOT NULL
-          AND blinds = 0
+          AND unseen_responses = 0
           AND NOT committed_only
           AND lag < log_end - greatest(high + 1, spso)
         )
     """,
     since="sent",
-    until="answered",
+    until="received",
     detail="""
         concat('lag ', lag, ' with start offset ', spso, ', highest acquired ', high,
           ', log end from ', log_end, ' to ', end_after)

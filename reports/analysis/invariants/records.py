@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from reports.analysis.relations import HANDOVERS, LEDGER, Relation
+from reports.analysis.relations import DELIVERY_PAIRS, RECORDS_OF_LOGS, Relation
 from reports.analysis.rules import Invariant, columns
 
 INV_04 = Invariant(
     id="INV-04",
-    over=LEDGER,
+    over=RECORDS_OF_LOGS,
     columns=columns(
-        "queue log offset was_produced was_delivered present may_be_stored producer sequence crc "
-        "low_producer high_producer low_sequence high_sequence low_crc high_crc first_sent "
-        "last_acquired"
+        "share_partition log offset was_produced was_delivered present may_be_stored producer "
+        "sequence crc low_producer high_producer low_sequence high_sequence low_crc high_crc "
+        "first_sent last_acquired"
     ),
     # Byte for byte where the batch is still the one that was sealed.
     cases="was_delivered AND present",
@@ -43,15 +43,15 @@ INV_04 = Invariant(
 
 INV_05 = Invariant(
     id="INV-05",
-    over=LEDGER,
+    over=RECORDS_OF_LOGS,
     columns=columns(
-        "queue log offset was_produced transaction owed seen producer sequence produced_sent "
-        "produced_answered"
+        "share_partition log offset was_produced transaction owed seen producer sequence "
+        "produced_sent produced_received"
     ),
     cases="was_produced AND transaction IN (0, 1) AND owed <> 0",
     breach="(owed & ~seen) <> 0",
     since="produced_sent",
-    until="produced_answered",
+    until="produced_received",
     detail="""
         concat('record ', sequence, ' of producer ', producer, ' never came to ',
           bit_count(owed & ~seen), ' of ', bit_count(owed), ' groups')
@@ -61,10 +61,11 @@ INV_05 = Invariant(
 
 INV_06 = Invariant(
     id="INV-06",
-    over=HANDOVERS,
+    over=DELIVERY_PAIRS,
     columns=columns(
-        "queue log offset acquired ends_by kind outcome attempts count present crc dry log_start "
-        "blinds blind lowest_limit highest_before next_op"
+        "share_partition log offset acquired ends_by kind outcome attempts count present crc "
+        "dry log_start unseen_responses unseen_before_fetch lowest_limit highest_before "
+        "next_op"
     ),
     # What was last released, dropped or let run out below the limit must come again before the
     # group is done. What was deleted need not, nor what compaction may have taken, whose batch has
@@ -75,7 +76,7 @@ INV_06 = Invariant(
         AND NOT coalesce(highest_before > count, false)
         AND (kind IN (0, 5) OR (kind = 2 AND outcome = 1))
         AND attempts <= CASE WHEN kind = 2 THEN 1 ELSE 0 END
-        AND count + blinds - blind < lowest_limit
+        AND count + unseen_responses - unseen_before_fetch < lowest_limit
     """,
     since="acquired",
     until="ends_by",
@@ -89,14 +90,14 @@ FAILED_ACKNOWLEDGEMENTS = Relation(
     # again. Records that may have ended in another way tell nothing.
     sql="""
         SELECT
-          queue,
+          share_partition,
           any_value(log) AS log,
           min(CASE WHEN next_op IS NULL THEN offset END) AS offset,
-          settle_sent,
+          ack_sent,
           max(next_acquired) AS last_acquired,
           count_if(next_op IS NOT NULL) AS again,
           count_if(next_op IS NULL) AS gone
-        FROM {handovers}
+        FROM {delivery_pairs}
         WHERE
           kind IN (1, 3)
           AND outcome IN (2, 3)
@@ -105,22 +106,22 @@ FAILED_ACKNOWLEDGEMENTS = Relation(
           AND present
           AND crc >= 0
           AND offset >= log_start
-          AND count + blinds - blind < lowest_limit
+          AND count + unseen_responses - unseen_before_fetch < lowest_limit
           AND NOT coalesce(highest_before >= count, false)
-        GROUP BY queue, member, settle_sent
+        GROUP BY share_partition, member, ack_sent
     """,
-    uses=(HANDOVERS,),
+    uses=(DELIVERY_PAIRS,),
     over_records=True,
 )
 
 INV_08 = Invariant(
     id="INV-08",
     over=FAILED_ACKNOWLEDGEMENTS,
-    columns=columns("queue log offset settle_sent last_acquired again gone"),
+    columns=columns("share_partition log offset ack_sent last_acquired again gone"),
     # It took effect for all of them or for none: where some come again, the others do too.
     cases="again + gone > 1",
     breach="again > 0 AND gone > 0",
-    since="settle_sent",
+    since="ack_sent",
     until="last_acquired",
     detail="""
         concat(gone, ' of ', gone + again,
@@ -131,23 +132,23 @@ INV_08 = Invariant(
 
 INV_11 = Invariant(
     id="INV-11",
-    over=HANDOVERS,
-    columns=columns("queue log offset op sent acquired after next_op"),
+    over=DELIVERY_PAIRS,
+    columns=columns("share_partition log offset op sent acquired after next_op"),
     breach="coalesce(next_op = op, false) OR after >= offset",
     since="sent",
     until="acquired",
     detail="""
-        CASE WHEN next_op = op THEN 'listed twice in one answer'
-          ELSE concat('listed after offset ', after, ' in one answer') END
+        CASE WHEN next_op = op THEN 'listed twice in one response'
+          ELSE concat('listed after offset ', after, ' in one response') END
     """,
 )
 
 INV_34 = Invariant(
     id="INV-34",
-    over=LEDGER,
+    over=RECORDS_OF_LOGS,
     columns=columns(
-        "queue log offset was_produced transaction seen_committed producer sequence first_sent "
-        "last_acquired"
+        "share_partition log offset was_produced transaction seen_committed producer sequence "
+        "first_sent last_acquired"
     ),
     cases="was_produced AND transaction = 2",
     breach="seen_committed <> 0",
@@ -161,13 +162,14 @@ AFTER_DELETIONS = Relation(
     # Deliveries of logs of which records were deleted, each with the highest offset below which
     # all were before its fetch was sent.
     sql="""
-        SELECT d.queue, d.log, d.offset, d.sent, d.acquired, max(x.before) AS deleted_before
+        SELECT
+          d.share_partition, d.log, d.offset, d.sent, d.acquired, max(x.before) AS deleted_before
         FROM (
           SELECT * FROM {deliveries} WHERE present AND log IN (SELECT log FROM {deletions})
         ) AS d
         JOIN (SELECT * FROM {deletions} WHERE outcome = 1) AS x
-          ON x.log = d.log AND d.sent > x.answered
-        GROUP BY d.queue, d.log, d.offset, d.op, d.sent, d.acquired
+          ON x.log = d.log AND d.sent > x.received
+        GROUP BY d.share_partition, d.log, d.offset, d.op, d.sent, d.acquired
     """,
     over_records=True,
 )
@@ -175,7 +177,7 @@ AFTER_DELETIONS = Relation(
 INV_36 = Invariant(
     id="INV-36",
     over=AFTER_DELETIONS,
-    columns=columns("queue log offset sent acquired deleted_before"),
+    columns=columns("share_partition log offset sent acquired deleted_before"),
     breach="offset < deleted_before",
     since="sent",
     until="acquired",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from reports.analysis.relations import FINISHES, HANDOVERS, Relation
+from reports.analysis.relations import DELIVERY_PAIRS, STORED_AS_FINAL, Relation
 from reports.analysis.rules import Invariant, columns
 
 INV_10 = Invariant(
     id="INV-10",
-    over=FINISHES,
-    columns=columns("queue log offset since until state own others"),
+    over=STORED_AS_FINAL,
+    columns=columns("share_partition log offset since until state own others"),
     # Nothing is stored as finished that members of other groups finished and none of this one.
     cases="others",
     breach="NOT own",
@@ -26,26 +26,29 @@ STORED_AVAILABLE = Relation(
     sql="""
         SELECT h.*, a.count AS stored_count, a.spso, a.available_at, a.finished_at
         FROM (
-          SELECT * FROM {handovers}
-          WHERE kind IN (1, 3) AND proven AND queue IN (SELECT DISTINCT queue FROM {persisted})
+          SELECT * FROM {delivery_pairs}
+          WHERE kind IN (1, 3) AND proven
+            AND share_partition IN (SELECT DISTINCT share_partition FROM {persisted})
         ) AS h
         LEFT JOIN (
           SELECT
-            queue,
+            share_partition,
             offset,
             max(count) FILTER (WHERE state = 0) AS count,
             min(spso) FILTER (WHERE state = 0) AS spso,
             max(position) FILTER (WHERE state = 0) AS available_at,
             max(position) FILTER (WHERE state <> 0) AS finished_at
           FROM (
-            SELECT queue, spso, count, state, position, explode(sequence(first, last)) AS offset
+            SELECT
+              share_partition, spso, count, state, position,
+              explode(sequence(first, last)) AS offset
             FROM {persisted}
             WHERE first >= 0 AND last >= first
           )
-          GROUP BY queue, offset
-        ) AS a ON a.queue = h.queue AND a.offset = h.offset
+          GROUP BY share_partition, offset
+        ) AS a ON a.share_partition = h.share_partition AND a.offset = h.offset
     """,
-    uses=(HANDOVERS,),
+    uses=(DELIVERY_PAIRS,),
     over_records=True,
 )
 
@@ -53,8 +56,8 @@ INV_21 = Invariant(
     id="INV-21",
     over=STORED_AVAILABLE,
     columns=columns(
-        "queue log offset settle_sent settle_answered count stored_count spso available_at "
-        "finished_at"
+        "share_partition log offset ack_sent ack_received count stored_count spso "
+        "available_at finished_at"
     ),
     # Earlier it may have been: counts fall back when a share-partition is loaded.
     breach="""
@@ -63,8 +66,8 @@ INV_21 = Invariant(
           false
         )
     """,
-    since="settle_sent",
-    until="settle_answered",
+    since="ack_sent",
+    until="ack_received",
     detail="""
         concat('finished at count ', count, ', stored as available with count ', stored_count)
     """,
@@ -77,7 +80,7 @@ OWED_DEAD_LETTERS = Relation(
     sql="""
         SELECT h.*, l.kinds
         FROM (
-          SELECT * FROM {handovers}
+          SELECT * FROM {delivery_pairs}
           WHERE
             present
             AND offset >= log_start
@@ -91,26 +94,28 @@ OWED_DEAD_LETTERS = Relation(
                 AND ((kind = 2 AND proven) OR (kind IN (0, 5) AND attempts = 0))
               )
             )
-            AND queue IN (SELECT queue FROM {queues} WHERE dead_letters)
-            AND EXISTS (SELECT 1 FROM {phases} WHERE phase = 'letters read')
+            AND share_partition IN (
+              SELECT share_partition FROM {share_partitions} WHERE dead_letters
+            )
+            AND EXISTS (SELECT 1 FROM {phases} WHERE phase = 'dead letters read')
         ) AS h
         LEFT JOIN (
-          SELECT queue, offset, count(DISTINCT count, crc) AS kinds
+          SELECT share_partition, offset, count(DISTINCT count, crc) AS kinds
           FROM {dead_letters}
-          GROUP BY queue, offset
-        ) AS l ON l.queue = h.queue AND l.offset = h.offset
+          GROUP BY share_partition, offset
+        ) AS l ON l.share_partition = h.share_partition AND l.offset = h.offset
     """,
-    uses=(HANDOVERS,),
+    uses=(DELIVERY_PAIRS,),
     over_records=True,
 )
 
 INV_33 = Invariant(
     id="INV-33",
     over=OWED_DEAD_LETTERS,
-    columns=columns("queue log offset acquired settle_answered kind kinds"),
+    columns=columns("share_partition log offset acquired ack_received kind kinds"),
     breach="CASE WHEN kind = 1 THEN kinds IS NOT NULL ELSE kinds IS NULL OR kinds > 1 END",
     since="acquired",
-    until="settle_answered",
+    until="ack_received",
     detail="""
         CASE
           WHEN kind = 1 THEN 'accepted, and with a dead letter'
@@ -125,8 +130,8 @@ INV_33 = Invariant(
 
 INV_37 = Invariant(
     id="INV-37",
-    over=FINISHES,
-    columns=columns("queue log offset since until state own others"),
+    over=STORED_AS_FINAL,
+    columns=columns("share_partition log offset since until state own others"),
     breach="NOT own AND NOT others",
     since="since",
     until="until",
@@ -142,38 +147,40 @@ LAST_STORED = Relation(
     sql="""
         SELECT h.*, s.spso, f.offset IS NOT NULL AS stored
         FROM (
-          SELECT * FROM {handovers}
+          SELECT * FROM {delivery_pairs}
           WHERE kind IN (1, 3) AND proven
         ) AS h
         JOIN (SELECT max(since) AS since FROM {phases} WHERE phase = 'state read') AS r
-          ON h.settle_answered <= r.since
-        LEFT JOIN (SELECT queue, max(spso) AS spso FROM {persisted} GROUP BY queue) AS s
-          ON s.queue = h.queue
+          ON h.ack_received <= r.since
         LEFT JOIN (
-          SELECT DISTINCT queue, offset
+          SELECT share_partition, max(spso) AS spso FROM {persisted} GROUP BY share_partition
+        ) AS s ON s.share_partition = h.share_partition
+        LEFT JOIN (
+          SELECT DISTINCT share_partition, offset
           FROM (
             -- Few are beyond the last start offset.
-            SELECT p.queue, explode(sequence(greatest(p.first, t.spso), p.last)) AS offset
+            SELECT p.share_partition, explode(sequence(greatest(p.first, t.spso), p.last)) AS offset
             FROM {persisted} AS p
-            JOIN (SELECT queue, max(spso) AS spso FROM {persisted} GROUP BY queue) AS t
-              ON t.queue = p.queue
+            JOIN (
+              SELECT share_partition, max(spso) AS spso FROM {persisted} GROUP BY share_partition
+            ) AS t ON t.share_partition = p.share_partition
             WHERE p.state IN (2, 3, 4) AND p.first >= 0 AND p.last >= greatest(p.first, t.spso)
           )
-        ) AS f ON f.queue = h.queue AND f.offset = h.offset
+        ) AS f ON f.share_partition = h.share_partition AND f.offset = h.offset
     """,
-    uses=(HANDOVERS,),
+    uses=(DELIVERY_PAIRS,),
     over_records=True,
 )
 
 INV_41 = Invariant(
     id="INV-41",
     over=LAST_STORED,
-    columns=columns("queue log offset settle_sent settle_answered count spso stored"),
+    columns=columns("share_partition log offset ack_sent ack_received count spso stored"),
     breach="offset >= coalesce(spso, -1) AND NOT stored",
-    since="settle_sent",
-    until="settle_answered",
+    since="ack_sent",
+    until="ack_received",
     detail="""
-        concat('finished with an answer of OK at count ', count, ', and no stored state says so')
+        concat('finished with a response of OK at count ', count, ', and no stored state says so')
     """,
     needs_whole=True,
     about="phases",

@@ -1,7 +1,7 @@
 -- What each group's members did to each record of the logs of which some state was read: whether any may
 -- have accepted it, and whether any may have rejected it or had it for the last time.
 SELECT
-  queue,
+  share_partition,
   log,
   offset,
   min(acquired) AS since,
@@ -9,6 +9,6 @@ SELECT
   max(count) AS count,
   max(kind = 1 OR attempts > 1) AS accepted,
   max(kind = 3 OR attempts > 1 OR count >= lowest_limit) AS refused
-FROM {handovers}
-WHERE log IN (SELECT log FROM {shares} WHERE queue IN (SELECT queue FROM {persisted}))
-GROUP BY queue, log, offset
+FROM {delivery_pairs}
+WHERE log IN (SELECT log FROM {partitions} WHERE share_partition IN (SELECT share_partition FROM {persisted}))
+GROUP BY share_partition, log, offset

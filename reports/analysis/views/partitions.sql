@@ -1,10 +1,10 @@
 -- Each share-partition with what the run as a whole says about it: whether it reached the end of its
 -- log in the quiet at the end (the start offset that is shown is one write behind, the lag is not), how
--- often we were blind to what was acquired, how far the log's start may have moved, and between which
+-- many fetches had responses that nobody saw, how far the log's start may have moved, and between which
 -- values its delivery limit was changed.
 SELECT
   q.*,
-  coalesce(b.blinds, 0) AS blinds,
+  coalesce(b.unseen_responses, 0) AS unseen_responses,
   coalesce(r.reloads, 0) AS reloads,
   greatest(coalesce(o.log_start, 0), coalesce(x.before, 0)) AS log_start,
   least(q.delivery_limit, coalesce(l.lowest, q.delivery_limit)) AS lowest_limit,
@@ -13,23 +13,23 @@ SELECT
   coalesce(f.failing, 0) AS failing,
   c.close_uncounted,
   c.throttling
-FROM {queues} AS q
-LEFT JOIN (SELECT queue, count(*) AS blinds FROM {blinds} GROUP BY queue) AS b ON b.queue = q.queue
-LEFT JOIN (SELECT queue, count(*) AS reloads FROM {reloads} GROUP BY queue) AS r
-  ON r.queue = q.queue
+FROM {share_partitions} AS q
+LEFT JOIN (SELECT share_partition, count(*) AS unseen_responses FROM {unseen_responses} GROUP BY share_partition) AS b ON b.share_partition = q.share_partition
+LEFT JOIN (SELECT share_partition, count(*) AS reloads FROM {reloads} GROUP BY share_partition) AS r
+  ON r.share_partition = q.share_partition
 LEFT JOIN (
   SELECT
-    queue,
+    share_partition,
     max(log_start) AS log_start,
     max(phase = 'quiet' AND (spso >= log_end OR lag = 0)) AS dry
   FROM {offsets}
-  GROUP BY queue
-) AS o ON o.queue = q.queue
+  GROUP BY share_partition
+) AS o ON o.share_partition = q.share_partition
 LEFT JOIN (
-  SELECT queue, min(delivery_limit) AS lowest, max(delivery_limit) AS highest
+  SELECT share_partition, min(delivery_limit) AS lowest, max(delivery_limit) AS highest
   FROM {limits}
-  GROUP BY queue
-) AS l ON l.queue = q.queue
+  GROUP BY share_partition
+) AS l ON l.share_partition = q.share_partition
 LEFT JOIN (SELECT log, max(before) AS before FROM {deletions} GROUP BY log) AS x ON x.log = q.log
 CROSS JOIN (SELECT count(*) AS failing FROM {faults}) AS f
 CROSS JOIN {release} AS c

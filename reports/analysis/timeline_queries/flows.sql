@@ -11,33 +11,33 @@ SELECT
   :one_in * sum(e.more) AS more
 FROM (
   SELECT
-    queue,
+    share_partition,
     (at - :since) DIV :step AS moment,
     sum(acquired) AS acquired,
     sum(again) AS again,
     sum(finished) AS finished,
     sum(more) AS more
   FROM (
-    SELECT queue, inline(array(
+    SELECT share_partition, inline(array(
       struct(began AS at, 1 AS acquired, again, 0 AS finished, 1 AS more),
       struct(ended AS at, 0 AS acquired, 0 AS again, finished, -1 AS more)
     ))
     FROM (
       SELECT
-        queue,
+        share_partition,
         acquired AS began,
         CASE WHEN count > 1 THEN 1 ELSE 0 END AS again,
         CASE WHEN kind IN (1, 3) AND outcome = 1 THEN 1 ELSE 0 END AS finished,
         CASE
-          WHEN kind IN (1, 2, 3) AND outcome = 1 THEN settle_answered
-          WHEN kind = 5 AND outcome = 1 THEN settle_sent
+          WHEN kind IN (1, 2, 3) AND outcome = 1 THEN ack_received
+          WHEN kind = 5 AND outcome = 1 THEN ack_sent
           ELSE ends_by
         END AS ended
       FROM deliveries
       WHERE pmod(hash(offset), :one_in) = 0
     )
   )
-  GROUP BY queue, (at - :since) DIV :step
+  GROUP BY share_partition, (at - :since) DIV :step
 ) AS e
-JOIN queues AS q ON q.queue = e.queue
+JOIN share_partitions AS q ON q.share_partition = e.share_partition
 GROUP BY q.`group`, e.moment

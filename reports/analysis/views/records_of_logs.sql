@@ -1,4 +1,4 @@
--- The ledger: one row for each record of a log, with what was produced there and what every group
+-- One row for each record of a log, with what was produced there and what every group
 -- made of it. "owed" and "seen" have a bit for each group of the log. A delivery without the payload is
 -- none of a record whose batch has a CRC: nothing rewrites such a log, so there was something to deliver.
 SELECT
@@ -9,7 +9,7 @@ SELECT
   p.sequence,
   p.crc,
   p.sent AS produced_sent,
-  p.answered AS produced_answered,
+  p.received AS produced_received,
   p.transaction,
   d.log IS NOT NULL AS was_delivered,
   d.first_sent,
@@ -24,7 +24,7 @@ SELECT
   coalesce(CASE WHEN p.crc >= 0 THEN d.came ELSE d.listed END, 0) AS seen,
   coalesce(d.came, 0) & l.committed AS seen_committed,
   CASE WHEN p.offset >= l.owed_from THEN l.owed ELSE 0 END AS owed,
-  l.queue,
+  l.share_partition,
   u.log IS NOT NULL AS may_be_stored
 FROM (SELECT * FROM {produced} WHERE offset >= 0) AS p
 FULL OUTER JOIN (
@@ -45,19 +45,19 @@ FULL OUTER JOIN (
   FROM (
     SELECT d.*, shiftleft(1L, s.slot) AS bit
     FROM {deliveries} AS d
-    JOIN {shares} AS s ON s.queue = d.queue
+    JOIN {partitions} AS s ON s.share_partition = d.share_partition
   )
   GROUP BY log, offset
 ) AS d ON d.log = p.log AND d.offset = p.offset
 LEFT JOIN (
   SELECT
     log,
-    min(queue) AS queue,
-    bit_or(CASE WHEN dry AND blinds < lowest_limit THEN shiftleft(1L, slot) ELSE 0 END) AS owed,
+    min(share_partition) AS share_partition,
+    bit_or(CASE WHEN dry AND unseen_responses < lowest_limit THEN shiftleft(1L, slot) ELSE 0 END) AS owed,
     bit_or(CASE WHEN committed_only THEN shiftleft(1L, slot) ELSE 0 END) AS committed,
     max(greatest(first, log_start)) AS owed_from
-  FROM {shares}
+  FROM {partitions}
   GROUP BY log
 ) AS l ON l.log = coalesce(p.log, d.log)
-LEFT JOIN {unanswered} AS u
+LEFT JOIN {unconfirmed} AS u
   ON u.log = d.log AND u.producer = d.low_producer AND u.sequence = d.low_sequence

@@ -3,12 +3,12 @@
 SELECT
   o.*,
   s.log,
-  s.blinds,
+  s.unseen_responses,
   s.committed_only,
   lag(o.spso) OVER seen AS before,
-  lag(o.answered) OVER seen AS since,
+  lag(o.received) OVER seen AS since,
   lag(o.leader_epoch) OVER seen AS epoch_before,
   lead(o.log_end) OVER seen AS end_after
 FROM {offsets} AS o
-JOIN {shares} AS s ON s.queue = o.queue
-WINDOW seen AS (PARTITION BY o.queue ORDER BY o.sent)
+JOIN {partitions} AS s ON s.share_partition = o.share_partition
+WINDOW seen AS (PARTITION BY o.share_partition ORDER BY o.sent)

@@ -1,9 +1,9 @@
 -- Where each share-partition was seen in each moment: its start offset and its lag, where any was shown.
 SELECT
-  queue,
-  (answered - :since) DIV :step AS moment,
+  share_partition,
+  (received - :since) DIV :step AS moment,
   max(CASE WHEN spso >= 0 THEN spso END) AS spso,
   max(CASE WHEN lag >= 0 THEN lag END) AS lag
 FROM offsets
 WHERE spso >= 0 OR lag >= 0
-GROUP BY queue, (answered - :since) DIV :step
+GROUP BY share_partition, (received - :since) DIV :step

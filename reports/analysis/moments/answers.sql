@@ -1,7 +1,0 @@
--- How long answers to acknowledgements took in each moment, in milliseconds: of one record in so many.
-SELECT
-  (settle_answered - :since) DIV :step AS moment,
-  percentile_approx((settle_answered - settle_sent) / 1e6, array(0.5, 0.99), 1000) AS quantiles
-FROM deliveries
-WHERE kind IN (1, 2, 3) AND outcome = 1 AND pmod(hash(offset), :one_in) = 0
-GROUP BY (settle_answered - :since) DIV :step
