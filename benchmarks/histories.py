@@ -170,7 +170,7 @@ def _deliveries(
     columns["count"] = np.select(
         [turn == TURNS["INV-14"], second & (turn == TURNS["INV-12"]), second], [LIMIT + 1, 3, 2], 1
     )
-    # A count that nobody saw grow is possible where one was blind, but not above the limit.
+    # A count that nobody saw grow is possible where a response went unseen, not above the limit.
     columns["unseen_by_acquire"] = (turn == TURNS["INV-14"]).astype(np.int64)
     columns["sequence"] = offset + (turn == TURNS["INV-04"])
     # That one comes alone, as a last delivery should.

@@ -29,8 +29,8 @@ from fixtures.machine.java import find_java
 from fixtures.machine.maven import tools_release
 from fixtures.targets import TargetOptions, open_target
 from fixtures.wire.frame import Transcript
-from fixtures.workload.crew import Crew
 from fixtures.workload.plan import Consuming, Place, Producing, Work
+from fixtures.workload.pool import WorkerPool
 from spec.history import log_numbers
 
 PARTITIONS, CONSUMERS, BATCH = 6, 2, 500
@@ -41,7 +41,7 @@ SLICE = 0.5
 
 @dataclass(frozen=True, slots=True, order=True)
 class Slice:
-    """What a crew did in some seconds."""
+    """What some workers did in some seconds."""
 
     records: int = 0
     cpu: float = 0.0
@@ -58,8 +58,8 @@ class Slice:
         )
 
 
-async def _look(crew: Crew) -> Slice:
-    counts = [json.loads(line) for line in await crew.ask("count")]
+async def _look(pool: WorkerPool) -> Slice:
+    counts = [json.loads(line) for line in await pool.ask("count")]
     return Slice(
         sum(count["delivered"] for count in counts),
         sum(count["cpu"] for count in counts),
@@ -67,10 +67,10 @@ async def _look(crew: Crew) -> Slice:
     )
 
 
-async def _slice(crew: Crew) -> Slice:
-    before = await _look(crew)
+async def _slice(pool: WorkerPool) -> Slice:
+    before = await _look(pool)
     await asyncio.sleep(SLICE)
-    return await _look(crew) - before
+    return await _look(pool) - before
 
 
 class Bench:
@@ -90,18 +90,18 @@ class Bench:
         )
         logs = tuple(place.log for place in self.places)
         producer = Producing(number=0, logs=logs, size=self.size, records=BATCH)
-        crew = await Crew.start([self._work(1, producers=(producer,))])
-        await crew.tell("produce")
+        pool = await WorkerPool.start([self._work(1, producers=(producer,))])
+        await pool.tell("produce")
         async for _ in attempts(LIMIT):
-            if json.loads((await crew.ask("count"))[0])["produced"] >= self.records:
+            if json.loads((await pool.ask("count"))[0])["produced"] >= self.records:
                 break
-        await crew.ask("stop")
-        await crew.end()
+        await pool.ask("stop")
+        await pool.end()
         return topic
 
-    async def _crew(self, topic: Topic) -> Crew:
+    async def _pool(self, topic: Topic) -> WorkerPool:
         group = await self._group()
-        return await Crew.start(
+        return await WorkerPool.start(
             self._work(
                 number,
                 group=group,
@@ -114,36 +114,36 @@ class Bench:
 
     async def ours(self, topic: Topic) -> float:
         """Return the records a second of our driver."""
-        crew = await self._crew(topic)
+        pool = await self._pool(topic)
         began = time.monotonic()
-        await crew.tell("consume")
+        await pool.tell("consume")
         while time.monotonic() < began + LIMIT:
-            counts = [json.loads(line) for line in await crew.ask("count")]
+            counts = [json.loads(line) for line in await pool.ask("count")]
             if sum(count["delivered"] for count in counts) >= self.records:
                 break
             await asyncio.sleep(0.1)
         ended = max(count["last"] for count in counts) / 1e9
-        await crew.end()
+        await pool.end()
         return self.records / (ended - began)
 
     async def recording(self, topic: Topic) -> list[tuple[Slice, Slice]]:
         """Return pairs of slices of one run, recorded and not recorded."""
-        crew = await self._crew(topic)
-        await crew.tell("consume")
+        pool = await self._pool(topic)
+        await pool.tell("consume")
         async for _ in attempts(LIMIT):
-            if (await _look(crew)).records:
+            if (await _look(pool)).records:
                 break
         pairs: list[tuple[Slice, Slice]] = []
         for turn in itertools.count():
             halves: dict[bool, Slice] = {}
             for record in (True, False) if turn % 2 else (False, True):
-                await crew.tell(f"record {'on' if record else 'off'}")
-                halves[record] = await _slice(crew)
-            if (await _look(crew)).records >= self.records:
+                await pool.tell(f"record {'on' if record else 'off'}")
+                halves[record] = await _slice(pool)
+            if (await _look(pool)).records >= self.records:
                 break
             if turn:  # The first pair warms up.
                 pairs.append((halves[True], halves[False]))
-        await crew.end()
+        await pool.end()
         return pairs
 
     async def java(self, topic: Topic) -> float:

@@ -16,8 +16,8 @@ from statistics import median
 
 from fixtures.clients.member import Part, Range
 from fixtures.history.journal import Journal
-from fixtures.workload.book import Book, Request, now
 from fixtures.workload.payload import shape
+from fixtures.workload.recorder import Recorder, Request, now
 from spec.history import AckType, Outcome
 
 ROUNDS = 2000
@@ -33,13 +33,13 @@ def seconds(records: int, size: int, *, record: bool) -> float:
         records=batch,
     )
     with tempfile.TemporaryDirectory() as room, Journal(Path(room), 1) as journal:
-        book = Book(journal, {("g", 0): 0}, record)
+        recorder = Recorder(journal, {("g", 0): 0}, record)
         began = time.process_time()
         for _ in range(ROUNDS):
             fetch = Request(journal.next_operation(), 1, "g", "ShareFetch", 1, now(), 500)
-            book.operation(fetch, Outcome.OK)
-            held = book.acquired(fetch, 0, part, 30000)
-            book.acknowledged(held, AckType.ACCEPT, now(), Outcome.OK)
+            recorder.operation(fetch, Outcome.OK)
+            held = recorder.acquired(fetch, 0, part, 30000)
+            recorder.acknowledged(held, AckType.ACCEPT, now(), Outcome.OK)
         journal.flush()
         return time.process_time() - began
 

@@ -32,7 +32,7 @@ from fixtures.toxiproxy.contained import ContainedToxiproxies
 from fixtures.toxiproxy.server import Toxiproxies
 from fixtures.wire.schema import Schemas
 from fixtures.wire.security import PLAINTEXT
-from fixtures.workload.load import Course, run_load
+from fixtures.workload.load import RunningLoad, run_load
 from fixtures.workload.plan import KINDS as BEHAVIOURS
 from fixtures.workload.plan import PLAIN
 from fixtures.workload.terms import Group, Load
@@ -121,7 +121,7 @@ def usual_load(schedule: Schedule, rate: float) -> Load:
         drain=90.0,
         patience=10.0,
         delivery_limit=DELIVERY_LIMIT,
-        meddle=False,
+        background=False,
         keyed=keyed,
         spare=growth(schedule),
         topic_configs=COMPACTED if keyed else {},
@@ -233,7 +233,7 @@ async def _under_load(chaos: Chaos, on: RunningTarget, out: Path) -> Broke:
     target, proxies, info = on.target, on.proxies, on.target.info
     direct = info.at(DIRECT, PLAINTEXT) if proxies else info
 
-    async def meanwhile(course: Course) -> None:
+    async def meanwhile(course: RunningLoad) -> None:
         world = World(
             target=target, course=course, proxies=proxies, clocks=on.clocks, hooks=chaos.hooks
         )

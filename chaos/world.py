@@ -18,7 +18,7 @@ from fixtures.targets import Target
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed, Connection
 from fixtures.wire.records import decode_batches
-from fixtures.workload.load import Course
+from fixtures.workload.load import RunningLoad
 from spec.verdict import EnvironmentFault, Undecided
 
 STATE, OFFSETS = "__share_group_state", "__consumer_offsets"
@@ -32,7 +32,7 @@ class World:
     """What there is to break. ``subject`` is always a number, taken modulo how many there are."""
 
     target: Target
-    course: Course
+    course: RunningLoad
     proxies: BrokerProxies | None = None
     clocks: Clocks | None = None
     hooks: Hooks | None = None

@@ -1,8 +1,8 @@
 """What Spark and the oracle say about one history, place by place, and where they differ.
 
-``python -m tests.agreement --tales 200`` compares them on histories that the model made,
-valid ones and such with one lie in them, and says how many lies were noticed. With directories of
-runs it compares them on these.
+``python -m tests.agreement --model-runs 200`` compares them on histories that the model made,
+valid ones and such with one fault in them, and says how many faults were noticed. With directories
+of runs it compares them on these.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from reports.oracle.judging import Verdicts, judge
 from spec.history import log_numbers
 from spec.model.release import RELEASES, Release
 from tests.corrupted import EDITS
-from tests.tales import Told, never_came, tell, write
+from tests.model_runs import ModelRun, make_runs, never_came, write
 
-LIES = (*EDITS, never_came)
+FAULTS = (*EDITS, never_came)
 
 
 def by_spark(spark: SparkSession, rules: Sequence[Invariant]) -> Verdicts:
@@ -72,10 +72,10 @@ def known(release: Release) -> frozenset[str]:
     return frozenset({"INV-15"} if release.close_uncounted else ())
 
 
-def tales(release: Release, seeds: Sequence[int], start: int = 0) -> list[Told]:
-    """Return valid tales of a release and their lies, numbered from ``start`` on."""
+def runs(release: Release, seeds: Sequence[int], start: int = 0) -> list[ModelRun]:
+    """Return valid runs of the model and such with one fault, numbered from ``start`` on."""
     numbers = zip(count(start), islice(log_numbers(), start, None), strict=False)
-    return [told for seed in seeds for told in tell(seed, release, numbers, LIES)]
+    return [told for seed in seeds for told in make_runs(seed, release, numbers, FAULTS)]
 
 
 def _compare(spark: SparkSession, run: Path, name: str) -> tuple[Verdicts, list[str]]:
@@ -89,21 +89,23 @@ def _compare(spark: SparkSession, run: Path, name: str) -> tuple[Verdicts, list[
     return found, list(differences(found, judge(history.folder)))
 
 
-def _tell_tales(spark: SparkSession, release: Release, seeds: Sequence[int]) -> int:
-    told = tales(release, seeds)
-    with tempfile.TemporaryDirectory(prefix="shareproof-tales-") as room:
+def _compare_runs(spark: SparkSession, release: Release, seeds: Sequence[int]) -> int:
+    told = runs(release, seeds)
+    with tempfile.TemporaryDirectory(prefix="shareproof-model-runs-") as room:
         write(Path(room), told)
         compact(Path(room))
-        found, differing = _compare(spark, Path(room), f"tales_{release.name.replace('.', '_')}")
+        found, differing = _compare(
+            spark, Path(room), f"model_runs_{release.name.replace('.', '_')}"
+        )
     noticed: Counter[str] = Counter()
     for one in told:
-        noticed[one.lie] += bool(broken_at(found, one.share_partition) - known(release))
-    tried = Counter(one.lie for one in told)
+        noticed[one.fault] += bool(broken_at(found, one.share_partition) - known(release))
+    tried = Counter(one.fault for one in told)
     print(f"{release.name}: {len(told)} histories, {len(differing)} differences", *differing[:20])
-    for lie in sorted(tried):
-        print(f"  {lie or 'valid'}: {noticed[lie]} of {tried[lie]} break a rule")
+    for fault in sorted(tried):
+        print(f"  {fault or 'valid'}: {noticed[fault]} of {tried[fault]} break a rule")
     for one in told:
-        if not one.lie and (rules := broken_at(found, one.share_partition) - known(release)):
+        if not one.fault and (rules := broken_at(found, one.share_partition) - known(release)):
             print(f"  valid share-partition {one.share_partition} breaks", *sorted(rules))
     tested = {rule: sum(tested for tested, _ in places.values()) for rule, places in found.items()}
     print("  cases:", ", ".join(f"{rule} {cases}" for rule, cases in sorted(tested.items())))
@@ -114,7 +116,7 @@ def main() -> int:
     """Compare; exit code 1 when the two differ or a valid history breaks a rule."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", type=Path, nargs="*", help="directories of runs to compare on")
-    parser.add_argument("--tales", type=int, default=0, help="how many seeds for each release")
+    parser.add_argument("--model-runs", type=int, default=0, help="how many seeds for each release")
     parser.add_argument("--seed", type=int, default=1, help="the first of them")
     options = parser.parse_args()
     spark = open_session("local[2]", "1g", SMALL)
@@ -123,9 +125,9 @@ def main() -> int:
         _, differing = _compare(spark, run, f"run_{number}")
         print(f"{run}: {len(differing)} differences", *differing[:20], sep="\n  ")
         wrong += len(differing)
-    if options.tales:
-        seeds = range(options.seed, options.seed + options.tales)
-        wrong += sum(_tell_tales(spark, release, seeds) for release in RELEASES.values())
+    if options.model_runs:
+        seeds = range(options.seed, options.seed + options.model_runs)
+        wrong += sum(_compare_runs(spark, release, seeds) for release in RELEASES.values())
     spark.stop()
     return int(wrong > 0)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from fixtures.history.journal import Journal
 from spec.history import AckType, Outcome, Transaction, log_numbers
-from tests.tales import Scribe, Told
+from tests.model_runs import ModelRun, RunWriter
 
 FILE = Path(__file__).with_name("histories.toml")
 MS = 1_000_000
@@ -54,7 +54,7 @@ class Case:
 
 
 def read_cases(file: Path = FILE) -> list[Case]:
-    """Return every case, each with a log and a queue of its own."""
+    """Return every case, each with a log and a share-partition of its own."""
     raw = tomllib.loads(file.read_text(encoding="utf-8"))["case"]
     return [
         Case(
@@ -69,14 +69,14 @@ def read_cases(file: Path = FILE) -> list[Case]:
     ]
 
 
-def write_history(folder: Path, cases: Iterable[Case], tales: Iterable[Told] = ()) -> None:
-    """Journal the cases, and tales if there are any, as one history."""
+def write_history(folder: Path, cases: Iterable[Case], runs: Iterable[ModelRun] = ()) -> None:
+    """Journal the cases, and runs of the model if there are any, as one history."""
     cases = list(cases)
     with Journal(folder, 0) as journal:
         for case in cases:
             _write(journal, case)
-        for told in tales:
-            Scribe(journal, told).write()
+        for told in runs:
+            RunWriter(journal, told).write()
         if any("dead_letters" in case.plain for case in cases):
             journal.add("phases", "dead letters read", _END * MS, (_END + 1) * MS)
         for read in {case.plain["read"] for case in cases if "read" in case.plain}:

@@ -282,7 +282,7 @@ def test_tables_and_journals_in_the_words_of_schema_2_are_read(tmp_path: Path) -
 
 
 def test_spoiled_files_are_named(tmp_path: Path) -> None:
-    """A file that was cut or changed is named; without the table of queues nothing is judged."""
+    """A file that was cut or changed is named; without share-partitions nothing is judged."""
     with Journal(tmp_path, 1) as journal:
         journal.add(
             "share_partitions", 0, 0, 0, "g", "t", "", 0, 0, 5, 30000, 2000, 500, False, False

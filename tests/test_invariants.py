@@ -30,9 +30,9 @@ from reports.oracle.judging import Verdicts, judge
 from spec.history import TABLES, bucket_of
 from spec.model.release import release_of
 from spec.requirement import Honesty, SpecError, load_requirements
-from tests.agreement import broken_at, by_spark, differences, known, tales
+from tests.agreement import broken_at, by_spark, differences, known, runs
+from tests.model_runs import ModelRun
 from tests.small_histories import Case, read_cases, write_history
-from tests.tales import Told
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -43,19 +43,19 @@ CASES = read_cases()
 RULES = {rule.id: rule for rule in load_invariants()}
 RELATIONS = [rule.over for rule in RULES.values()]
 TOLD_FROM = 1000
-"""The first number of a share-partition that a tale is about."""
+"""The first number of a share-partition that a run of the model is about."""
 SEEDS = range(1, 6)
 GROSS = {"given_twice", "redelivered", "never_came"}
-"""Lies that no freedom of the broker explains, if they are about something that was seen."""
+"""Faults that no freedom of the broker explains, if they are about something that was seen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What Spark and the oracle found in the cases and the tales of one release."""
+    """What Spark and the oracle found in the cases and the runs of the model of one release."""
 
     spark: Verdicts
     oracle: Verdicts
-    tales: tuple[Told, ...]
+    runs: tuple[ModelRun, ...]
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def verdicts(
     found: dict[str, Judged] = {}
     for version in sorted({case.version for case in CASES}):
         folder = tmp_path_factory.mktemp("cases") / "history"
-        told = tales(release_of(version), SEEDS, TOLD_FROM)
+        told = runs(release_of(version), SEEDS, TOLD_FROM)
         write_history(folder, [case for case in CASES if case.version == version], told)
         compact(folder)
         if found:
@@ -102,21 +102,21 @@ def test_both_sides(case: Case, verdicts: dict[str, Judged]) -> None:
 
 @pytest.mark.parametrize("version", sorted({case.version for case in CASES}))
 def test_spark_and_the_oracle_agree(version: str, verdicts: dict[str, Judged]) -> None:
-    """On every case and tale both count the same cases and the same broken ones of every rule."""
+    """On every case and run of the model both count the same cases and breaches of every rule."""
     judged = verdicts[version]
 
     assert list(differences(judged.spark, judged.oracle)) == []
 
 
 @pytest.mark.parametrize("version", sorted({case.version for case in CASES}))
-def test_valid_tales_break_nothing(version: str, verdicts: dict[str, Judged]) -> None:
-    """Nothing that a leader does who acts by the table is a violation, and most lies are."""
+def test_valid_runs_of_the_model_break_nothing(version: str, verdicts: dict[str, Judged]) -> None:
+    """Nothing that a leader does who acts by the table is a violation, and most faults are."""
     judged = verdicts[version]
     beside = known(release_of(version))
-    broken = {told: broken_at(judged.spark, told.share_partition) - beside for told in judged.tales}
+    broken = {told: broken_at(judged.spark, told.share_partition) - beside for told in judged.runs}
 
-    assert [rules for told, rules in broken.items() if rules and not told.lie] == []
-    gross = [rules for told, rules in broken.items() if told.lie in GROSS]
+    assert [rules for told, rules in broken.items() if rules and not told.fault] == []
+    gross = [rules for told, rules in broken.items() if told.fault in GROSS]
     assert gross
     assert sum(map(bool, gross)) >= 0.6 * len(gross)
 

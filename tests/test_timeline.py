@@ -21,7 +21,7 @@ from reports.analysis.relations import DELIVERY_PAIRS
 from reports.analysis.session import SMALL, open_session, register, unregister
 from reports.analysis.span import span
 from reports.analysis.stories import stories
-from reports.analysis.timeline import moments_for, timeline
+from reports.analysis.timeline import intervals_for, timeline
 from reports.analysis.witnesses import Hit
 from reports.drawing import FILE, SCHEMA_FILE, write_timelines
 from tests.small_histories import Case, write_history
@@ -77,7 +77,7 @@ def spark(told: History) -> Iterator[SparkSession]:
 def test_each_moment_has_what_happened_in_it(spark: SparkSession, told: History) -> None:
     """Records are counted where they came and went, and are in flight in between."""
     since, until = span(told)
-    drawn = timeline(spark, [HIT], since=since, until=until, moments=5)
+    drawn = timeline(spark, [HIT], since=since, until=until, intervals=5)
 
     assert (since, until, drawn["step"], drawn["moments"]) == (0, 5000 * MS, 1.0, 6)
     (group,) = drawn["groups"]
@@ -125,7 +125,7 @@ def test_what_is_written_is_as_its_schema_says(
     """A file of timelines keeps its schema, and one that says something else breaks it."""
     since, until = span(told)
     drawn = {
-        "timeline": timeline(spark, [HIT], since=since, until=until, moments=5),
+        "timeline": timeline(spark, [HIT], since=since, until=until, intervals=5),
         "stories": stories(spark, [HIT], since),
     }
     empty: dict[str, Any] = {"timeline": {}, "stories": []}
@@ -141,4 +141,4 @@ def test_what_is_written_is_as_its_schema_says(
 
 def test_a_page_of_many_runs_has_fewer_moments_of_each() -> None:
     """However many runs a page has, what is drawn of all of them together stays in bounds."""
-    assert [moments_for(runs) for runs in (1, 10, 33, 1000)] == [600, 600, 181, 120]
+    assert [intervals_for(runs) for runs in (1, 10, 33, 1000)] == [600, 600, 181, 120]

@@ -92,20 +92,20 @@ class ClientJump(Jump):
 
     def __init__(self, world: World, subject: int) -> None:
         super().__init__(world, subject)
-        hands = world.course.crew.hands
-        self.hand = hands[subject % len(hands)]
+        workers = world.course.pool.workers
+        self.worker = workers[subject % len(workers)]
 
     async def inject(self) -> str:
         """Move the clock."""
-        number = self.hand.work.process
+        number = self.worker.work.process
         self.clock = client_clock(number)
         self.world.all_clocks.move(self.clock, self.by)
-        names = ", ".join(member.name for member in self.hand.work.members)
+        names = ", ".join(member.name for member in self.worker.work.members)
         return f"process {number} with {names}, by {self.by:+g} s"
 
     async def ahead(self) -> float:
         """Ask the process what time it is."""
-        return int(await self.hand.ask("wall")) / 1e9 - time.time()
+        return int(await self.worker.ask("wall")) / 1e9 - time.time()
 
 
 def _of(role: Role) -> Fault:

@@ -20,32 +20,34 @@ class PauseConsumers(Injection):
 
     def __init__(self, world: World, subject: int) -> None:
         super().__init__(world, subject)
-        hands = world.course.crew.hands
-        self.hand = hands[subject % len(hands)]
+        workers = world.course.pool.workers
+        self.worker = workers[subject % len(workers)]
 
     async def inject(self) -> str:
         """Stop the process."""
-        self.hand.process.send_signal(signal.SIGSTOP)
-        names = ", ".join(member.name for member in self.hand.work.members)
-        return f"process {self.hand.work.process} with {names}"
+        self.worker.process.send_signal(signal.SIGSTOP)
+        names = ", ".join(member.name for member in self.worker.work.members)
+        return f"process {self.worker.work.process} with {names}"
 
     async def hit(self) -> str:
         """See it stopped."""
         stopped = self._status() == psutil.STATUS_STOPPED
-        return f"process {self.hand.work.process} is stopped" if stopped else ""
+        return f"process {self.worker.work.process} is stopped" if stopped else ""
 
     async def heal(self) -> None:
         """Let it go on."""
-        if self.hand.alive:
-            self.hand.process.send_signal(signal.SIGCONT)
+        if self.worker.alive:
+            self.worker.process.send_signal(signal.SIGCONT)
 
     async def healed(self) -> str:
         """See it at work."""
-        going = self.hand.alive and self._status() != psutil.STATUS_STOPPED
-        return f"process {self.hand.work.process} goes on" if going else ""
+        going = self.worker.alive and self._status() != psutil.STATUS_STOPPED
+        return f"process {self.worker.work.process} goes on" if going else ""
 
     def _status(self) -> str:
-        return str(psutil.Process(self.hand.process.pid).status()) if self.hand.alive else "gone"
+        return (
+            str(psutil.Process(self.worker.process.pid).status()) if self.worker.alive else "gone"
+        )
 
 
 FAULTS = (

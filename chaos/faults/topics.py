@@ -12,9 +12,9 @@ from fixtures.clients.cluster import Topic
 from fixtures.clients.member import Member, accept
 from fixtures.interface.capability import Capability
 from fixtures.wire.errors import ErrorCode
-from fixtures.workload.book import Book
 from fixtures.workload.plan import Place, Producing
 from fixtures.workload.producer import Producer
+from fixtures.workload.recorder import Recorder
 from spec.verdict import Undecided
 
 _RECORDS = 20
@@ -55,8 +55,8 @@ class Grow(Injection):
             keyed=course.load.keyed,
         )
         place = Place(log=log, topic=topic.name, partition=self.index)
-        book = Book(course.journal, {})
-        return Producer(plan, self.world.cluster, book, {log: (place, topic)})
+        recorder = Recorder(course.journal, {})
+        return Producer(plan, self.world.cluster, recorder, {log: (place, topic)})
 
     async def hit(self) -> str:
         """See that every group of the load has a start offset in it."""

@@ -27,7 +27,7 @@ from reports.analysis.rules import Invariant, load_invariants
 from reports.analysis.session import open_session, register, settings_for, unregister
 from reports.analysis.span import span
 from reports.analysis.stories import stories
-from reports.analysis.timeline import moments_for, timeline
+from reports.analysis.timeline import intervals_for, timeline
 from reports.building import Context, build, timing_of
 from reports.results import Measure, Reached, Results, Run, Target, Timing, suite_version
 from reports.verdicts import FAULT, OK, exit_code, settle
@@ -103,8 +103,8 @@ def analyse(request: Request, tell: Tell) -> Analysis:
             histories, quiet, faults = opened.result()
             of_one_target(histories)
             ready = time.monotonic()
-            moments = 0 if request.brief else moments_for(len(histories))
-            judged = [_judge(spark, history, invariants, moments, tell) for history in histories]
+            intervals = 0 if request.brief else intervals_for(len(histories))
+            judged = [_judge(spark, history, invariants, intervals, tell) for history in histories]
             control = _judge(spark, quiet, invariants, 0, tell) if quiet else _undisturbed(judged)
     faults += [sentence for one in histories for sentence in (*one.spoiled, *one.cut_short)]
     found = _document(
@@ -175,29 +175,31 @@ def _judge(
     spark: SparkSession,
     history: History,
     invariants: Sequence[Invariant],
-    moments: int,
+    intervals: int,
     tell: Tell,
 ) -> _Judged:
-    """Judge a history; with no moments to draw, verdicts and witnesses are all there is."""
+    """Judge a history; with no intervals to draw, verdicts and witnesses are all there is."""
     database = f"history_{os.getpid()}_{next(_NUMBERS)}"
     asked = [rule.over for rule in askable(history, invariants)]
-    register(spark, history, database, [PARTITIONS, *asked, *([DELIVERY_PAIRS] if moments else [])])
+    register(
+        spark, history, database, [PARTITIONS, *asked, *([DELIVERY_PAIRS] if intervals else [])]
+    )
     try:
         with progress(spark, tell):
             found = judge(spark, history, invariants, tell)
-            if not moments:
+            if not intervals:
                 return _Judged(history, found, [], [], {})
             tell(f"{history.folder}: distributions")
             measured = distributions(spark, history.rows("deliveries"))
             states = reached(spark) if history.rows("faults") else []
-            drawn = _draw(spark, history, found, moments, tell)
+            drawn = _draw(spark, history, found, intervals, tell)
             return _Judged(history, found, measured, states, drawn)
     finally:
         unregister(spark, database)
 
 
 def _draw(
-    spark: SparkSession, history: History, found: Mapping[str, Found], moments: int, tell: Tell
+    spark: SparkSession, history: History, found: Mapping[str, Found], intervals: int, tell: Tell
 ) -> dict[str, Any]:
     """Return a history's timeline and the stories of its most interesting records."""
     tell(f"{history.folder}: timeline and stories")
@@ -205,7 +207,12 @@ def _draw(
     began, ended = span(history)
     return {
         "timeline": timeline(
-            spark, hits, since=began, until=ended, moments=moments, rows=history.rows("deliveries")
+            spark,
+            hits,
+            since=began,
+            until=ended,
+            intervals=intervals,
+            rows=history.rows("deliveries"),
         ),
         "stories": stories(spark, hits, began),
     }

@@ -29,7 +29,7 @@ class Invariant:
         breach: Which of these break it.
         since, until: Between which times of the run's clock a breach happened, in nanoseconds.
         detail: What a witness says of a breach, as text.
-        queue, log, offset: Where a breach is.
+        share_partition, log, offset: Where a breach is.
         needs_whole: Its witness is something missing: a history of which anything was lost
             cannot break it for certain.
         about: A table whose rows put the rule to the test: where it is empty, nothing does.

@@ -83,7 +83,7 @@ def open_session(
         "spark.driver.memory": memory,
         "spark.executor.memory": memory,
         "spark.sql.shuffle.partitions": "4",
-        # What is shuffled is small, so planning it anew while it runs costs more than it gains.
+        # What is shuffled is small, so planning it again while it runs costs more than it gains.
         "spark.sql.adaptive.enabled": "false",
         # Where rows come by record, records need no hash table and no memory.
         "spark.sql.execution.replaceHashWithSortAgg": "true",
@@ -144,7 +144,7 @@ def register(
         _table(spark, history, name).createOrReplaceTempView(name)
     spark.sql(release_text(history.version)).createOrReplaceTempView("release")
     for relation in in_order(relations):
-        # Views are kept as plans: those made by CREATE VIEW are read anew whenever they are used.
+        # Views are kept as plans: those made by CREATE VIEW are read again whenever they are used.
         spark.sql(relation.query()).createOrReplaceTempView(relation.name)
         if relation.cached:
             spark.sql(f"CACHE LAZY TABLE {relation.name}")

@@ -1,6 +1,6 @@
-"""How a run went, moment by moment: what a page draws, and no more of it than a page can draw.
+"""How a run went, interval by interval: what a page draws, and no more of it than a page can draw.
 
-Spark does all counting; back come a few hundred moments, however long the run was. Times are
+Spark does all counting; back come a few hundred intervals, however long the run was. Times are
 seconds since the run began, counts are per second, and None stands where nothing was seen.
 """
 
@@ -15,10 +15,10 @@ from pyspark.sql import SparkSession
 from reports.analysis.distributions import MOST_ROWS
 from reports.analysis.witnesses import Hit
 
-MOMENTS = 600
-MOMENTS_OF_ALL = 6000
-"""How many moments all runs of a page have together."""
-FEWEST_MOMENTS = 120
+INTERVALS = 600
+INTERVALS_OF_ALL = 6000
+"""How many intervals all runs of a page have together."""
+FEWEST_INTERVALS = 120
 SHORTEST = 200_000_000
 _SECOND = 1e9
 MOST_FAULTS = 500
@@ -26,9 +26,9 @@ MOST_FAULTS = 500
 Timeline = dict[str, Any]
 
 
-def moments_for(runs: int) -> int:
-    """Return how many moments each of several runs is drawn with."""
-    return max(FEWEST_MOMENTS, min(MOMENTS, MOMENTS_OF_ALL // max(1, runs)))
+def intervals_for(runs: int) -> int:
+    """Return how many intervals each of several runs is drawn with."""
+    return max(FEWEST_INTERVALS, min(INTERVALS, INTERVALS_OF_ALL // max(1, runs)))
 
 
 def timeline(
@@ -37,7 +37,7 @@ def timeline(
     *,
     since: int,
     until: int,
-    moments: int = MOMENTS,
+    intervals: int = INTERVALS,
     rows: int = 0,
 ) -> Timeline:
     """Return the timeline of the registered history; an empty one if it has no length.
@@ -47,12 +47,12 @@ def timeline(
         hits: cases that break a rule, to be marked.
         since: when the run began, in nanoseconds of its clock.
         until: when it ended.
-        moments: how many moments there are to be at most.
+        intervals: how many intervals there are to be at most.
         rows: how many deliveries there are. Of very many only some are looked at.
     """
     if until <= since:
         return {}
-    step = max(SHORTEST, -(-(until - since) // moments))
+    step = max(SHORTEST, -(-(until - since) // intervals))
     count = (until - since) // step + 1
     asked = {"since": since, "step": step}
     seconds = step / _SECOND
@@ -66,7 +66,7 @@ def timeline(
         "groups": _groups(_rows(spark, "flows", some), count, seconds),
         "answers": {
             name: _column(
-                ((row["moment"], round(row["quantiles"][at], 2)) for row in responses), count
+                ((row["interval"], round(row["quantiles"][at], 2)) for row in responses), count
             )
             for at, name in enumerate(("median", "p99"))
         },
@@ -84,14 +84,14 @@ def _rows(spark: SparkSession, name: str, asked: Mapping[str, int]) -> list[Any]
 
 def _column(pairs: Any, count: int) -> list[Any]:
     column: list[Any] = [None] * count
-    for moment, value in pairs:
-        if 0 <= moment < count:
-            column[moment] = value
+    for interval, value in pairs:
+        if 0 <= interval < count:
+            column[interval] = value
     return column
 
 
 def _rates(rows: Sequence[Any], name: str, count: int, seconds: float) -> list[float]:
-    found = _column(((row["moment"], row[name]) for row in rows), count)
+    found = _column(((row["interval"], row[name]) for row in rows), count)
     return [round((value or 0) / seconds, 1) for value in found]
 
 
@@ -100,7 +100,7 @@ def _groups(rows: Sequence[Any], count: int, seconds: float) -> list[dict[str, A
     for group in sorted({row["group"] for row in rows}):
         own = [row for row in rows if row["group"] == group]
         held, in_flight = 0, []
-        for more in _column(((row["moment"], row["more"]) for row in own), count):
+        for more in _column(((row["interval"], row["more"]) for row in own), count):
             held += more or 0
             in_flight.append(held)
         rates = {
@@ -118,9 +118,9 @@ def _partitions(spark: SparkSession, rows: Sequence[Any], seconds: float) -> lis
         {
             "group": name["group"],
             "partition": f"{name['topic']}-{name['partition']}",
-            # Seldom seen compared with what is counted: moments only where something was.
+            # Seldom seen compared with what is counted: intervals only where something was.
             "seen": sorted(
-                (round(row["moment"] * seconds, 2), row["spso"], row["lag"])
+                (round(row["interval"] * seconds, 2), row["spso"], row["lag"])
                 for row in rows
                 if row["share_partition"] == name["share_partition"]
             ),

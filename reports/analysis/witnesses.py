@@ -23,7 +23,7 @@ Window = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class Context:
     """When the run of a witness began, in nanoseconds of its clock, and what was broken when."""
 
     began: int
@@ -57,16 +57,16 @@ def witnesses(
         places: where to look, for rules over relations by record; only the records there are read
             again, whatever the size of the history.
     """
-    scene = Scene(span(history)[0], _fault_windows(spark))
+    context = Context(span(history)[0], _fault_windows(spark))
     found: dict[str, tuple[Hit, ...]] = {}
     for relation, rules in by_relation(broken).items():
         if relation.by_record:
             at = {place for rule in rules for place in places[rule.id]}
             few = f"few_{relation.name}"
             narrowed(spark, relation, at).createOrReplaceTempView(few)
-            found |= _sentences(spark, breaches(few, rules), scene)
+            found |= _sentences(spark, breaches(few, rules), context)
         if missing := [rule for rule in rules if rule.id not in found]:
-            found |= _sentences(spark, _earliest(breaches(relation, missing)), scene)
+            found |= _sentences(spark, _earliest(breaches(relation, missing)), context)
     return found
 
 
@@ -81,7 +81,7 @@ def _earliest(hits: str) -> str:
     """  # noqa: S608
 
 
-def _sentences(spark: SparkSession, hits: str, scene: Scene) -> dict[str, tuple[Hit, ...]]:
+def _sentences(spark: SparkSession, hits: str, context: Context) -> dict[str, tuple[Hit, ...]]:
     """Tell the first of a few hits."""
     query = f"""
         SELECT w.*, s.`group`, s.topic, s.partition
@@ -94,11 +94,11 @@ def _sentences(spark: SparkSession, hits: str, scene: Scene) -> dict[str, tuple[
     for row in sorted(rows, key=lambda row: (row.since or 0, row.offset)):
         told = found.get(row.rule, ())
         if len(told) < WITNESSES:
-            found[row.rule] = (*told, _hit(row.asDict(), scene))
+            found[row.rule] = (*told, _hit(row.asDict(), context))
     return found
 
 
-def _hit(row: Mapping[str, Any], scene: Scene) -> Hit:
+def _hit(row: Mapping[str, Any], context: Context) -> Hit:
     log, offset, share_partition = (
         -1 if row[name] is None else int(row[name]) for name in ("log", "offset", "share_partition")
     )
@@ -108,20 +108,20 @@ def _hit(row: Mapping[str, Any], scene: Scene) -> Hit:
         offset=offset,
         share_partition=share_partition,
         since=row["since"] or 0,
-        sentence=_sentence(row, scene),
+        sentence=_sentence(row, context),
     )
 
 
-def _sentence(row: Mapping[str, Any], scene: Scene) -> str:
+def _sentence(row: Mapping[str, Any], context: Context) -> str:
     where = f"{row['topic']}-{row['partition']} " if row["topic"] else ""
     group = f" in group {row['group']}" if row["group"] else ""
     since, until = row["since"] or 0, row["until"] or row["since"] or 0
     head = f"{where}offset {row['offset']}{group}: {row['detail']}"
     during = ", ".join(
         f"{window['kind']} of {window['subject']}"
-        for window in _overlapping(scene.windows, since, until)
+        for window in _overlapping(context.windows, since, until)
     )
-    when = _when(since - scene.began, until - scene.began)
+    when = _when(since - context.began, until - context.began)
     return f"{head} ({when}{f'; during {during}' if during else ''})"
 
 

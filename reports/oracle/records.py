@@ -61,7 +61,7 @@ def _owed(evidence: Evidence, log: int, offset: int) -> set[int]:
 
 
 def dead_letters(evidence: Evidence) -> Iterator[Case]:
-    """INV-33: those and only those have a letter that were rejected or exhausted."""
+    """INV-33: those and only those have a dead letter that were rejected or exhausted."""
     if not any(row.phase == "dead letters read" for row in evidence.rows["phases"]):
         return
     letters = grouped(evidence.rows["dead_letters"], "share_partition", "offset")

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fixtures.targets import TargetOptions, open_target
-from fixtures.workload import meddling
+from fixtures.workload import background
 from fixtures.workload.load import run_load
 from fixtures.workload.plan import KINDS, PLAIN, Behaviour
 from fixtures.workload.terms import Group, Load
@@ -39,8 +39,8 @@ def main() -> None:
     out = parser.parse_args().out
     load = Load(seconds=12, partitions=2, rate=14, batch=4, size=60, groups=GROUPS, seed=6)
     # The history is copied for every alteration, so it must not have more than it takes.
-    meddling._TRANSACTION_EVERY, meddling._DELETION_EVERY = 1.5, 3.0
-    meddling.MOST_RECORDS = 8
+    background._TRANSACTION_EVERY, background._DELETION_EVERY = 1.5, 3.0
+    background.MOST_RECORDS = 8
     cluster = open_target("kafka:4.4.0", TargetOptions(brokers=1))
     try:
         cluster.start()

@@ -1,10 +1,10 @@
--- What each group did in each moment: records acquired, acquired not for the first time, finished, and
+-- What each group did in each interval: records acquired, acquired not for the first time, finished, and
 -- how many more were held at its end than at its beginning. A delivery ends with its holder's answered
 -- word, with its session, or with its lock at the latest. Of very many, one record in so many counts
 -- for all.
 SELECT
   q.`group`,
-  e.moment,
+  e.interval,
   :one_in * sum(e.acquired) AS acquired,
   :one_in * sum(e.again) AS again,
   :one_in * sum(e.finished) AS finished,
@@ -12,7 +12,7 @@ SELECT
 FROM (
   SELECT
     share_partition,
-    (at - :since) DIV :step AS moment,
+    (at - :since) DIV :step AS interval,
     sum(acquired) AS acquired,
     sum(again) AS again,
     sum(finished) AS finished,
@@ -40,4 +40,4 @@ FROM (
   GROUP BY share_partition, (at - :since) DIV :step
 ) AS e
 JOIN share_partitions AS q ON q.share_partition = e.share_partition
-GROUP BY q.`group`, e.moment
+GROUP BY q.`group`, e.interval

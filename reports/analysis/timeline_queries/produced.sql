@@ -1,5 +1,5 @@
--- How many records were stored in each moment, as far as responses tell.
-SELECT (received - :since) DIV :step AS moment, count(*) AS records
+-- How many records were stored in each interval, as far as responses tell.
+SELECT (received - :since) DIV :step AS interval, count(*) AS records
 FROM produced
 WHERE outcome = 1
 GROUP BY (received - :since) DIV :step

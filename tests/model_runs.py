@@ -1,7 +1,7 @@
-"""Histories made by the model, as the recorder would have left them, and such with one lie in them.
+"""Histories made by the model, as the recorder leaves them, and such with one fault in them.
 
-Each tale is one share-partition with a log of its own, so hundreds of them are judged as one
-history. A tale is valid: a leader that acts by the table did all of it. What clients see of it are
+Each run is one share-partition with a log of its own, so hundreds of them are judged as one
+history. A run is valid: a leader that acts by the table did all of it. What clients see of it are
 intervals, and responses that got lost; in the end everybody accepts everything.
 """
 
@@ -38,8 +38,8 @@ _ACK_TYPES = (AckType.REJECT, AckType.ACCEPT, AckType.RELEASE, AckType.REJECT, A
 """What a member means by each acknowledge type; a gap is as final as a rejection."""
 
 
-class Tale(Story):
-    """A story whose members only settle what they were seen to get, like clients do."""
+class RandomRun(Story):
+    """A story whose members only acknowledge what they were seen to get, like clients do."""
 
     def run(self, length: int) -> list[Step]:
         """Take random steps, then let one member accept all there is until nothing is left."""
@@ -96,36 +96,36 @@ def _held(steps: Sequence[Step], lock_ms: float, now: float) -> dict[str, set[in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """A tale with a number; ``lie`` names what is wrong with it, nothing for a valid one."""
+class ModelRun:
+    """A run with a number; ``fault`` names what is wrong with it, nothing for a valid one."""
 
     share_partition: int
     log: int
-    lie: str
+    fault: str
     settings: Settings
     release: Release
     steps: tuple[Step, ...]
 
 
-def tell(
+def make_runs(
     seed: int, release: Release, numbers: Iterator[tuple[int, int]], edits: Sequence[Edit]
-) -> Iterator[Told]:
-    """Yield one valid tale, then the same with each lie that there is room for."""
+) -> Iterator[ModelRun]:
+    """Yield one valid run, then the same with each fault that there is room for."""
     random = Random(seed)
     settings = Settings(
         lock_ms=200,
         delivery_limit=random.choice((2, 3, 5)),
         max_locks=random.choice((20, 2_000)),
     )
-    tale = Tale(random, settings, release, lossy=random.choice((0.0, 0.1)))
-    tale.overlap = random.choice((0.0, 0.3))
-    steps = tale.run(40)
-    lies = [("", steps), *corruptions(steps, random, edits)]
-    for (share_partition, log), (lie, told) in zip(numbers, lies, strict=False):
-        yield Told(
+    run_of_model = RandomRun(random, settings, release, lossy=random.choice((0.0, 0.1)))
+    run_of_model.overlap = random.choice((0.0, 0.3))
+    steps = run_of_model.run(40)
+    faults = [("", steps), *corruptions(steps, random, edits)]
+    for (share_partition, log), (fault, told) in zip(numbers, faults, strict=False):
+        yield ModelRun(
             share_partition=share_partition,
             log=log,
-            lie=lie,
+            fault=fault,
             settings=settings,
             release=release,
             steps=tuple(told),
@@ -157,22 +157,22 @@ def _without(step: Fetched, gone: int) -> Fetched:
 
 
 @dataclass(slots=True)
-class Scribe:
-    """Writes tales into a journal."""
+class RunWriter:
+    """Writes runs of the model into a journal."""
 
     journal: Journal
-    told: Told
+    told: ModelRun
     holders: dict[tuple[str, int], int] = field(default_factory=dict)
     position: int = 0
 
     def write(self) -> None:
-        """Write one tale from beginning to end."""
+        """Write one run from beginning to end."""
         told, settings = self.told, self.told.settings
         named = (
             told.share_partition,
             told.log,
             0,
-            f"tale-{told.share_partition}",
+            f"run-{told.share_partition}",
             f"topic-{told.log}",
             "",
             0,
@@ -270,10 +270,10 @@ def _acts(step: Acknowledged) -> Iterator[tuple[int, AckType]]:
             yield offset, _ACK_TYPES[kind]
 
 
-def write(folder: Path, tales: Sequence[Told]) -> None:
-    """Journal tales of one release as one history, which says of what release it is."""
+def write(folder: Path, runs: Sequence[ModelRun]) -> None:
+    """Journal runs of one release as one history, which says of what release it is."""
     with Journal(folder, 0) as journal:
-        for told in tales:
-            Scribe(journal, told).write()
-    document = {"target": {"name": "tales", "version": f"{tales[0].release.name}.0"}}
+        for told in runs:
+            RunWriter(journal, told).write()
+    document = {"target": {"name": "model", "version": f"{runs[0].release.name}.0"}}
     (folder / "run.json").write_text(json.dumps(document), encoding="utf-8")
