@@ -75,9 +75,9 @@ def distributions(spark: SparkSession, rows: int = 0) -> list[Measure]:
 
 
 def _sample(one_in: int) -> str:
-    """Return the expression that chooses records; whole ones, so that handovers stay what they are.
+    """Return the expression that chooses records; whole ones, so that pairs of deliveries stay whole.
 
-    It is about the record only, so Spark drops the others before it looks for handovers.
+    It is about the record only, so Spark drops the others before it pairs deliveries.
     """
     return f"pmod(hash(offset), {one_in}) = 0" if one_in > 1 else "true"
 
