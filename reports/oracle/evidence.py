@@ -140,7 +140,7 @@ def read_evidence(history: Path) -> Evidence:
     """Read the journals of a history and what its run says of itself."""
     rows = journals.read(history)
     run = json.loads((history / "run.json").read_text(encoding="utf-8"))
-    release = release_of(str(run["target"]["version"]))
+    release = release_of(str(run.get("target", {}).get("version", "")))
     partitions, deliveries = _partitions_of(rows), delivered(rows)
     lives = _lives(deliveries, partitions, close_uncounted=release.close_uncounted)
     return Evidence(rows, stored(rows), deliveries, partitions, lives, release)
