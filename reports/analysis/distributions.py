@@ -75,7 +75,7 @@ def distributions(spark: SparkSession, rows: int = 0) -> list[Measure]:
 
 
 def _sample(one_in: int) -> str:
-    """Return the expression that chooses records; whole ones, so that pairs of deliveries stay whole.
+    """Return the expression that chooses records, with all of their deliveries.
 
     It is about the record only, so Spark drops the others before it pairs deliveries.
     """
