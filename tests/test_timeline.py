@@ -104,7 +104,7 @@ def test_a_record_has_its_story(spark: SparkSession) -> None:
         [0.0, "produced by producer 1, answered OK after 1 ms"],
         [1.0, "acquired by m1, delivery 1, locked for 1000 ms"],
         [1.8, "fault: kill-leader of broker 2 begins"],
-        [2.0, "the lock of m1 has run out by now, unsettled"],
+        [2.0, "the lock of m1 has run out by now, unacknowledged"],
         [2.2, "the share-partition is reloaded within 0.4 s from here (planted)"],
         [2.5, "fault: kill-leader is healed"],
         [3.0, "acquired by m2, delivery 2, locked for 1000 ms"],
