@@ -66,7 +66,7 @@ def timeline(
         "groups": _groups(_rows(spark, "flows", some), count, seconds),
         "answers": {
             name: _column(
-                ((row["interval"], round(row["quantiles"][at], 2)) for row in responses), count
+                ((row["bin"], round(row["quantiles"][at], 2)) for row in responses), count
             )
             for at, name in enumerate(("median", "p99"))
         },
@@ -91,7 +91,7 @@ def _column(pairs: Any, count: int) -> list[Any]:
 
 
 def _rates(rows: Sequence[Any], name: str, count: int, seconds: float) -> list[float]:
-    found = _column(((row["interval"], row[name]) for row in rows), count)
+    found = _column(((row["bin"], row[name]) for row in rows), count)
     return [round((value or 0) / seconds, 1) for value in found]
 
 
@@ -100,7 +100,7 @@ def _groups(rows: Sequence[Any], count: int, seconds: float) -> list[dict[str, A
     for group in sorted({row["group"] for row in rows}):
         own = [row for row in rows if row["group"] == group]
         held, in_flight = 0, []
-        for more in _column(((row["interval"], row["more"]) for row in own), count):
+        for more in _column(((row["bin"], row["more"]) for row in own), count):
             held += more or 0
             in_flight.append(held)
         rates = {
@@ -120,7 +120,7 @@ def _partitions(spark: SparkSession, rows: Sequence[Any], seconds: float) -> lis
             "partition": f"{name['topic']}-{name['partition']}",
             # Seldom seen compared with what is counted: intervals only where something was.
             "seen": sorted(
-                (round(row["interval"] * seconds, 2), row["spso"], row["lag"])
+                (round(row["bin"] * seconds, 2), row["spso"], row["lag"])
                 for row in rows
                 if row["share_partition"] == name["share_partition"]
             ),

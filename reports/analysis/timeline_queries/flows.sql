@@ -4,7 +4,7 @@
 -- for all.
 SELECT
   q.`group`,
-  e.interval,
+  e.bin,
   :one_in * sum(e.acquired) AS acquired,
   :one_in * sum(e.again) AS again,
   :one_in * sum(e.finished) AS finished,
@@ -12,7 +12,7 @@ SELECT
 FROM (
   SELECT
     share_partition,
-    (at - :since) DIV :step AS interval,
+    (at - :since) DIV :step AS bin,
     sum(acquired) AS acquired,
     sum(again) AS again,
     sum(finished) AS finished,
@@ -40,4 +40,4 @@ FROM (
   GROUP BY share_partition, (at - :since) DIV :step
 ) AS e
 JOIN share_partitions AS q ON q.share_partition = e.share_partition
-GROUP BY q.`group`, e.interval
+GROUP BY q.`group`, e.bin
