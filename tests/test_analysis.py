@@ -167,7 +167,8 @@ def test_a_cut_and_spoiled_history_is_judged(tmp_path: Path) -> None:
 
     The witness names the fault that it overlaps, and what the run without faults says.
     """
-    history = _history(tmp_path / "run", [*RIGHT[:4], ACCEPTED_TWICE, NEVER_CAME])
+    run = tmp_path / "a run's [1] {2}* 100%41"  # whatever a path may have
+    history = _history(run, [*RIGHT[:4], ACCEPTED_TWICE, NEVER_CAME])
     _history(tmp_path / "quiet", RIGHT[:4])
     with Journal(history, 1) as journal:
         for kind, since, until in (("kill", 500, 900), ("pause", 5000, 6000)):
@@ -176,7 +177,7 @@ def test_a_cut_and_spoiled_history_is_judged(tmp_path: Path) -> None:
     acknowledged.write_bytes(acknowledged.read_bytes()[:-8])
 
     code, document, said = _analyse(
-        tmp_path / "run",
+        run,
         *("--control", str(tmp_path / "quiet")),
         *("--master", "local[2]", "--memory", "1g"),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Collection, Iterable, Iterator
 
 import pyarrow as pa
@@ -53,6 +54,8 @@ LARGE = {"spark.driver.extraJavaOptions": f"-XX:+UseParallelGC {_FOR_ROWS_ALONE}
 By its usual thresholds it spent three quarters of its time on the parser, the planner and class
 loaders, which run for some seconds in all, while the rules waited for their turn.
 """
+_GLOBS = "__globPaths__"
+"""Spark's option to take a path for a pattern, which brackets and braces make of it."""
 
 
 def settings_for(rows: int) -> dict[str, str]:
@@ -185,12 +188,14 @@ def _table(spark: SparkSession, history: History, name: str) -> DataFrame:
         return spark.sql(f"SELECT {columns} LIMIT 0")
     if name not in BUCKETED:
         schema = ", ".join(f"`{column}` {kind}" for column, kind in _columns(name))
-        return spark.read.schema(schema).parquet(_location(history, name))
+        reader = spark.read.schema(schema).option(_GLOBS, "false")
+        return reader.parquet(_location(history, name))
     columns = ", ".join(f"`{column}` {kind}" for column, kind in _columns(name))
     order = ", ".join(BUCKETED[name])
     spark.sql(
-        f"CREATE TABLE all_{name} ({columns}) USING parquet CLUSTERED BY (log) SORTED BY ({order}) "
-        f"INTO {history.manifest.buckets} BUCKETS LOCATION '{_location(history, name)}'"
+        f"CREATE TABLE all_{name} ({columns}) USING parquet OPTIONS ({_GLOBS} 'false') "
+        f"CLUSTERED BY (log) SORTED BY ({order}) "
+        f"INTO {history.manifest.buckets} BUCKETS LOCATION {_quoted(_location(history, name))}"
     )
     known = ", ".join(_known(name, column, kind) for column, kind in _columns(name))
     table = spark.sql(f"SELECT {known} FROM all_{name}")  # noqa: S608 - our own names
@@ -198,7 +203,13 @@ def _table(spark: SparkSession, history: History, name: str) -> DataFrame:
 
 
 def _location(history: History, name: str) -> str:
-    return (history.folder / name).absolute().as_uri()
+    """Return where a table is, as Hadoop reads it: nothing is escaped, unlike in a URI."""
+    return f"file://{(history.folder / name).absolute()}"
+
+
+def _quoted(text: str) -> str:
+    """Return a string as Spark's SQL has it."""
+    return "'" + re.sub(r"[\\']", r"\\\g<0>", text) + "'"
 
 
 def _columns(name: str) -> Iterable[tuple[str, str]]:
