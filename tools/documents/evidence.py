@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+
     from fixtures.interface.mutant import Mutant
     from reports.badge import Badge
     from reports.evidence import Entry
@@ -45,6 +45,8 @@ attribution by symptom and release; where there is none we know of no public rep
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages and the badge."""
+    from mkdocs.structure.files import File  # the tests read pages without the site's libraries
+
     from reports.evidence import read
     from spec.track_record import load_track_record
     from tools.campaign.releases import answers
