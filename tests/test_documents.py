@@ -125,3 +125,23 @@ def test_pictures_of_documents_are_small() -> None:
     assert len(shown) > 3
     assert [str(file) for file in shown if not file.is_file()] == []
     assert [str(file) for file in shown if file.stat().st_size > pictures.LARGEST] == []
+
+
+def examples() -> list[Any]:
+    """Return what each example diff of CONTRIBUTING changes: a file, and the lines it must have."""
+    blocks = re.findall(
+        r"^```diff\n(.*?)^```", text(ROOT / "CONTRIBUTING.md"), re.MULTILINE | re.DOTALL
+    )
+    parts = [part for block in blocks for part in re.split(r"^--- ", block, flags=re.MULTILINE)[1:]]
+    return [
+        pytest.param(name.removeprefix("a/"), [line[1:] for line in lines if line[:1] in "- "])
+        for name, *lines in (part.splitlines() for part in parts)
+    ]
+
+
+@pytest.mark.parametrize(("name", "lines"), examples())
+def test_examples_of_contributing_fit(name: str, lines: list[str]) -> None:
+    """An example changes a file that is there, at lines that it has."""
+    if name != "/dev/null":
+        written = (ROOT / name).read_text(encoding="utf-8").splitlines()
+        assert [line for line in lines if line not in written] == []
