@@ -12,6 +12,7 @@ from fixtures.definitions.configs import configs_in
 from fixtures.interface.names import KafkaName, parse_target
 from fixtures.machine.maven import kafka_release
 from fixtures.targets import UsageFault
+from fixtures.targets.asked import asked_target
 from fixtures.wire.schema import SHARE_APIS
 from spec.requirement import Requirement
 from spec.source import Kind
@@ -54,7 +55,7 @@ def compare(
 
 
 def _jars(name: str) -> list[Path]:
-    target = parse_target(name if ":" in name else f"kafka:{name}")
+    target = parse_target(asked_target(name if ":" in name else f"kafka:{name}"))
     if not isinstance(target, KafkaName):
         raise UsageFault(f"{name}: give a release of Kafka, such as 4.4.0.")
     return list(kafka_release(target.version).jars)

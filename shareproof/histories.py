@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from fixtures.interface.credentials import addressed, security_of
+from fixtures.interface.credentials import security_of
 from fixtures.targets import TargetOptions, UsageFault, open_target
+from fixtures.targets.asked import asked_target
 from reports import writing
 from reports.console import line
 from reports.results import Results
@@ -45,7 +46,7 @@ def load(asked: LoadOptions, console: Console) -> dict[str, object]:
         raise UsageFault(f"--out {out}: there is a history already; give a new directory.")
     config = str(asked.command_config or "")
     options = TargetOptions(brokers=asked.brokers, security=security_of(config))
-    cluster = open_target(addressed(asked.target, config), options)
+    cluster = open_target(asked_target(asked.target, config), options)
     try:
         cluster.start()
         load = Load(seconds=asked.seconds, rate=asked.rate, seed=asked.seed)

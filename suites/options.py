@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from fixtures.interface.capability import Capability
-from fixtures.interface.credentials import addressed, security_of
+from fixtures.interface.credentials import security_of
 from fixtures.interface.names import UsageFault, innermost, parse_target
 from fixtures.targets import DEFAULT_TARGET, TargetOptions
+from fixtures.targets.asked import asked_target
 from spec import profile as profiles
 from spec import requirement as requirements
 from spec.profile import Profile
@@ -107,7 +108,7 @@ class RunOptions:
         """Return the options as a person gave them.
 
         Args:
-            target: The target's name; ``external`` alone stands for the addresses of the file.
+            target: The target's name; see :func:`fixtures.targets.asked.asked_target`.
             only: Areas and rules, each perhaps several with commas between.
             seed: None for a random one.
             out: A directory, seen from here; empty for a run without reports.
@@ -119,7 +120,7 @@ class RunOptions:
         """
         config = str(Path(command_config).absolute()) if command_config else ""
         return cls(
-            target=addressed(target, config),
+            target=asked_target(target, config),
             command_config=config,
             broker_option=tuple(broker_option or ()),
             broker_jvm=tuple(broker_jvm or ()),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -78,11 +78,13 @@ def break_things(asked: ChaosOptions) -> None:
     from shareproof import histories
 
     histories.require("pyarrow", "numpy", "pyspark")
+    from fixtures.targets.asked import asked_target
     from shareproof.chaos import breaking as chaos  # it is built of what the extra brings
 
     if asked.list_faults or asked.list_scenarios:
         _list(asked)
         raise typer.Exit
+    asked = replace(asked, target=asked_target(asked.target))
     results = chaos.run(asked, screen(stderr=True))
     if results is None:
         line(screen(stderr=True), f"not judged: shareproof chaos --rejudge {asked.out}")

@@ -26,8 +26,10 @@ def up(
     as_json: AsJson = False,
 ) -> None:
     """Start a cluster, print its bootstrap servers, and keep it until Ctrl-C."""
+    from fixtures.targets.asked import asked_target
+
     cluster = open_target(
-        target, TargetOptions(brokers=brokers, properties=_properties(prop or []))
+        asked_target(target), TargetOptions(brokers=brokers, properties=_properties(prop or []))
     )
     ended = threading.Event()
 

@@ -1,0 +1,113 @@
+"""Kafka that was built here: which jars are taken of a place, and the version that they get."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from fixtures.interface.names import KafkaName, UsageFault, parse_target
+from fixtures.machine.local import is_path, local_release
+from fixtures.machine.maven import clients_jar, kafka_release
+from fixtures.targets.asked import asked_target
+from spec.profile import covers
+from spec.releases import line_of, release_notice
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHAREPROOF_CACHE", str(tmp_path / "cache"))
+
+
+def jars(folder: Path, *names: str, content: str = "x") -> Path:
+    """Put files of these names into a folder, which is returned."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (folder / name).write_text(content)
+    return folder
+
+
+def of(version: str) -> list[str]:
+    """Return the names of a release's jars."""
+    return [jar.name for jar in kafka_release(version).jars]
+
+
+def test_a_directory_of_jars(tmp_path: Path) -> None:
+    """All its jars are the release, under the version in their names and a hash."""
+    folder = jars(tmp_path / "jars", "kafka-clients-4.3.1.jar", "kafka_2.13-4.3.1.jar")
+
+    version = local_release(folder)
+
+    assert version.startswith("4.3.1+")
+    assert of(version) == ["kafka-clients-4.3.1.jar", "kafka_2.13-4.3.1.jar"]
+    assert local_release(folder) == version
+
+
+def test_a_changed_jar_is_another_release(tmp_path: Path) -> None:
+    """A working tree that is built again is not judged by the jars of before."""
+    folder = jars(tmp_path / "jars", "kafka-clients-4.3.1.jar", "kafka_2.13-4.3.1.jar")
+    before = local_release(folder)
+    jars(folder, "kafka_2.13-4.3.1.jar", content="y")
+
+    assert local_release(folder) != before
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_distribution(tmp_path: Path, *, packed: bool) -> None:
+    """The jars in libs are taken, of a directory and of an archive; a snapshot has its jar."""
+    home = tmp_path / "kafka_2.13-4.5.0-SNAPSHOT"
+    jars(home / "libs", "kafka-clients-4.5.0-SNAPSHOT.jar", "core.jar")
+    jars(home / "bin", "tool.jar")
+    place = home
+    if packed:
+        place = tmp_path / "kafka.tgz"
+        with tarfile.open(place, "w:gz") as archive:
+            archive.add(home, home.name)
+
+    version = local_release(place)
+
+    assert version.startswith("4.5.0+")
+    assert of(version) == ["core.jar", "kafka-clients-4.5.0-SNAPSHOT.jar"]
+    assert clients_jar(version).name == "kafka-clients-4.5.0-SNAPSHOT.jar"
+    assert kafka_release(version).clients_jar == clients_jar(version)
+
+
+def test_a_source_tree(tmp_path: Path) -> None:
+    """The jars of all modules and what they depend on are taken; sources and tests are not."""
+    jars(tmp_path / "tree" / "clients" / "build" / "libs",
+         "kafka-clients-4.5.0.jar", "kafka-clients-4.5.0-sources.jar")  # fmt: skip
+    jars(tmp_path / "tree" / "core" / "build" / "libs", "kafka_2.13-4.5.0.jar", "c-test.jar")
+    jars(tmp_path / "tree" / "core" / "build" / "dependant-libs-2.13.18", "slf4j-api.jar")
+
+    found = of(local_release(tmp_path / "tree"))
+
+    assert found == ["kafka-clients-4.5.0.jar", "kafka_2.13-4.5.0.jar", "slf4j-api.jar"]
+
+
+@pytest.mark.parametrize("place", ["nowhere", "empty", "file.tgz"])
+def test_no_kafka_is_wrong_usage(tmp_path: Path, place: str) -> None:
+    """One sentence says what is missing."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file.tgz").write_text("no archive")
+
+    with pytest.raises(UsageFault, match=f"kafka:{tmp_path / place}: "):
+        asked_target(f"kafka:{tmp_path / place}")
+
+
+def test_versions_and_paths_are_told_apart() -> None:
+    """A release's number is never taken for a place."""
+    places = ("4.4.0", "4.4.0:mutant", "./kafka", "/k", "..", "k.tgz")
+    assert [is_path(text) for text in places] == [*(False, False, True, True, True, True)]
+    assert asked_target("kafka:4.4.0") == "kafka:4.4.0"
+
+
+def test_a_local_version_is_of_its_line() -> None:
+    """Ledgers and rules hold for a local build as for its release; a newer one is told."""
+    name = parse_target("kafka:4.3.1+3f2a9c81")
+
+    assert isinstance(name, KafkaName)
+    assert line_of(name.version).name == "4.3"
+    assert covers(">=4.3,<4.3.2", name.version)
+    assert not covers("<4.3", name.version)
+    assert "newer than this suite" in release_notice("4.9.0+3f2a9c81")
