@@ -38,6 +38,10 @@ _PACKAGES = {
 }
 
 
+_PLUMBING = ("clusters.py", "options.py")
+"""Modules of suites that say how a run is asked for and how its clusters start, and judge nothing."""
+
+
 def hashes(entry: Entry) -> dict[str, str]:
     """Return the hashes of all that an entry rests on today; of what is gone there is none."""
     found = {"rule": _rule(entry.rule)}
@@ -76,7 +80,8 @@ def stale(entries: Iterable[Entry] | None = None) -> list[tuple[Entry, list[str]
 
 @cache
 def _suites() -> Source:
-    return Source(ROOT, [Path(suites.__file__).parent])
+    folder = Path(suites.__file__).parent
+    return Source(ROOT, [folder], but=[folder / name for name in _PLUMBING])
 
 
 @cache

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -37,10 +37,12 @@ class Module:
 class Source:
     """All definitions of some packages, which lie below ``root``."""
 
-    def __init__(self, root: Path, folders: Iterable[Path]) -> None:
-        """Read every file of some folders."""
+    def __init__(self, root: Path, folders: Iterable[Path], but: Collection[Path] = ()) -> None:
+        """Read every file of some folders but a few."""
         self.modules: dict[str, Module] = {}
         for file in sorted(file for folder in folders for file in folder.rglob("*.py")):
+            if file in but:
+                continue
             name = ".".join(file.relative_to(root).with_suffix("").parts)
             tree = ast.parse(file.read_text(encoding="utf-8"), filename=str(file))
             self.modules[name.removesuffix(".__init__")] = _module(tree)
