@@ -39,7 +39,7 @@ _PACKAGES = {
 
 
 _PLUMBING = ("clusters.py", "options.py")
-"""Modules of suites that say how a run is asked for and how its clusters start, and judge nothing."""
+"""Modules that say how a run is asked for and how its clusters start; they judge nothing."""
 
 
 def hashes(entry: Entry) -> dict[str, str]:
