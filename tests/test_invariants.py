@@ -225,7 +225,7 @@ BOUNDED = {
     "_good_logs": ".limit(",
     "_window": ".limit(",
     "distributions": "GROUP BY 1",
-    "_rows": "moments",
+    "_rows": "timeline_queries",
     "_partitions": "FROM share_partitions",
     "_windows": "LIMIT",
     "_often": "LIMIT",
