@@ -39,6 +39,7 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         ("Cargo", "cargo on PATH"),
         ("container engine", "a container engine"),
         ("Chromium", "a Chromium"),
+        ("git", "git on PATH"),
         ("C compiler", r"a C compiler \(cc on the path\)|Linux"),
     ],
 )

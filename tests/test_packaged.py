@@ -9,6 +9,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from fixtures.targets import optional
 from tools.packaged import HOME, build, lost, tracked, unwanted
 
 LOCK = HOME / "lock.txt"
@@ -17,6 +18,8 @@ LOCK = HOME / "lock.txt"
 @pytest.mark.skipif(not (HOME / ".git").exists(), reason="only git knows which files are ours")
 def test_wheel_and_sdist_hold_every_file_of_the_rooms(tmp_path: Path) -> None:
     """Whatever git knows of the rooms is in the wheel and in the sdist; what is not is named."""
+    if lacks := optional.missing("git"):
+        pytest.skip(lacks)
     built = build(tmp_path)
 
     assert lost(built, tracked()) == []
