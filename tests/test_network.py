@@ -91,8 +91,14 @@ def test_the_mirror_of_mavens_settings(home: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_registry_of_npms_settings(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Npm's registry is that of its variable, else that of .npmrc, else the public one."""
-    assert network.npm_registry() == "https://registry.npmjs.org"
+    """Npm's registry is that of its variable, else that of .npmrc, else the one npm itself has."""
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    assert network.npm_registry() == ""
+    npm = home / "npm"
+    npm.write_text("#!/bin/sh\n[ \"$*\" = 'config get registry' ] && echo https://npm.default/\n")
+    npm.chmod(0o755)
+    monkeypatch.setattr("shutil.which", lambda _: str(npm))
+    assert network.npm_registry() == "https://npm.default"
     (home / ".npmrc").write_text("fund=false\nregistry = https://npm.example/\n")
     assert network.npm_registry() == "https://npm.example"
     monkeypatch.setenv("NPM_CONFIG_REGISTRY", "https://other.example/")
