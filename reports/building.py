@@ -110,6 +110,8 @@ def _rule(judged: Judged, context: Context) -> RuleResult:
         level=rule.level,
         area=rule.area,
         text=rule.text,
+        basis=rule.basis,
+        internal=rule.internal,
         source=tuple(map(str, rule.source)),
         since=rule.since,
         honesty=rule.honesty,

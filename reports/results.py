@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Annotated, Literal
 
-from spec.requirement import Honesty, Level
+from spec.requirement import Basis, Honesty, Internal, Level
 from spec.verdict import Verdict
 
 SCHEMA = 2
@@ -155,6 +155,8 @@ class RuleResult:
     Attributes:
         expected: Whether the verdict is pass, unsupported, untested, or a known failure.
         problem: What is wrong with the ledger's entry: stale, wrong reason, expired.
+        basis: What the rule rests on; not in results of earlier releases.
+        internal: What of Apache Kafka's own it is about, if anything.
         evidence: Named events the verdict rests on.
         witness: The events that break the rule.
         facing: Only for clients: the brokers that the rule's checks used.
@@ -166,6 +168,8 @@ class RuleResult:
     level: Level
     area: Area
     text: str
+    basis: Basis | None = None
+    internal: Internal | None = None
     source: tuple[str, ...]
     since: str
     honesty: Honesty
@@ -179,6 +183,11 @@ class RuleResult:
     checks: tuple[CheckResult, ...]
     known_failures: tuple[KnownFailure, ...]
     reproduce: str
+
+    @property
+    def by_contract(self) -> bool:
+        """Whether a contract demands it of every implementation."""
+        return self.basis is Basis.CONTRACT and not self.internal
 
     @property
     def unexpected(self) -> bool:

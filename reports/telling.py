@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from reports.results import Client, Counted, Results, RuleResult, Run
+from reports.results import Client, Results, RuleResult, Run
 from reports.verdicts import BROKEN, OK, UNTESTED
 from spec.requirement import AREAS, Level
 
@@ -62,17 +62,27 @@ def headline(results: Results) -> Headline:
         return Headline(tone="error", sentence=sentence)
     if run.exit_code == BROKEN:
         return Headline(tone="fail", sentence=_to_explain(results))
-    return Headline(tone="pass", sentence=f"{_holding(results.summary)}.")
+    return Headline(tone="pass", sentence=f"{_holding(results)}.")
 
 
-def _holding(summary: Mapping[Counted, int]) -> str:
+def _holding(results: Results) -> str:
+    summary = results.summary
     others = summary["fail"] + summary["unknown"]
-    told = [f"{summary['pass']} of {summary['pass'] + others} rules hold"]
+    judged = [rule for rule in results.requirements if rule.verdict in {"pass", "fail", "unknown"}]
+    contract = [rule for rule in judged if rule.by_contract]
+    rest = [rule for rule in judged if not rule.by_contract]
+    told = [f"{_held(contract)} contract rules hold"] if contract else []
+    if rest:
+        told.append(f"{_held(rest)} {'others' if contract else 'rules hold'}")
     if others:
         told.append(f"{others} known failure{'' if others == 1 else 's'}")
     if idle := summary["vacuous"]:
         told.append(f"{idle} {'was' if idle == 1 else 'were'} not exercised")
     return "; ".join(told)
+
+
+def _held(rules: Sequence[RuleResult]) -> str:
+    return f"{sum(rule.verdict == 'pass' for rule in rules)} of {len(rules)}"
 
 
 def areas(results: Results) -> list[dict[str, Any]]:
@@ -98,6 +108,17 @@ def levels(results: Results) -> list[tuple[str, dict[str, int]]]:
         for level in Level
     ]
     return [(level, tally(found)) for level, found in by_level if found]
+
+
+def bases(results: Results) -> list[tuple[str, dict[str, int]]]:
+    """Return how often each verdict was given: contract rules first, and Kafka's own apart."""
+    rules = [rule for rule in results.requirements if rule.basis]
+    kinds = {
+        "contract": [rule for rule in rules if rule.by_contract],
+        "reference": [rule for rule in rules if not rule.by_contract and not rule.internal],
+        "Kafka's own": [rule for rule in rules if rule.internal],
+    }
+    return [(name, tally(found)) for name, found in kinds.items() if found]
 
 
 def by_broker(client: Client) -> list[tuple[str, dict[str, int]]]:

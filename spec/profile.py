@@ -71,13 +71,16 @@ class Expected:
 class Profile:
     """What is known of one implementation, over all of its versions.
 
-    ``older`` tells that its file has entries of the older form, one ``[[expected]]`` for each rule.
+    ``internals`` says that it has the inside of Apache Kafka, so that the rules about that are its
+    own, too. ``older`` tells that its file has entries of the older form, one ``[[expected]]`` for
+    each rule.
     """
 
     name: str
     title: str = ""
     absent: tuple[Absent, ...] = ()
     expected: tuple[Expected, ...] = ()
+    internals: bool = False
     older: bool = False
 
     def absences(self, version: str) -> dict[str, Absent]:
@@ -165,6 +168,7 @@ def parse_profile(text: str, where: str) -> Profile:
         title=str(head.get("title", "")),
         absent=absent,
         expected=expected,
+        internals=_flag(head, "internals", f"{where}: [profile]"),
         older=bool(older),
     )
 
@@ -215,11 +219,16 @@ def _expected(raw: Mapping[str, object], where: str) -> Expected:
     expires = raw.get("expires")
     if not isinstance(expires, date) or isinstance(expires, datetime):
         raise SpecError(f"{label}: expires must be a date such as 2027-06-30")
-    intermittent = raw.get("intermittent", False)
-    if not isinstance(intermittent, bool):
-        raise SpecError(f"{label}: intermittent must be true or false")
+    intermittent = _flag(raw, "intermittent", label)
     verdict = _verdict(raw.get("verdict"), label)
     return Expected(verdict=verdict, expires=expires, intermittent=intermittent, **text)
+
+
+def _flag(raw: Mapping[str, object], key: str, label: str) -> bool:
+    found = raw.get(key, False)
+    if not isinstance(found, bool):
+        raise SpecError(f"{label}: {key} must be true or false")
+    return found
 
 
 def _verdict(raw: object, label: str) -> Verdict:

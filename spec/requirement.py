@@ -16,7 +16,16 @@ from importlib import resources
 
 from spec.source import Basis, Source, SpecError, parse_sources
 
-__all__ = ["AREAS", "Basis", "Honesty", "Level", "Requirement", "SpecError", "load_requirements"]
+__all__ = [
+    "AREAS",
+    "Basis",
+    "Honesty",
+    "Internal",
+    "Level",
+    "Requirement",
+    "SpecError",
+    "load_requirements",
+]
 
 AREAS: Mapping[str, str] = {
     "MEM": "membership and heartbeat",
@@ -58,12 +67,27 @@ class Honesty(StrEnum):
     UNTESTED = "untested"
 
 
+class Internal(StrEnum):
+    """What of Apache's own a rule is about; another implementation need not have it.
+
+    ``persister`` is its share coordinator and the five RPCs to it, ``state-topic`` the records of
+    ``__share_group_state``, ``jmx`` its metrics, ``java-tools`` its command-line tools, and
+    ``choice`` one of several ways that the contracts leave open.
+    """
+
+    PERSISTER = "persister"
+    STATE_TOPIC = "state-topic"
+    JMX = "jmx"
+    JAVA_TOOLS = "java-tools"
+    CHOICE = "choice"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
     """One rule.
 
     ``since`` is the minor release that brought the feature, such as ``4.1``. ``basis`` says whether
-    a contract demands it, and ``source`` where.
+    a contract demands it, and ``source`` where. ``internal`` marks what only Apache Kafka owes.
     """
 
     id: str
@@ -73,6 +97,7 @@ class Requirement:
     source: tuple[Source, ...]
     since: str
     honesty: Honesty
+    internal: Internal | None = None
     why: str = ""
     retired: str = ""
 
@@ -100,6 +125,7 @@ def _requirement(raw: Mapping[str, object], where: str) -> Requirement:
             source=source,
             since=str(raw["since"]),
             honesty=Honesty(str(raw["honesty"])),
+            internal=Internal(str(raw["internal"])) if "internal" in raw else None,
             why=str(raw.get("why", "")),
             retired=str(raw.get("retired", "")),
         )

@@ -185,7 +185,23 @@ class RunOptions:
     def selected(self) -> dict[str, Requirement]:
         """Return the rules that this run is asked about."""
         rules = requirements.load_requirements()
-        return {id_: rule for id_, rule in rules.items() if self.owes(id_) and self.wants(id_)}
+        return {id_: rule for id_, rule in rules.items() if self.asks(rule)}
+
+    def asks(self, rule: Requirement) -> bool:
+        """Tell whether the run is asked about a rule.
+
+        Rules about Apache's own implementation are for Kafka's brokers, for the reference broker,
+        which has the same inside, for whoever's ledger says so, and for whoever names the rule.
+        """
+        if rule.internal and rule.id not in self.only and not self.internals:
+            return False
+        return self.owes(rule.id) and self.wants(rule.id)
+
+    @property
+    def internals(self) -> bool:
+        """Whether the target is held to the rules about Apache's own implementation."""
+        own = bool(self.profile) and load_ledger(self.profile).internals
+        return own or Capability.INTERNALS in self.offers
 
     def owes(self, rule: str) -> bool:
         """Tell whether a rule is for what is tested: a client, or a broker."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spec.profile import check_profile, covers, load_profile, parse_profile
+from spec.profile import check_profile, covers, load_profile, parse_profile, shipped
 from spec.requirement import SpecError, load_requirements
 from spec.verdict import Verdict
 
@@ -201,5 +201,33 @@ LEFT = "t-5 offset 814 in group odd: start offset 814 of 1086, lag 1 at the end"
 def test_a_lag_that_deletion_left_is_known(witness: tuple[str, ...], *, known: bool) -> None:
     """A lag that stays is foreseen only where each witness lies below the start of its log."""
     (entry,) = load_profile("apache-kafka").expectations("4.4.0")["INV-24"]
+
+    assert entry.explains(Verdict.FAIL, "2 of 36 cases break the rule", witness) == known
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_every_known_failure_has_a_page_or_a_bug(name: str) -> None:
+    """What a shipped ledger expects can be read up: in a finding, or in a public bug."""
+    pages = {page.stem for page in FINDINGS.glob("*.md")}
+    bare = [
+        entry.requirement
+        for entry in load_profile(name).expected
+        if not (entry.bug or entry.finding) or (entry.finding and entry.finding not in pages)
+    ]
+
+    assert bare == []
+
+
+@pytest.mark.parametrize(
+    ("witness", "known"),
+    [
+        (("delivered though the log began at 9, in the batch in which it begins (at 1 s)",), True),
+        (("delivered though the log began at 9, in a batch below (at 1 s)",), False),
+        (("at 9, in the batch in which it begins", "at 9, in a batch below"), False),
+    ],
+)
+def test_deleted_records_are_known_of_one_batch(witness: tuple[str, ...], *, known: bool) -> None:
+    """Deleted records are expected only of the batch in which the log begins."""
+    (entry,) = load_profile("apache-kafka").expectations("4.4.0")["INV-36"]
 
     assert entry.explains(Verdict.FAIL, "2 of 36 cases break the rule", witness) == known

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from spec.configs import load_configs
-from spec.requirement import Basis, SpecError, load_requirements
+from spec.requirement import Basis, Level, SpecError, load_requirements
 from spec.source import Kind, Source, load_kips, parse_sources
 from tests.release import RELEASE, schemas
 
 RULES = load_requirements()
+REF = Basis.REFERENCE
 CITED = [(rule.id, source) for rule in RULES.values() for source in rule.source]
 NOT_FIELDS = {"Supported errors", "valid versions", "listeners"}
 """What a message definition says beside its fields."""
@@ -56,6 +57,19 @@ def test_a_contract_has_a_sentence() -> None:
     ]
 
     assert bare == []
+
+
+def test_must_needs_a_contract() -> None:
+    """Nobody is obliged to what only Apache's implementation shows."""
+    bare = [rule.id for rule in RULES.values() if rule.level is Level.MUST and rule.basis is REF]
+
+    assert bare == []
+
+
+def test_equal_rules_have_equal_levels() -> None:
+    """The same wait has one level, and losing a record that was acknowledged is never a SHOULD."""
+    assert RULES["ACQ-03"].level is RULES["COO-33"].level
+    assert {RULES[rule].level for rule in ("COO-36", "COO-37", "COO-38")} == {Level.MUST}
 
 
 def test_kips_say_which_text_was_read() -> None:

@@ -60,7 +60,11 @@ def keep(item: pytest.Item, options: RunOptions, known: Mapping[str, Requirement
     rules = rules_of(item)
     if not rules or is_canary(item):
         return True
-    if not any(options.wants(rule) and options.owes(rule) for rule in rules):
+    asked = (
+        options.asks(known[rule]) if rule in known else options.wants(rule) and options.owes(rule)
+        for rule in rules
+    )
+    if not any(asked):
         return False
     if options.fast and not item.get_closest_marker("fast"):
         return False

@@ -293,11 +293,11 @@ async def test_only_the_coordinator_answers(share: Share, judge: Judge, request_
     judge.equal("ADM-08", {"NOT_COORDINATOR"}, set(errors), f"errors of {request_kind}")
 
 
-@pytest.mark.requirement("ADM-08")
+@pytest.mark.requirement("ADM-50")
 @pytest.mark.fast
 @pytest.mark.parametrize("request_kind", [r for r in REQUESTS if r != "DeleteGroups"])
 async def test_a_group_needs_an_id(share: Share, judge: Judge, request_kind: str) -> None:
-    """ADM-08: The empty string is no id of a share group; classic groups once had it."""
+    """ADM-50: The empty string is no id of a share group; classic groups once had it."""
     topic = await share.admin.create_topic()
     fields = _requests("", topic)[request_kind]
 
@@ -310,4 +310,4 @@ async def test_a_group_needs_an_id(share: Share, judge: Judge, request_kind: str
     # Those that look for the coordinator of "" first may say that they are not the one.
     errors -= {ErrorCode.NOT_COORDINATOR.name}
     invalid = {ErrorCode.INVALID_GROUP_ID.name}
-    judge.equal("ADM-08", invalid, errors, f"errors of {request_kind} without a group id")
+    judge.equal("ADM-50", invalid, errors, f"errors of {request_kind} without a group id")

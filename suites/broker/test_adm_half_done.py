@@ -17,7 +17,6 @@ from suites.broker.administering import (
     NO_GROUP,
     NONE,
     UNSET,
-    asked,
     delete_groups,
     delete_offsets,
     described,
@@ -87,19 +86,3 @@ async def test_repeating_finishes(solo_share: Share, judge: Judge) -> None:
     view = await share.admin.share_offsets(one.group, one.topic)
     starts = [offset.start for offset in view.values()]
     judge.equal("ADM-30", [UNSET, UNSET], starts, "start offsets shown afterwards")
-
-
-@pytest.mark.requirement("ADM-37")
-@pytest.mark.solo
-async def test_failure_has_a_message(solo_share: Share, judge: Judge) -> None:
-    """ADM-37: A deletion that failed is explained, by GROUP_DELETION_FAILED if by nothing else."""
-    share = solo_share
-    queue = await _used(share)
-    await _jam(share, jammed=True)
-
-    fields = {"version": 3, "groups_names": [queue.group]}
-    failed = (await asked(share, queue.group, "DeleteGroups", **fields)).results[0]
-
-    code, message = error_name(failed.error_code), failed.error_message
-    clear = message and code not in (NONE, "UNKNOWN_SERVER_ERROR")
-    judge.holds("ADM-37", clear, f"the failed deletion is {code} with the message {message!r}")

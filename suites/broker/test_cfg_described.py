@@ -51,19 +51,19 @@ async def test_group_keys(share: Share, judge: Judge) -> None:
     judge.equal("CFG-18", ("20001", Source.GROUP), seen, f"{LOCK} and its source, once set")
 
 
-@pytest.mark.requirement("CFG-18")
+@pytest.mark.requirement("CFG-27")
 @pytest.mark.fast
 async def test_configured_groups_are_listed(share: Share, judge: Judge) -> None:
-    """CFG-18: ListConfigResources names a group once it has a configuration, and not before."""
+    """CFG-27: ListConfigResources names a group once it has a configuration, and not before."""
     group = share.cluster.fresh_name("g")
-    judge.equal("CFG-18", False, group in await _listed(share), "whether it is listed before")
+    judge.equal("CFG-27", False, group in await _listed(share), "whether it is listed before")
     await share.admin.group_config(group, {LOCK: "20001"})
     names: list[str] = []
     async for _ in attempts(WITHIN):
         names = await _listed(share)
         if group in names:
             break
-    judge.equal("CFG-18", True, group in names, "whether a configured group is listed")
+    judge.equal("CFG-27", True, group in names, "whether a configured group is listed")
 
 
 async def _listed(share: Share) -> list[str]:

@@ -15,7 +15,7 @@ from fixtures.clients.cluster import attempts
 from fixtures.clients.member import Ack, accept, reject, release
 from suites.broker.acknowledging import pinned
 from suites.broker.delivery_counts import delivery_limit, hold_at
-from suites.broker.gaps import acknowledge, compacted, keys, offered, rewritten
+from suites.broker.gaps import acknowledge, offered, rewritten
 from suites.broker.locks import SLACK, watch
 from suites.broker.share import Queue, Share
 from suites.broker.transactions import jumble
@@ -179,22 +179,3 @@ async def test_deleted_leave_the_lag(share: Share, judge: Judge, noticed_by: str
 
     left = last + 2 - before
     judge.equal("LAG-12", left, await queue.lag(left), f"lag with {left} records left")
-
-
-@pytest.mark.requirement("LAG-23")
-async def test_holes_are_no_lag(share: Share, judge: Judge) -> None:
-    """LAG-23: A hole between accepted records is no lag, though nobody acquired it."""
-    world = await compacted(share)
-    await world.write(*([name] for name in keys(*range(10))))
-    consumer = await world.queue.consumer()
-    first = await consumer.acquire(1, max_records=1)
-    holes = range(max(first.offsets) + 1, share.rng.randint(6, 9))
-    await world.write(keys(*holes))
-    last = await world.fresh()
-    await world.until_gone(holes)
-    rest = await consumer.drain(until=last)
-    seen = offered([*first.responses, *rest.responses])
-    await consumer.acked(*acknowledge(first, seen), *acknowledge(rest, seen))
-
-    judge.equal("LAG-23", 0, await world.queue.lag(0, within=3), "lag with all accepted")
-    judge.saw("LAG-23", removed=len(holes))

@@ -160,16 +160,24 @@ INV_34 = Invariant(
 AFTER_DELETIONS = Relation(
     name="after_deletions",
     # Deliveries of logs of which records were deleted, each with the highest offset below which
-    # all were before its fetch was sent.
+    # all were before its fetch was sent. "cut" says that the log began inside the record's batch:
+    # the first record that was left was produced by the same request.
     sql="""
-        SELECT
-          d.share_partition, d.log, d.offset, d.sent, d.acquired, max(x.before) AS deleted_before
+        SELECT r.*, first.log IS NOT NULL AS cut
         FROM (
-          SELECT * FROM {deliveries} WHERE present AND log IN (SELECT log FROM {deletions})
-        ) AS d
-        JOIN (SELECT * FROM {deletions} WHERE outcome = 1) AS x
-          ON x.log = d.log AND d.sent > x.received
-        GROUP BY d.share_partition, d.log, d.offset, d.op, d.sent, d.acquired
+          SELECT
+            d.share_partition, d.log, d.offset, d.sent, d.acquired, max(x.before) AS deleted_before
+          FROM (
+            SELECT * FROM {deliveries} WHERE present AND log IN (SELECT log FROM {deletions})
+          ) AS d
+          JOIN (SELECT * FROM {deletions} WHERE outcome = 1) AS x
+            ON x.log = d.log AND d.sent > x.received
+          GROUP BY d.share_partition, d.log, d.offset, d.op, d.sent, d.acquired
+        ) AS r
+        LEFT JOIN {produced} AS mine ON mine.log = r.log AND mine.offset = r.offset
+        LEFT JOIN {produced} AS first
+          ON first.log = r.log AND first.offset = r.deleted_before
+          AND first.producer = mine.producer AND first.sent = mine.sent
     """,
     over_records=True,
 )
@@ -177,11 +185,16 @@ AFTER_DELETIONS = Relation(
 INV_36 = Invariant(
     id="INV-36",
     over=AFTER_DELETIONS,
-    columns=columns("share_partition log offset sent acquired deleted_before"),
+    columns=columns("share_partition log offset sent acquired deleted_before cut"),
     breach="offset < deleted_before",
     since="sent",
     until="acquired",
-    detail="concat('delivered though the log began at ', deleted_before)",
+    detail="""
+        concat(
+          'delivered though the log began at ', deleted_before,
+          if(cut, ', in the batch in which it begins', ', in a batch below')
+        )
+    """,
     about="deletions",
 )
 

@@ -45,9 +45,9 @@ async def _hammer(queue: Queue, node: int, until: asyncio.Event) -> AsyncIterato
             return
 
 
-@pytest.mark.requirement("ADM-08")
+@pytest.mark.requirement("ADM-49")
 async def test_coordinator_moves(stage: FailoverCluster, judge: Judge) -> None:
-    """ADM-08: A coordinator that goes, and one that still loads, answer what can be retried."""
+    """ADM-49: A coordinator that goes, and one that still loads, answer what can be retried."""
     share = stage.share
     queue = await share.queue()
     await use(queue)
@@ -73,8 +73,8 @@ async def test_coordinator_moves(stage: FailoverCluster, judge: Judge) -> None:
 
     for node, responses in said.items():
         wrong = Counter((api, error_name(c)) for api, c in responses if c and c not in RETRIABLE)
-        judge.equal("ADM-08", {}, dict(wrong), f"final errors from broker {node} while it moved")
+        judge.equal("ADM-49", {}, dict(wrong), f"final errors from broker {node} while it moved")
     refused = [code for responses in said.values() for _, code in responses if code]
-    judge.saw("ADM-08", responses=sum(map(len, said.values())), retriable=len(refused))
+    judge.saw("ADM-49", responses=sum(map(len, said.values())), retriable=len(refused))
     last = {error_name(code) for _, code in said[new][-3:]}
-    judge.equal("ADM-08", {"NONE"}, last, "errors of the new coordinator in the end")
+    judge.equal("ADM-49", {"NONE"}, last, "errors of the new coordinator in the end")

@@ -52,9 +52,9 @@ class Payer:
         return (self.queue.topic, 0)
 
     async def fetch(self, count: int, **options: Any) -> Response:
-        """Fetch that many records."""
+        """Fetch that many records; each is a batch of its own, so that no batch brings more."""
         named = () if self.session.epoch else (self.place,)
-        return await self.session.fetch(*named, max_records=count, share_acquire_mode=1, **options)
+        return await self.session.fetch(*named, max_records=count, **options)
 
     async def until_delayed(self) -> tuple[int, list[int]]:
         """Fetch as much as there is until that costs a delay; return it and the offsets held.
