@@ -12,7 +12,7 @@ from fixtures.interface.capability import Capability
 from fixtures.interface.credentials import security_of
 from fixtures.interface.names import UsageFault, innermost, parse_target
 from fixtures.targets import DEFAULT_TARGET, TargetOptions
-from fixtures.targets.asked import asked_target
+from fixtures.targets.asked import asked_properties, asked_target
 from spec import profile as profiles
 from spec import requirement as requirements
 from spec.profile import Profile
@@ -171,11 +171,7 @@ class RunOptions:
         Raises:
             UsageFault: one is not KEY=VALUE.
         """
-        pairs = [text.partition("=") for text in self.broker_option]
-        if wrong := [text for text, (key, sign, _) in zip(self.broker_option, pairs, strict=True)
-                     if not key or not sign]:  # fmt: skip
-            raise UsageFault(f"--broker-option {wrong[0]}: give KEY=VALUE.")
-        return {key: value for key, _, value in pairs}
+        return asked_properties("--broker-option", self.broker_option)
 
     @property
     def version(self) -> str:

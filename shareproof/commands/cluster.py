@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, open_target
+from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target
 from shareproof.commands.options import AsJson, Brokers, Target
 
 
@@ -26,10 +26,11 @@ def up(
     as_json: AsJson = False,
 ) -> None:
     """Start a cluster, print its bootstrap servers, and keep it until Ctrl-C."""
-    from fixtures.targets.asked import asked_target
+    from fixtures.targets.asked import asked_properties, asked_target
 
     cluster = open_target(
-        asked_target(target), TargetOptions(brokers=brokers, properties=_properties(prop or []))
+        asked_target(target),
+        TargetOptions(brokers=brokers, properties=asked_properties("--property", prop or [])),
     )
     ended = threading.Event()
 
@@ -70,11 +71,3 @@ def doctor(*, as_json: AsJson = False) -> None:
                 table.add_row("", "", f"[bold]{escape(finding.remedy)}[/]")
         screen().print(table)
     raise typer.Exit(0 if all(each.ok or not each.needed for each in findings) else FAULT)
-
-
-def _properties(given: list[str]) -> dict[str, str]:
-    pairs = [text.partition("=") for text in given]
-    for key, equals, _ in pairs:
-        if not key or not equals:
-            raise UsageFault(f"--property {key}: give KEY=VALUE.")
-    return {key: value for key, _, value in pairs}
