@@ -1,8 +1,15 @@
 """Numbered requirements: what a share-group implementation must do, one sentence each.
 
-The TOML files in ``spec/requirements`` are the specification this suite certifies against. Ids are
-never reused: a retired rule keeps its id as a tombstone (``retired = "reason"``), so an old report
-can always be read.
+The TOML files in ``spec/requirements`` are the specification this suite certifies against. A rule
+is a table under its id; its sentence stands under its level::
+
+    [ACK-07]
+    MUST = "A rejected record is never delivered again in its group."
+    source = { kip = "932", section = "In-flight records", says = "..." }
+
+``source`` is one or a list (``spec/source.py``). What goes without saying is left out: ``basis`` is
+``contract``, ``since`` is ``4.1``, ``honesty`` is ``required``. Ids are never reused: a retired
+rule keeps its id as a tombstone (``retired = "reason"``), so an old report can always be read.
 """
 
 from __future__ import annotations
@@ -107,29 +114,32 @@ class Requirement:
         return self.id[:3]
 
 
-def _requirement(raw: Mapping[str, object], where: str) -> Requirement:
-    identity = str(raw.get("id", "?"))
-    unknown = set(raw) - set(Requirement.__slots__)
-    if unknown:
-        raise SpecError(f"{where}: {identity} has unknown keys {sorted(unknown)}")
+_KEYS = {*Level, "basis", "source", "since", "honesty", "internal", "why", "retired"}
+
+
+def _requirement(identity: str, raw: Mapping[str, object], where: str) -> Requirement:
     match = _ID.match(identity)
     if not match or match[1] not in AREAS:
         raise SpecError(f"{where}: {identity!r} is not an id of a known area, such as ACK-07")
-    source = parse_sources(raw.get("source"), f"{where}: {identity}")
+    if unknown := set(raw) - _KEYS:
+        raise SpecError(f"{where}: {identity} has unknown keys {sorted(unknown)}")
+    levels = [level for level in Level if level in raw]
+    if len(levels) != 1:
+        raise SpecError(f"{where}: {identity} has exactly one of {', '.join(Level)}")
     try:
         rule = Requirement(
             id=identity,
-            level=Level(str(raw["level"])),
-            text=str(raw["text"]),
-            basis=Basis(str(raw["basis"])),
-            source=source,
-            since=str(raw["since"]),
-            honesty=Honesty(str(raw["honesty"])),
+            level=levels[0],
+            text=" ".join(str(raw[levels[0]]).split()),
+            basis=Basis(str(raw.get("basis", Basis.CONTRACT))),
+            source=parse_sources(raw.get("source"), f"{where}: {identity}"),
+            since=str(raw.get("since", "4.1")),
+            honesty=Honesty(str(raw.get("honesty", Honesty.REQUIRED))),
             internal=Internal(str(raw["internal"])) if "internal" in raw else None,
             why=str(raw.get("why", "")),
             retired=str(raw.get("retired", "")),
         )
-    except (KeyError, ValueError) as error:
+    except ValueError as error:
         raise SpecError(f"{where}: {identity}: {error}") from None
     if rule.basis is Basis.CONTRACT and not any(each.contract for each in rule.source):
         raise SpecError(f"{where}: {identity} claims a contract, and none of its sources is one")
@@ -144,9 +154,12 @@ def _read() -> Iterator[Requirement]:
     folder = resources.files("spec") / "requirements"
     for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if file.name.endswith(".toml"):
-            document = tomllib.loads(file.read_text(encoding="utf-8"))
-            for raw in document.get("requirement", []):
-                rule = _requirement(raw, file.name)
+            try:
+                document = tomllib.loads(file.read_text(encoding="utf-8"))
+            except tomllib.TOMLDecodeError as error:
+                raise SpecError(f"{file.name}: {error}") from None
+            for identity, raw in document.items():
+                rule = _requirement(identity, raw, file.name)
                 if rule.area.lower() != file.name.removesuffix(".toml"):
                     raise SpecError(f"{file.name}: {rule.id} belongs in {rule.area.lower()}.toml")
                 yield rule

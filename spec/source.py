@@ -112,9 +112,9 @@ def parse_sources(raw: object, label: str) -> tuple[Source, ...]:
     Raises:
         SpecError: there is none, one is malformed, or a contract's does not say what it says.
     """
-    if not isinstance(raw, list) or not raw:
+    if not raw or not isinstance(raw, list | Mapping):
         raise SpecError(f"{label} names no source")
-    return tuple(_source(each, label) for each in raw)
+    return tuple(_source(each, label) for each in (raw if isinstance(raw, list) else [raw]))
 
 
 def _source(raw: object, label: str) -> Source:
