@@ -19,6 +19,9 @@ from spec.verdict import Violation
 REFUSED = pytest.StashKey[str]()
 """Where the target's refusal of a feature is kept: the verdict is then `unsupported`."""
 
+PATIENCE = pytest.StashKey[float]()
+"""Where a check's fixtures say how many seconds longer than usual it may take on this target."""
+
 MAX_WITNESS = 3
 """A witness is the one to three events that prove the violation, not a log."""
 

@@ -9,6 +9,7 @@ from random import Random
 
 import pytest
 
+from fixtures.clients.bounds import bounds_of
 from fixtures.clients.cluster import Cluster
 from fixtures.clients.member import accept, release
 from fixtures.interface.info import ClusterInfo
@@ -100,7 +101,7 @@ async def use(info: ClusterInfo, schemas: Schemas, clock: VirtualClock | None = 
     """Produce, fetch, settle, let a lock run out if time is ours, and fetch again."""
     async with Cluster(info, schemas=schemas, rng=Random(7)) as cluster:
         await cluster.any()
-        share = Share(cluster, Random(7))
+        share = Share(cluster, Random(7), await bounds_of(cluster))
         queue = await share.queue(batches=2, lock_ms=1000)
         # The records' own times would be the machine's, so they are produced by hand.
         for _ in range(2):

@@ -29,6 +29,7 @@ import pytest
 from anyio import pytest_plugin
 
 from spec.verdict import Undecided
+from suites.judge import PATIENCE
 
 TIME_LIMIT = 60.0
 """Seconds after which a check is undecided; a check may ask for more with ``timeout(seconds)``."""
@@ -59,13 +60,16 @@ def limit_time(item: pytest.Item) -> None:
     mark = item.get_closest_marker("timeout")
     limit = float(mark.args[0]) if mark and mark.args else TIME_LIMIT
     if isinstance(item, pytest.Function) and iscoroutinefunction(item.obj):
-        item.obj = _limited(item.obj, limit)
+        item.obj = _limited(item, limit)
     item.stash[BREAK_IN] = limit + GRACE
 
 
-def _limited(check: Callable[..., Awaitable[None]], limit: float) -> Callable[..., Awaitable[None]]:
+def _limited(item: pytest.Function, usual: float) -> Callable[..., Awaitable[None]]:
+    check = item.obj
+
     @functools.wraps(check)
     async def within(**fixtures: Any) -> None:
+        limit = usual + item.stash.get(PATIENCE, 0.0)
         try:
             async with asyncio.timeout(limit) as budget:
                 await check(**fixtures)
@@ -80,8 +84,8 @@ def _limited(check: Callable[..., Awaitable[None]], limit: float) -> Callable[..
 @contextlib.contextmanager
 def watched(item: pytest.Item) -> Iterator[None]:
     """Break into what runs inside when its time is up, and end the process if that is in vain."""
-    limit = item.stash.get(BREAK_IN, 0.0)
-    if not limit or threading.current_thread() is not threading.main_thread():
+    limit = item.stash.get(BREAK_IN, 0.0) + item.stash.get(PATIENCE, 0.0)
+    if BREAK_IN not in item.stash or threading.current_thread() is not threading.main_thread():
         yield
         return
 

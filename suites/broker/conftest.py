@@ -12,6 +12,7 @@ from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from suites.broker.share import Share, world
 from suites.broker.statestore import Store
+from suites.judge import PATIENCE
 
 
 @pytest.fixture(scope="session")
@@ -22,10 +23,15 @@ def schemas(cluster_info: ClusterInfo) -> Schemas:
 
 @pytest.fixture
 async def share(
-    cluster_info: ClusterInfo, schemas: Schemas, rng: Random, transcripts: list[Transcript]
+    request: pytest.FixtureRequest,
+    cluster_info: ClusterInfo,
+    schemas: Schemas,
+    rng: Random,
+    transcripts: list[Transcript],
 ) -> AsyncIterator[Share]:
     """A world of its own on the shared cluster; its frames are kept in case the check fails."""
     async with world(cluster_info, rng, transcripts, schemas) as share:
+        request.node.stash[PATIENCE] = share.bounds.patience
         yield share
         await share.disband()
 

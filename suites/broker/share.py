@@ -14,6 +14,7 @@ from random import Random
 from typing import Any
 
 from fixtures.clients.admin import Admin, ShareOffset
+from fixtures.clients.bounds import Bounds, bounds_of
 from fixtures.clients.cluster import WITHIN, Cluster, Topic, attempts, eventually
 from fixtures.clients.member import CLOSE, Ack, Member, Part, Response, Session, Where, member_id
 from fixtures.interface.info import ClusterInfo
@@ -211,11 +212,12 @@ class Queue:
 
 
 class Share:
-    """Makes queues, members and names for one check."""
+    """Makes queues, members and names for one check; ``bounds`` has the durations it may use."""
 
-    def __init__(self, cluster: Cluster, rng: Random) -> None:
+    def __init__(self, cluster: Cluster, rng: Random, bounds: Bounds) -> None:
         self.cluster = cluster
         self.rng = rng
+        self.bounds = bounds
         self.admin = Admin(cluster)
         self._members: list[Member] = []
 
@@ -291,7 +293,7 @@ async def world(
     transcripts.append(transcript)
     async with Cluster(info, schemas=schemas, transcript=transcript, rng=rng) as cluster:
         await cluster.any()
-        yield Share(cluster, rng)
+        yield Share(cluster, rng, await bounds_of(cluster))
 
 
 __all__ = ["NOT_FOR", "Catch", "Consumer", "Queue", "Share", "eventually", "world"]

@@ -10,6 +10,7 @@ from random import Random
 
 import pytest
 
+from fixtures.clients.bounds import bounds_of
 from fixtures.clients.cluster import RETRIABLE, WITHIN, Cluster, attempts
 from fixtures.clients.member import Member, accept, release
 from fixtures.interface.capability import Capability
@@ -64,7 +65,7 @@ async def old(
             raise OutOfReach(f"{before} cannot be started here: {fault}") from None
         async with Cluster(target.info, transcript=transcript, rng=rng) as cluster:
             await cluster.any()
-            yield Old(target, Share(cluster, rng), version)
+            yield Old(target, Share(cluster, rng, await bounds_of(cluster)), version)
 
 
 async def _settled_before(queue: Queue) -> Member:

@@ -11,6 +11,7 @@ import contextlib
 from collections.abc import Collection, Iterator
 from random import Random
 
+from fixtures.clients.bounds import bounds_of
 from fixtures.clients.cluster import Cluster
 from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import ReferenceName, parse_target
@@ -69,7 +70,8 @@ class Environment:
         self._cluster = Cluster(self.info, schemas=self._schemas, rng=self.rng)
         await self._cluster.connect()
         await self._cluster.any()
-        return await Player.begin(Share(self._cluster, self.rng), self.release, self.time)
+        share = Share(self._cluster, self.rng, await bounds_of(self._cluster))
+        return await Player.begin(share, self.release, self.time)
 
     async def finish(self, player: Player, *, early: bool = False) -> None:
         """Drain; with ``early``, with less patience than it takes to accuse anybody."""

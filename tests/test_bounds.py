@@ -1,0 +1,53 @@
+"""The durations that checks get: the shortest that a target allows, or out of reach."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.bounds import HEARTBEAT, LOCK, SESSION, Bounds, Range
+from spec.verdict import OutOfReach
+
+
+def bounds(locks: tuple[int, int], sessions: tuple[int, int], beats: tuple[int, int]) -> Bounds:
+    """Return the bounds of a target with these lowest and highest values."""
+    return Bounds(
+        locks=Range(name=LOCK, low=locks[0], high=locks[1], default=locks[1]),
+        sessions=Range(name=SESSION, low=sessions[0], high=sessions[1], default=sessions[1]),
+        heartbeats=Range(name=HEARTBEAT, low=beats[0], high=beats[1], default=beats[1]),
+    )
+
+
+OURS = bounds((1000, 60_000), (1000, 60_000), (200, 15_000))
+SHIPPED = bounds((15_000, 60_000), (45_000, 60_000), (5000, 15_000))
+FIXED = bounds((30_000, 30_000), (45_000, 45_000), (5000, 5000))
+
+
+@pytest.mark.parametrize(
+    ("target", "locks", "timing"),
+    [
+        (OURS, (1000, 2000, 30_000, 60_000), (1000, 500)),
+        (SHIPPED, (15_000, 15_000, 45_000, 60_000), (45_000, 5000)),
+    ],
+)
+def test_durations_are_the_shortest_allowed(
+    target: Bounds, locks: tuple[int, ...], timing: tuple[int, int]
+) -> None:
+    """A check waits as short as the target lets it."""
+    found = (target.short_lock, target.prompt_lock, target.long_lock, target.longest_lock)
+    assert found == locks
+    assert (target.short_session, target.short_heartbeat) == timing
+
+
+def test_what_is_not_allowed_is_out_of_reach() -> None:
+    """Two locks that must differ cannot where there is one duration only."""
+    assert (FIXED.short_lock, FIXED.longest_lock, FIXED.short_session) == (30_000, 30_000, 45_000)
+    with pytest.raises(OutOfReach, match="at most 30000 here, and 60000 is needed"):
+        _ = FIXED.long_lock
+    with pytest.raises(OutOfReach, match=SESSION):
+        FIXED.session(50_000)
+
+
+def test_patience_grows_with_what_must_be_waited_for() -> None:
+    """A check on our own configuration gets no second more than it asks for."""
+    assert OURS.patience == 0
+    assert SHIPPED.patience == 3 * 14 + 2 * 44
