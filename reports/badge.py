@@ -15,6 +15,9 @@ GOOD, BAD, DIM = "#1a7f37", "#c4212b", "#9a6700"
 MOST = 0.9
 """The share of rules that has to hold for a green badge, however well known all other bugs are."""
 
+HALF = 0.5
+"""The share of rules that the target has to be asked for a green badge."""
+
 
 @dataclass(frozen=True, slots=True)
 class Badge:
@@ -53,19 +56,22 @@ def of_results(results: Results) -> Badge:
     """Return the badge of a run: how many required rules hold, and whether all is as expected.
 
     A run that was cut short, that failed itself or that judged nothing says so and is never green,
-    nor is one with that many known failures.
+    nor is one with that many known failures, or with most rules out of reach.
     """
     run, summary = results.run, results.summary
     judged = summary["pass"] + summary["fail"] + summary["unknown"] + summary["vacuous"]
-    message = f"{summary['pass']} of {judged} rules"
+    beyond = summary["out of reach"]
+    message = f"{summary['pass']} of {judged + beyond} rules"
+    message += f", {beyond} out of reach" if beyond else ""
     colour = {OK: GOOD, BROKEN: BAD}.get(run.exit_code, DIM)
     if run.partial or run.errors:
         message, colour = f"{message}, cut short", DIM
-    elif summary["fail"] and run.exit_code == OK:
-        message = f"{message}, {summary['fail']} known bugs"
-        colour = GOOD if summary["pass"] >= MOST * judged else DIM
     elif not judged:
         message, colour = "nothing could be judged", DIM
+    elif run.exit_code == OK:
+        message += f", {summary['fail']} known bugs" if summary["fail"] else ""
+        enough = not summary["fail"] or summary["pass"] >= MOST * judged
+        colour = GOOD if enough and judged >= HALF * (judged + beyond) else DIM
     return Badge("share groups", message, colour)
 
 

@@ -11,16 +11,21 @@ from rich.markup import escape
 from rich.table import Table
 
 from reports.results import Results, RuleResult, Word
+from reports.telling import out_of_reach
 
 COLOURS: Mapping[Word, str] = {
     "pass": "green",
     "unsupported": "cyan",
+    "out of reach": "blue",
     "vacuous": "magenta",
     "unknown": "yellow",
     "fail": "bold red",
     "error": "bold white on red",
     "untested": "dim",
 }
+MOST_REASONS = 8
+"""So many reasons why rules are out of reach are printed; the report has all of them."""
+
 UNWRAPPED = 10_000
 """Columns of output that goes to no terminal: a row of a table stays one line."""
 
@@ -87,6 +92,11 @@ def _show_counts(results: Results, console: Console) -> None:
     said = ", ".join(f"{count} {what}" for count, what in extra if count)
     if said:
         console.print(said, soft_wrap=True)
+    reasons = out_of_reach(results.requirements)
+    for reason, count in reasons[:MOST_REASONS]:
+        console.print(f"{count} out of reach: {escape(reason)}", soft_wrap=True)
+    if rest := sum(count for _, count in reasons[MOST_REASONS:]):
+        console.print(f"{rest} out of reach for other reasons", soft_wrap=True)
 
 
 def _show_time(results: Results, console: Console) -> None:

@@ -49,7 +49,7 @@ def read(path: Path, notice: Callable[[str], object] = on_stderr) -> Results:
         raise ValueError(
             f"{file}: results of schema {schema}, and this release knows {SCHEMA}: use a later one"
         )
-    if not isinstance(document, dict) or schema not in {1, SCHEMA}:
+    if not isinstance(document, dict) or schema not in {*range(1, SCHEMA + 1)}:
         raise ValueError(f"{file}: not results of schema {SCHEMA}")
     try:
         results = parse(document)
@@ -66,7 +66,8 @@ def parse(document: dict[str, Any]) -> Results:
     Raises:
         ValueError: they do not have the form that the schema demands; the message says where.
     """
-    whole = _upgraded(document) if document.get("schema") == 1 else document
+    whole = _from_1(document) if document.get("schema") == 1 else document
+    whole = _from_2(whole) if whole.get("schema") == 2 else whole
     if error := next(_errors(whole), ""):
         raise ValueError(error)
     return from_plain(Results, whole)
@@ -77,9 +78,17 @@ def chaos_run(plain: dict[str, Any]) -> ChaosRun:
     return from_plain(ChaosRun, _renamed_run(plain))
 
 
-def _upgraded(document: dict[str, Any]) -> dict[str, Any]:
+def _from_2(document: dict[str, Any]) -> dict[str, Any]:
+    """Return results of schema 2 as schema 3 has them: one more verdict to count."""
+    whole = document | {"schema": 3}
+    if isinstance(whole.get("summary"), dict):
+        whole["summary"] = {"out of reach": 0, **whole["summary"]}
+    return whole
+
+
+def _from_1(document: dict[str, Any]) -> dict[str, Any]:
     """Return results of schema 1 as schema 2 has them; what is malformed stays as it is."""
-    whole = _renamed(document, {"later": "newer_than_target"}) | {"schema": SCHEMA}
+    whole = _renamed(document, {"later": "newer_than_target"}) | {"schema": 2}
     run, client = whole.get("run"), whole.get("client")
     if isinstance(run, dict):
         whole["run"] = {"canary": None, "notices": [], **_renamed(run, {"faults": "errors"})}

@@ -16,15 +16,18 @@ from typing import Annotated, Literal
 from spec.requirement import Basis, Honesty, Internal, Level
 from spec.verdict import Verdict
 
-SCHEMA = 2
+SCHEMA = 3
 """Additions keep the number; a change that breaks readers raises it."""
 
-Word = Literal["pass", "unsupported", "vacuous", "unknown", "fail", "error", "untested"]
-"""A verdict, or ``untested`` for a rule that no check can reach."""
+Word = Literal[
+    "pass", "unsupported", "out of reach", "vacuous", "unknown", "fail", "error", "untested"
+]
+"""A verdict, or ``untested`` for a rule that has no check."""
 
 Counted = Literal[
     "pass",
     "unsupported",
+    "out of reach",
     "vacuous",
     "unknown",
     "fail",
@@ -153,7 +156,8 @@ class RuleResult:
     """One requirement and its verdict.
 
     Attributes:
-        expected: Whether the verdict is pass, unsupported, untested, or a known failure.
+        expected: Whether the verdict is pass, unsupported, out of reach (unless the run is strict
+            about that), untested, or a known failure.
         problem: What is wrong with the ledger's entry: stale, wrong reason, expired.
         basis: What the rule rests on; not in results of earlier releases.
         internal: What of Apache Kafka's own it is about, if anything.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -17,7 +18,7 @@ from reports.results import Client, Results, RuleResult, Run
 from reports.verdicts import BROKEN, OK, UNTESTED
 from spec.requirement import AREAS, Level
 
-WORDS = ("fail", "error", "unknown", "vacuous", "unsupported", "pass", UNTESTED)
+WORDS = ("fail", "error", "unknown", "vacuous", "out of reach", "unsupported", "pass", UNTESTED)
 """Verdicts in the order a reader wants them: what needs a decision first."""
 
 SIGNS: Mapping[str, str] = {
@@ -25,11 +26,15 @@ SIGNS: Mapping[str, str] = {
     "error": "!",
     "unknown": "?",
     "vacuous": "∅",
+    "out of reach": "⇥",
     "unsupported": "⊖",
     "pass": "✓",
     UNTESTED: "·",
 }
 """Verdicts for those who do not see colours."""
+
+MOST_REASONS = 2
+"""A headline has at most so many reasons why rules are out of reach; the page lists them all."""
 
 _ADDRESS = re.compile(r"https://\S+|\b(?:KAFKA|KIP)-\d+\b")
 _TRACKER = "https://issues.apache.org/jira/browse/"
@@ -68,12 +73,13 @@ def headline(results: Results) -> Headline:
 def _holding(results: Results) -> str:
     summary = results.summary
     others = summary["fail"] + summary["unknown"]
-    judged = [rule for rule in results.requirements if rule.verdict in {"pass", "fail", "unknown"}]
+    words = {"pass", "fail", "unknown", "out of reach"}
+    judged = [rule for rule in results.requirements if rule.verdict in words]
     contract = [rule for rule in judged if rule.by_contract]
     rest = [rule for rule in judged if not rule.by_contract]
-    told = [f"{_held(contract)} contract rules hold"] if contract else []
+    told = [_held(contract, "contract rules hold")] if contract else []
     if rest:
-        told.append(f"{_held(rest)} {'others' if contract else 'rules hold'}")
+        told.append(_held(rest, "others" if contract else "rules hold"))
     if others:
         told.append(f"{others} known failure{'' if others == 1 else 's'}")
     if idle := summary["vacuous"]:
@@ -81,8 +87,21 @@ def _holding(results: Results) -> str:
     return "; ".join(told)
 
 
-def _held(rules: Sequence[RuleResult]) -> str:
-    return f"{sum(rule.verdict == 'pass' for rule in rules)} of {len(rules)}"
+def _held(rules: Sequence[RuleResult], what: str) -> str:
+    """Return such as ``7 of 9 rules hold, 2 out of reach: needs a cluster of its own``."""
+    held = f"{sum(rule.verdict == 'pass' for rule in rules)} of {len(rules)} {what}"
+    if not (why := out_of_reach(rules)):
+        return held
+    said = ", ".join(f"{reason} ({count})" for reason, count in why[:MOST_REASONS])
+    more = len(why) - MOST_REASONS
+    others = f", and {more} other reason{'' if more == 1 else 's'}" if more > 0 else ""
+    single = why[0][0] if len(why) == 1 else f"{said}{others}"
+    return f"{held}, {sum(count for _, count in why)} out of reach: {single}"
+
+
+def out_of_reach(rules: Sequence[RuleResult]) -> list[tuple[str, int]]:
+    """Return why rules are out of reach and how many for that reason, the most frequent first."""
+    return Counter(rule.reason for rule in rules if rule.verdict == "out of reach").most_common()
 
 
 def areas(results: Results) -> list[dict[str, Any]]:

@@ -6,7 +6,9 @@ Pure. The rules of settlement:
 * A rule that no check reached is not listed, unless it is declared untested: then it is, with why.
 * A rule younger than the release under test is not owed by it, so it is not listed either, unless a
   check saw the release refuse it (``unsupported``).
-* Every verdict other than ``pass`` and ``unsupported`` must be a known failure of the ledger, with
+* A rule that the target cannot be asked (``out of reach``) counts against it only where that is
+  demanded (``strict_reach``).
+* Every verdict but those, ``pass`` and ``unsupported`` must be a known failure of the ledger, with
   the matching reason and before the entry expires, and every entry must still be needed.
 """
 
@@ -24,9 +26,9 @@ from spec.requirement import Honesty, Level, Requirement
 from spec.verdict import SEVERITY, Observation, Verdict
 
 UNTESTED: Final = "untested"
-"""What stands in place of a verdict for a rule that no check can reach."""
+"""What stands in place of a verdict for a rule that has no check."""
 
-BENIGN = (Verdict.PASS, Verdict.UNSUPPORTED)
+BENIGN = frozenset({Verdict.PASS, Verdict.UNSUPPORTED})
 MAX_WITNESSES = 12
 
 OK, BROKEN, USAGE, FAULT = 0, 1, 2, 3
@@ -65,6 +67,7 @@ def settle(
     today: date,
     unfinished: Collection[str] = (),
     release: str | None = None,
+    strict_reach: bool = False,
 ) -> list[Judged]:
     """Return one verdict per rule that the run reached, in the order of ``requirements``.
 
@@ -76,17 +79,23 @@ def settle(
         today: the date that expiries are compared with.
         release: the Kafka release that says which rules exist, where that is not ``version``.
         unfinished: rules of which some check did not run, so no entry of theirs is called stale.
+        strict_reach: whether a rule that the target cannot be asked counts against it.
     """
     seen: dict[str, list[Observation]] = {}
     for observation in observations:
         seen.setdefault(observation.requirement, []).append(observation)
     ledger = profile.expectations(version)
+    benign = BENIGN if strict_reach else BENIGN | {Verdict.OUT_OF_REACH}
     judged: list[Judged] = []
     for rule in requirements.values():
         found = seen.get(rule.id, [])
         if found and _owed(rule, found, version if release is None else release):
             entries = ledger.get(rule.id, [])
-            judged.append(_judge(rule, found, entries, today, rule.id not in unfinished))
+            judged.append(
+                _judge(
+                    rule, found, entries, today, complete=rule.id not in unfinished, benign=benign
+                )
+            )
         elif not found and rule.honesty is Honesty.UNTESTED:
             judged.append(
                 Judged(rule=rule, verdict=None, expected=True, reason=rule.why, evidence={})
@@ -133,13 +142,15 @@ def _judge(
     found: Sequence[Observation],
     entries: Sequence[Expected],
     today: date,
+    *,
     complete: bool,
+    benign: Collection[Verdict],
 ) -> Judged:
     worst = max(found, key=lambda observation: SEVERITY.index(observation.verdict))
     evidence: Counter[str] = Counter()
     for observation in found:
         evidence.update(observation.evidence)
-    unexpected = [o for o in found if not _expected(o, entries)]
+    unexpected = [o for o in found if not _expected(o, entries, benign)]
     return Judged(
         rule=rule,
         verdict=worst.verdict,
@@ -158,8 +169,10 @@ def _witness(found: Sequence[Observation], verdict: Verdict) -> tuple[str, ...]:
     return tuple(dict.fromkeys(lines))[:MAX_WITNESSES]
 
 
-def _expected(observation: Observation, entries: Sequence[Expected]) -> bool:
-    if observation.verdict in BENIGN or observation.excused:
+def _expected(
+    observation: Observation, entries: Sequence[Expected], benign: Collection[Verdict]
+) -> bool:
+    if observation.verdict in benign or observation.excused:
         return True
     return known_failure(observation, entries) is not None
 
@@ -178,7 +191,8 @@ def _problem(
     expired = [entry for entry in entries if entry.expires < today]
     if expired:
         return f"the ledger's entry expired on {expired[0].expires}: look again, then renew it"
-    undecided = any(o.verdict is Verdict.ERROR or o.excused for o in found)
+    mute = (Verdict.ERROR, Verdict.OUT_OF_REACH)
+    undecided = any(o.verdict in mute or o.excused for o in found)
     if not entries or undecided:
         return ""
     if unexpected:

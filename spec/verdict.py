@@ -1,7 +1,8 @@
 """Verdicts and the evidence they rest on: the boundary between checks and reports.
 
 One requirement gets one verdict. A check that ran on nothing is *vacuous*, a check that could not
-decide is *unknown*, and neither is ever counted as a pass.
+decide is *unknown*, a check that this target cannot be asked is *out of reach*, and none of them is
+ever counted as a pass.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """The six verdicts of a requirement, worst last in ``SEVERITY``."""
+    """The seven verdicts of a requirement, worst last in ``SEVERITY``."""
 
     PASS = "pass"  # noqa: S105 - a verdict, not a password
     UNSUPPORTED = "unsupported"
+    OUT_OF_REACH = "out of reach"
     VACUOUS = "vacuous"
     UNKNOWN = "unknown"
     FAIL = "fail"
@@ -40,7 +42,10 @@ class Undecided(Exception):
 
 
 class OutOfReach(Undecided):
-    """This target cannot be brought where the check needs it: unknown, and not held against it."""
+    """This target cannot be asked, and why: the rule is `out of reach`, not held against it.
+
+    Not for what failed to be decided: that is :class:`Undecided`.
+    """
 
 
 class EnvironmentFault(Exception):
@@ -55,8 +60,7 @@ class MixedTargets(EnvironmentFault):
 class Observation:
     """What one check saw of one rule. ``evidence`` counts named events, such as redeliveries.
 
-    ``excused`` marks an ``unknown`` that says nothing about the target (see :class:`OutOfReach`),
-    or a ``vacuous`` of a rule that the run was not there to exercise.
+    ``excused`` marks a ``vacuous`` of a rule that the run was not there to exercise.
     """
 
     requirement: str

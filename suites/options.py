@@ -90,6 +90,7 @@ class RunOptions:
     command_config: str = ""
     broker_option: tuple[str, ...] = ()
     broker_jvm: tuple[str, ...] = ()
+    strict_reach: bool = False
 
     @classmethod
     def asked(
@@ -216,6 +217,8 @@ class RunOptions:
             words += ["--brokers", str(self.brokers)]
         if self.drafts:
             words.append("--drafts")
+        if self.strict_reach:
+            words.append("--strict-reach")
         if self.expect_version:
             words += ["--expect-version", self.expect_version]
         if self.profile:

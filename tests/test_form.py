@@ -74,7 +74,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_shown(tmp_path: Path) -> N
     keep(tmp_path / "good", document())
     for name, text in {
         "half": text_of(document())[:500],
-        "later": text_of(document() | {"schema": 3}),
+        "later": text_of(document() | {"schema": 4}),
         "list": "[]",
         "bare": '{"schema": 1}',
     }.items():
@@ -89,7 +89,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_shown(tmp_path: Path) -> N
     told = {line.split("results.json: ")[0].split("/")[-2]: line for line in archive.left_out}
     assert set(told) == {"half", "later", "list", "bare", "bytes"}
     assert "only a part of it" in told["half"]
-    assert "of schema 3, and this release knows 2: use a later one" in told["later"]
+    assert "of schema 4, and this release knows 3: use a later one" in told["later"]
 
 
 def test_copies_of_a_run_count_once(tmp_path: Path) -> None:

@@ -159,7 +159,7 @@ VERDICTS = {
     "18": "unknown",
     "19": "unknown",
     "20": "fail",
-    "21": "unknown",
+    "21": "out of reach",
     "22": "pass",
     "23": "pass",
     "40": "untested",
@@ -219,8 +219,9 @@ def test_feature_declared_absent_and_present_is_stale(every: Ran) -> None:
 
 
 def test_out_of_reach_is_not_held_against_the_target(every: Ran) -> None:
-    """What the target cannot be brought to show is unknown, and expected to be."""
+    """What the target cannot be asked is out of reach, with the reason, and expected."""
     assert every.rules["21"]["expected"]
+    assert every.rules["21"]["reason"] == "needs a cluster of its own"
     assert not every.rules["04"]["expected"]
 
 
@@ -260,6 +261,40 @@ def test_allure_is_told_verdicts(every: Ran) -> None:
     assert config["variables"]["seed"] == "7"
     environment = (out / "allure-results" / "environment.properties").read_text(encoding="utf-8")
     assert "seed=7" in environment.splitlines()
+
+
+def test_out_of_reach_fails_a_strict_run_only(house: FakeHouse) -> None:
+    """A target that cannot be asked passes, unless everything has to be asked; both say why."""
+    house.checks(
+        """
+@requirement("ACK-01")
+def test_good(judge):
+    judge.holds("ACK-01", True, "fine")
+
+@requirement("ACK-02")
+def test_one_broker():
+    raise OutOfReach("there is one broker")
+"""
+    )
+    lenient = house.run()
+    skipped = _junit(lenient)
+    strict = house.run("--strict-reach")
+
+    assert (lenient.code, strict.code) == (0, 1)
+    assert (
+        lenient.verdicts
+        == strict.verdicts
+        == {"01": "pass", "02": "out of reach", "40": "untested"}
+    )
+    assert "1 out of reach: there is one broker" in lenient.output
+    assert "--strict-reach" in strict.rules["02"]["reproduce"]
+    assert skipped == {"skipped": 2, "failures": 0}  # the canary is the other
+    assert _junit(strict) == {"skipped": 1, "failures": 1}
+
+
+def _junit(ran: Ran) -> dict[str, int]:
+    (suite,) = ElementTree.parse(ran.house.out / "junit.xml").iter("testsuite")  # noqa: S314
+    return {name: int(suite.attrib[name]) for name in ("skipped", "failures")}
 
 
 def test_good_run_ends_with_zero(house: FakeHouse) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,12 @@ import jsonschema
 import pytest
 
 from reports import console, html, telling
+from reports.badge import DIM, GOOD, of_results
 from reports.building import Context, build, timing_of
 from reports.plain import to_plain
 from reports.reading import SCHEMA_FILE, parse, read
 from reports.results import SCHEMA, Client, Results, Run, Target
-from reports.verdicts import settle
+from reports.verdicts import exit_code, settle
 from reports.writing import write
 from spec.profile import Expected, Profile
 from spec.requirement import Basis, Honesty, Level, Requirement
@@ -51,15 +53,7 @@ def keep(folder: Path, plain: dict[str, Any]) -> None:
 def _results(
     text: str, client: Client | None = None, faced: Callable[[str], str] = lambda _: ""
 ) -> Results:
-    rule = Requirement(
-        id="ACK-01",
-        level=Level.MUST,
-        text=text,
-        basis=Basis.CONTRACT,
-        source=(Source(kind=Kind.ISSUE, name=text),),
-        since="4.1",
-        honesty=Honesty.STOCHASTIC,
-    )
+    rule = _rule(text)
     entry = Expected(
         requirement="ACK-01",
         verdict=Verdict.FAIL,
@@ -109,6 +103,18 @@ def _results(
         problems=[text],
         newer=["ACK-09"],
         client=client,
+    )
+
+
+def _rule(text: str) -> Requirement:
+    return Requirement(
+        id="ACK-01",
+        level=Level.MUST,
+        text=text,
+        basis=Basis.CONTRACT,
+        source=(Source(kind=Kind.ISSUE, name=text),),
+        since="4.1",
+        honesty=Honesty.STOCHASTIC,
     )
 
 
@@ -165,12 +171,12 @@ def test_results_survive_the_disk(tmp_path: Path) -> None:
     assert (facts["seed"], facts["command"]) == (7, ["shareproof", "A rule."])
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 3}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 4}'])
 def test_foreign_results_are_refused(tmp_path: Path, text: str) -> None:
     """Anything but results of the known schema is refused in one sentence."""
     (tmp_path / "results.json").write_text(text, encoding="utf-8")
 
-    with pytest.raises(ValueError, match=r"results\.json: (not|results of schema 3)"):
+    with pytest.raises(ValueError, match=r"results\.json: (not|results of schema 4)"):
         read(tmp_path)
 
 
@@ -235,6 +241,7 @@ def _earlier(rule: dict[str, Any]) -> dict[str, Any]:
 def earlier(plain: dict[str, Any]) -> dict[str, Any]:
     """Return results as schema 1 had them."""
     old = {**plain, "schema": 1, "later": plain["newer_than_target"]}
+    old["summary"] = {key: n for key, n in plain["summary"].items() if key != "out of reach"}
     del old["newer_than_target"]
     old["run"] = {**plain["run"], "faults": plain["run"]["errors"]}
     del old["run"]["errors"], old["run"]["notices"]
@@ -256,6 +263,76 @@ def test_results_of_schema_1_are_read(
     del wanted["run"]["notices"]
     assert found == wanted
     assert f"results of schema 1, read as schema {SCHEMA}" in capsys.readouterr().err
+
+
+def test_results_of_schema_2_are_read(tmp_path: Path) -> None:
+    """Results of before counted no rule as out of reach."""
+    old = document() | {"schema": 2}
+    del old["summary"]["out of reach"]
+    (tmp_path / "results.json").write_text(json.dumps(old), encoding="utf-8")
+
+    assert to_plain(read(tmp_path)) == document()
+
+
+def reaching(*reasons: str, passing: int = 0, strict: bool = False) -> Results:
+    """Return results of a run that could not ask some rules, for these reasons."""
+    rules: dict[str, Requirement] = {}
+    seen: list[Observation] = []
+    for number, reason in enumerate([*reasons, *[""] * passing], 1):
+        rules[f"ACK-{number:02}"] = rule = replace(_rule("A rule."), id=f"ACK-{number:02}")
+        verdict = Verdict.OUT_OF_REACH if reason else Verdict.PASS
+        seen.append(Observation(requirement=rule.id, check="x", verdict=verdict, reason=reason))
+    facts = {
+        "profile": Profile(name="p"),
+        "version": "4.4.0",
+        "today": date(2026, 1, 1),
+        "strict_reach": strict,
+    }
+    judged = settle(rules, seen, **facts)  # type: ignore[arg-type]
+    facing = Target(name="t", version="4.4.0", profile="p", brokers=1, properties={})
+    code = exit_code(judged, [], Level.SHOULD)
+    whole = replace(run("x"), exit_code=code, partial=False, errors=(), notices=(), only=())
+    times = {"total": 1.0, "cluster_start": 0.0, "before_checks": 0.0, "checks": 1.0}
+    timing = timing_of(**times, by_check={})
+    return build(whole, facing, judged, Context(reproduce=str), timing=timing)
+
+
+def test_what_is_out_of_reach_is_told_with_the_reasons() -> None:
+    """The certificate counts the rules that hold and those out of reach, and says why."""
+    found = reaching("one broker", *["not yours"] * 3, "no topics", "no admin", passing=4)
+
+    assert found.run.exit_code == 0
+    assert telling.headline(found).sentence == (
+        "4 of 10 contract rules hold, 6 out of reach: not yours (3), one broker (1), "
+        "and 2 other reasons."
+    )
+    assert telling.headline(reaching("one broker", passing=1)).sentence == (
+        "1 of 2 contract rules hold, 1 out of reach: one broker."
+    )
+    page = html.render(found)
+    assert "<li><b>3</b> not yours</li>" in page
+    assert 'class="v out of reach"' in page
+    text = console.render_text(found)
+    assert "4 pass, 6 out of reach" in text
+    assert "3 out of reach: not yours" in text
+    assert "unexpected" not in text
+
+
+def test_badge_says_what_is_out_of_reach() -> None:
+    """A badge is green only if most rules could be asked."""
+    most = of_results(reaching("one broker", passing=2))
+    assert (most.message, most.colour) == ("2 of 3 rules, 1 out of reach", GOOD)
+    few = of_results(reaching("one broker", "no topics", passing=1))
+    assert (few.message, few.colour) == ("1 of 3 rules, 2 out of reach", DIM)
+
+
+def test_strict_reach_fails_the_run() -> None:
+    """Where every rule has to be asked, one that is out of reach is unexpected."""
+    found = reaching("one broker", passing=2, strict=True)
+
+    assert found.run.exit_code == 1
+    assert found.summary["unexpected"] == 1
+    assert "out of reach ACK-01 MUST A rule." in console.render_text(found)
 
 
 def test_chaos_of_schema_1_is_read() -> None:

@@ -54,6 +54,7 @@ def judged(
     *entries: Expected,
     subject: Requirement | None = None,
     unfinished: Sequence[str] = (),
+    strict_reach: bool = False,
 ) -> list[Judged]:
     """Settle observations of one rule on 4.4.0."""
     subject = subject or rule()
@@ -64,6 +65,7 @@ def judged(
         version="4.4.0",
         today=TODAY,
         unfinished=unfinished,
+        strict_reach=strict_reach,
     )
 
 
@@ -175,9 +177,33 @@ def test_error_is_never_expected() -> None:
     assert exit_code([result], [], Level.MUST) == FAULT
 
 
-def test_excused_unknown_counts_against_nobody() -> None:
-    """What the target cannot be brought to show is unknown and expected."""
-    (result,) = judged([saw(Verdict.UNKNOWN, excused=True)])
+def test_out_of_reach_counts_against_nobody() -> None:
+    """What the target cannot be asked is expected, and no entry of the ledger is stale for it."""
+    (result,) = judged([saw(Verdict.PASS), saw(Verdict.OUT_OF_REACH, "one broker")], entry())
+
+    assert (result.word, result.reason) == ("out of reach", "one broker")
+    assert (result.expected, result.problem) == (True, "")
+    assert exit_code([result], [], Level.MAY) == OK
+
+
+def test_strict_reach_counts_it() -> None:
+    """Where everything has to be asked, a rule that is out of reach fails the run; MAY does not."""
+    seen = [saw(Verdict.OUT_OF_REACH, "one broker")]
+    for level, code in ((Level.MUST, BROKEN), (Level.MAY, OK)):
+        found = judged(seen, subject=rule(level=level), strict_reach=True)
+        assert exit_code(found, [], Level.SHOULD) == code
+
+
+def test_out_of_reach_hides_no_failure() -> None:
+    """A rule that one check found broken is broken, whatever another could not ask."""
+    (result,) = judged([saw(Verdict.FAIL), saw(Verdict.OUT_OF_REACH)])
+
+    assert (result.word, result.expected) == ("fail", False)
+
+
+def test_excused_vacuous_counts_against_nobody() -> None:
+    """What a run was not there to exercise is expected."""
+    (result,) = judged([saw(Verdict.VACUOUS, excused=True)])
 
     assert result.expected
 

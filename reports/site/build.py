@@ -30,6 +30,7 @@ MEANINGS = {
     "fail": "do not hold",
     "unknown": "could not be decided",
     "vacuous": "were not exercised",
+    "out of reach": "could not be asked",
     "unsupported": "need a feature that it does not have",
 }
 """What the signs of the first page count."""

@@ -13,6 +13,7 @@ KINDS = {
     "error": "newly without a verdict, because the run failed",
     "unknown": "newly undecided",
     "vacuous": "newly vacuous",
+    "out of reach": "newly out of reach",
     "unsupported": "newly unsupported",
     "pass": "newly passing",
 }

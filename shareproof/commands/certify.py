@@ -24,6 +24,7 @@ from shareproof.commands.options import (
     Only,
     Out,
     Seed,
+    StrictReach,
     Target,
     Workers,
     takes,
@@ -46,6 +47,7 @@ class Certification:
     out: Out = Path("out")
     fast: Fast = False
     drafts: Drafts = False
+    strict_reach: StrictReach = False
     workers: Workers = None
     profile: Ledger = ""
     broker_option: BrokerOption = None

@@ -46,6 +46,10 @@ LowestLevel = Annotated[
 Out = Annotated[Path, typer.Option(help="Output directory for the reports.")]
 Fast = Annotated[bool, typer.Option("--fast", help="Run the fast subset only.")]
 Drafts = Annotated[bool, typer.Option("--drafts", help="Run draft checks, too.")]
+StrictReach = Annotated[
+    bool,
+    typer.Option("--strict-reach", help="Fail the run if a rule is out of reach of this target."),
+]
 Workers = Annotated[
     int | None, typer.Option("--workers", "-n", min=0, help="Number of checks run in parallel.")
 ]

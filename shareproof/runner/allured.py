@@ -36,10 +36,11 @@ SAID: Mapping[Verdict, str] = {
 """Categories of unexpected verdicts, in the order a reader wants them."""
 
 UNSUPPORTED = "unsupported: declared absent, and refused"
+OUT_OF_REACH = "out of reach: this target cannot be asked"
 
 _MESSAGES: Mapping[Verdict, str] = {
     Verdict.FAIL: ".*Violation.*|.*AssertionError.*",
-    Verdict.UNKNOWN: ".*(Undecided|OutOfReach|CallTimeout|ConnectionLost).*",
+    Verdict.UNKNOWN: ".*(Undecided|CallTimeout|ConnectionLost).*",
     Verdict.VACUOUS: ".*Vacuous.*",
 }
 """How Allure 2, which cannot ask for labels, tells verdicts apart."""
@@ -83,8 +84,16 @@ def _categories_of_2() -> list[dict[str, Any]]:
         {"name": SAID[verdict], "matchedStatuses": ["failed", "broken"], "messageRegex": pattern}
         for verdict, pattern in _MESSAGES.items()
     ]
-    known = {"name": "known failure, or unsupported", "matchedStatuses": ["skipped"]}
-    return [*told, known, {"name": SAID[Verdict.ERROR], "matchedStatuses": ["broken"]}]
+    known = {
+        "name": "known failure, unsupported, or out of reach",
+        "matchedStatuses": ["skipped"],
+    }
+    strict = {
+        "name": OUT_OF_REACH,
+        "matchedStatuses": ["failed", "broken"],
+        "messageRegex": ".*OutOfReach.*",
+    }
+    return [*told, known, strict, {"name": SAID[Verdict.ERROR], "matchedStatuses": ["broken"]}]
 
 
 def _config(results: Results) -> dict[str, Any]:
@@ -94,6 +103,7 @@ def _config(results: Results) -> dict[str, Any]:
         for verdict in (Verdict.FAIL, Verdict.UNKNOWN, Verdict.VACUOUS)
     ]
     unsupported = _category(Verdict.UNSUPPORTED, UNSUPPORTED, "skipped")
+    beyond = _category(Verdict.OUT_OF_REACH, OUT_OF_REACH, "skipped", "failed", "broken")
     title = f"shareproof: {results.target.name}"
     options = {"reportName": title, "groupBy": ["feature", "story"]}
     return {
@@ -102,7 +112,7 @@ def _config(results: Results) -> dict[str, Any]:
         "historyPath": HISTORY,
         "appendHistory": True,
         "variables": _environment(results),
-        "categories": [*told, *known, unsupported],
+        "categories": [*told, *known, beyond, unsupported],
         "plugins": {"awesome": {"options": options}},
     }
 

@@ -130,8 +130,8 @@ def _known(troubled: Sequence[Observation], options: RunOptions, info: ClusterIn
     entries = ledger.expectations(options.judged(info.version if info else options.version))
     reasons: list[str] = []
     for seen in troubled:
-        if seen.excused:
-            reasons.append(seen.reason)
+        if seen.excused or (seen.verdict is Verdict.OUT_OF_REACH and not options.strict_reach):
+            reasons.append(f"{seen.verdict}: {seen.reason}")
             continue
         entry = known_failure(seen, entries.get(seen.requirement, ()))
         if entry is None:

@@ -36,6 +36,9 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption("--seed", type=int, help="repeat a run's random choices (default: new)")
     group.addoption("--out", default="", help="directory for the reports (default: none)")
     group.addoption("--fast", action="store_true", help="run the fast subset only")
+    group.addoption(
+        "--strict-reach", action="store_true", help="a rule that is out of reach fails the run"
+    )
     group.addoption("--drafts", action="store_true", help="run checks that are drafts, too")
     group.addoption("--expect-version", default="", help="judge an external target as this release")
     group.addoption(
@@ -50,7 +53,7 @@ def add_options(parser: pytest.Parser) -> None:
     )
 
 
-_ACCESS = ("command_config", "broker_option", "broker_jvm")
+_ACCESS = ("expect_version", "strict_reach", "command_config", "broker_option", "broker_jvm")
 
 
 @dataclass(slots=True, eq=False)
@@ -74,7 +77,7 @@ def options_of(config: pytest.Config) -> RunOptions:
     if commission:
         return commission.options
     option = config.option
-    names = ("target", "brokers", "only", "seed", "out", "fast", "drafts", "expect_version")
+    names = ("target", "brokers", "only", "seed", "out", "fast", "drafts")
     return checked(
         RunOptions.asked(
             **{name: getattr(option, name) for name in (*names, *_ACCESS, "profile")},

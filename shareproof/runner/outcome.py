@@ -1,7 +1,8 @@
 """From what a check raised to what it observed: one observation per rule, with the blame in it.
 
 The mapping is the heart of "never cry wolf". Only a broken rule is a ``fail``. An outcome that
-stayed open is ``unknown``, and whatever the harness did not expect is its own ``error``.
+stayed open is ``unknown``, what this target cannot be asked is ``out of reach``, and whatever the
+harness did not expect is its own ``error``.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from suites.judge import Judge, Vacuous
 BLAME: tuple[tuple[type[BaseException], tuple[Verdict, str]], ...] = (
     (AssertionError, (Verdict.FAIL, "")),
     (pytest.skip.Exception, (Verdict.VACUOUS, "the check was skipped: ")),
+    (OutOfReach, (Verdict.OUT_OF_REACH, "")),
     (Undecided, (Verdict.UNKNOWN, "")),
     (Refused, (Verdict.UNKNOWN, "a call that the check needs was refused: ")),
     (CallFailed, (Verdict.UNKNOWN, "no answer: ")),
@@ -99,7 +101,6 @@ def _one(
         evidence=evidence,
         witness=tuple(map(str, witness)),
         seconds=round(seconds, 3),
-        excused=isinstance(error, OutOfReach),
     )
 
 

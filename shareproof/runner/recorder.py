@@ -110,6 +110,7 @@ class Recorder:
             release=release,
             today=self.started.date(),
             unfinished=self._unfinished(),
+            strict_reach=options.strict_reach,
         )
         self._note_strangers(observations)
         self._note_what_is_new(profile, info)
