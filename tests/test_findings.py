@@ -8,10 +8,56 @@ from importlib import import_module
 
 import pytest
 
+from spec.requirement import load_requirements
 from tests.fake import ROOT
 from tools.findings.__main__ import PROGRAMS, Program, main
 
 PAGES = ROOT / "docs" / "findings"
+RANKS = ("loss", "duplicate", "stall", "overload", "wrong response", "cosmetic")
+_RANK = re.compile(
+    r"\*\*Rank\*\* ([a-z ]+?)(, demoted: .*?)?\. \*\*Rules?\*\* (.*?)\. \*\*Seen on\*\*"
+)
+_LEVEL = re.compile(r"(?<!to )((?:[A-Z]{3}-\d+, )*[A-Z]{3}-\d+) \((MUST|SHOULD|MAY)\)")
+
+
+def heads() -> dict[str, re.Match[str]]:
+    """Return the rank, what demotes it, and the rules of each finding that is not merged."""
+    texts = {page.name: page.read_text(encoding="utf-8") for page in PAGES.glob("[0-9]*.md")}
+    joined = {name: " ".join(text.split("\n\n")[1].split()) for name, text in texts.items()}
+    alone = {name: head for name, head in joined.items() if not head.startswith("Merged into [")}
+    return {name: found for name, head in alone.items() if (found := _RANK.match(head))}
+
+
+def test_every_finding_is_ranked() -> None:
+    """A page begins with its rank and its rules, each with the level that it has now."""
+    rules = load_requirements()
+    wrong = [
+        (name, rule, level)
+        for name, head in heads().items()
+        for ids, level in _LEVEL.findall(head[3])
+        for rule in ids.split(", ")
+        if rules[rule].level.value != level
+    ]
+    merged = [page for page in PAGES.glob("[0-9]*.md") if page.name not in heads()]
+
+    assert wrong == []
+    assert {head[1] for head in heads().values()} <= set(RANKS)
+    assert all("Merged into [" in page.read_text(encoding="utf-8") for page in merged)
+
+
+def test_the_list_of_findings_is_sorted_by_rank() -> None:
+    """The overview has each finding once, with the rank and rules of its page, the worst first."""
+    overview, _, demoted = (PAGES / "README.md").read_text(encoding="utf-8").partition("## Demoted")
+    shown = re.findall(r"^\| \[\d+\]\((.*?)\) \| (.*?) \| .*? \| (.*?) \|", overview, re.MULTILINE)
+    weak = re.findall(r"^\| \[\d+\]\((.*?)\) \| .*? \| (.*?) \| (.*?) \|", demoted, re.MULTILINE)
+
+    assert {name: (rank, rules) for name, rank, rules in (*shown, *weak)} == {
+        name: (head[1], head[3]) for name, head in heads().items()
+    }
+    assert {name for name, _, _ in weak} == {name for name, head in heads().items() if head[2]}
+    for rows in (shown, weak):
+        ranks = [RANKS.index(rank) for _, rank, _ in rows]
+        assert ranks == sorted(ranks)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
