@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from shareproof.cli import app
 from shareproof.manual import EXAMPLES, SETTINGS, rules
 from tests.fake import ROOT
-from tools.documents.manpage import FILE, page
+from tools.documents.manpage import page
 
 COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 VARIABLES = ROOT / "docs" / "environment.md"
@@ -91,12 +91,6 @@ def test_the_rules_of_an_area_are_offered() -> None:
     """Once an area is typed its rules are offered too, in a list as well."""
     assert rules("ACK")[:2] == ["ACK", "ACK-01"]
     assert "LCK,ACK-02" in rules("lck,ack-0")
-
-
-@pytest.mark.skipif(not FILE.exists(), reason="an installation has the page elsewhere")
-def test_the_manual_page_is_of_today() -> None:
-    """docs/shareproof.1 says what ``--help`` says; see tools/documents/manpage.py."""
-    assert FILE.read_text(encoding="utf-8") == page()
 
 
 def test_the_manual_page_tells_all() -> None:

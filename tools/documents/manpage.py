@@ -1,8 +1,9 @@
 """The manual page shareproof(1), made of what ``--help`` says.
 
-``python -m tools.documents.manpage`` writes ``docs/shareproof.1``, which the wheel installs as
-``share/man/man1/shareproof.1``. Generators of manual pages for Click do not know the Click that
-Typer has inside, and make a page without examples for each command; one page is easier to search.
+A wheel has it as ``share/man/man1/shareproof.1`` (``tools/documents/hook.py``), and
+``python -m tools.documents.manpage`` prints it. Generators of manual pages for Click do not know
+the Click that Typer has inside, and make a page without examples for each command; one page is
+easier to search.
 """
 
 from __future__ import annotations
@@ -13,11 +14,8 @@ from dataclasses import dataclass
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 
-from shareproof import ROOT
 from shareproof.cli import app
 from shareproof.manual import CODES, EXAMPLES, SETTINGS
-
-FILE = ROOT / "docs" / "shareproof.1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,4 +117,4 @@ def _plain(text: str) -> str:
 
 
 if __name__ == "__main__":
-    FILE.write_text(page(), encoding="utf-8")
+    print(page(), end="")
