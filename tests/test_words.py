@@ -1,12 +1,14 @@
-"""Documents and ``--help`` use the words of docs/glossary.md, and none that it replaced."""
+"""Documents, rules and ``--help`` use the words of docs/glossary.md, and none that it replaced."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from spec.requirement import load_requirements
 from tests.fake import ROOT
 from tools.documents.manpage import page
 
@@ -28,6 +30,13 @@ BANNED = {
     r"lies?|lying|lied": "alteration, fault",
 }
 """Words that readers stumbled over, as patterns, and what to write."""
+IN_RULES = {
+    r"answer\w*": "response, fails with, returns",
+    r"settl\w*": "acknowledge, finish",
+    r"whom|(?:is|was) told|rooms?|hand(?:s|ed)? out": "gets, place, deliver",
+    r"(?<!dead )(?<!dead-)letters?": "dead letter",
+}
+"""Words that a rule's sentence does without; in other prose they may be what is meant."""
 _CODE = re.compile(r"^```.*?^```|^(?: {4,}|\t).*?$|`[^`\n]*`|<!--.*?-->", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\([^)]*\)")
 
@@ -39,12 +48,12 @@ def prose(markdown: str) -> str:
     return _LINK.sub("]", _CODE.sub(" ", markdown))
 
 
-def found(text: str) -> list[str]:
+def found(text: str, banned: Mapping[str, str] = BANNED) -> list[str]:
     """Return each banned word of a text, with the words around it and what to write."""
     joined = " ".join(text.split())
     return [
         f"...{joined[max(0, hit.start() - 30) : hit.end() + 30]}...: write {instead}"
-        for words, instead in BANNED.items()
+        for words, instead in banned.items()
         for hit in re.finditer(rf"\b(?:{words})\b", joined, re.IGNORECASE)
     ]
 
@@ -58,6 +67,13 @@ def test_documents_use_the_words_of_the_glossary(file: Path) -> None:
 def test_help_uses_the_words_of_the_glossary() -> None:
     """What ``--help`` says has no such word either."""
     assert found(re.sub(r"^\.\w+|\\f\w|\\", "", page(), flags=re.MULTILINE)) == []
+
+
+def test_rules_use_the_words_of_the_glossary() -> None:
+    """The sentence of no rule has a word that the glossary replaced."""
+    rules = load_requirements().values()
+    hits = {rule.id: hit for rule in rules if (hit := found(rule.text, IN_RULES))}
+    assert hits == {}
 
 
 def test_a_banned_word_is_found() -> None:
