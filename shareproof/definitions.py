@@ -71,25 +71,31 @@ def _about_share_groups(change: Change) -> bool:
 
 
 def _naming_message(change: Change, rules: Mapping[str, Requirement]) -> tuple[str, ...]:
-    """Return the rules that rest on a message; on a field of it, if the change is about a field."""
+    """Return the rules that rest on what changed of a message: a field, an error, its versions."""
     field = change.part.rpartition(".")[2]
+    error = change.what.removeprefix("error ") if change.what.startswith("error ") else ""
+    place = field or ("Supported errors" if error else "valid versions")
+    everything = change.what == "definition"
     return tuple(
         rule.id
         for rule in rules.values()
         if any(
             source.kind is Kind.MESSAGE
             and source.name == change.definition
-            and (not field or source.place.rpartition(".")[2] == field)
+            and (everything or source.place.rpartition(".")[2] == place)
+            and (not error or error in f"{source.says} {rule.text}")
             for source in rule.source
         )
     )
 
 
 def _naming_config(change: Change, rules: Mapping[str, Requirement]) -> tuple[str, ...]:
+    """Return the rules that name a key; one without a dot is also a word, such as listeners."""
     key = change.definition.rpartition(" ")[2]
     named = re.compile(rf"(?<![\w.-]){re.escape(key)}(?![\w-]|\.\w)")
-    return tuple(
-        rule.id
-        for rule in rules.values()
-        if named.search(rule.text) or any(named.search(str(source)) for source in rule.source)
-    )
+
+    def names(rule: Requirement) -> bool:
+        texts = [str(source) for source in rule.source if "." in key or source.kind is Kind.DOC]
+        return any(named.search(text) for text in (*texts, rule.text if "." in key else ""))
+
+    return tuple(rule.id for rule in rules.values() if names(rule))

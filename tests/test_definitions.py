@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from fixtures.definitions.changes import changes, messages_in
+from fixtures.definitions.changes import Change, changes, messages_in
 from fixtures.definitions.configs import _parsed, configs_in
 from fixtures.machine.maven import kafka_release
 from fixtures.targets import DEFAULT_TARGET, UsageFault
-from shareproof.definitions import compare
+from shareproof.definitions import _naming_config, _naming_message, compare
 from spec.requirement import load_requirements
 
 VERSION = DEFAULT_TARGET.partition(":")[2]
@@ -79,6 +79,67 @@ def test_comments_are_part_of_the_contract(tmp_path: Path) -> None:
     ]
 
 
+LICENCE = """\
+// Licensed to the Apache Software Foundation (ASF) under one or more
+// contributor license agreements.
+//
+//    http://www.apache.org/licenses/LICENSE-2.0
+//
+// See the License for the specific language governing permissions and
+// limitations under the License.
+
+"""
+
+
+def test_a_licence_that_came_is_no_change(tmp_path: Path) -> None:
+    """A licence above a definition neither counts nor swallows the comment below it."""
+    errors = "// Supported errors:\n// - INVALID_REQUEST (version 0+)"
+
+    assert found(tmp_path, (errors, LICENCE + errors)) == []
+
+
+def test_errors_are_told_one_by_one(tmp_path: Path) -> None:
+    """An error that came to a list is one change, and so is one that has another range."""
+    before = "// Supported errors:\n// - INVALID_REQUEST (version 0+)"
+    after = (
+        "// Supported errors:\n// - INVALID_REQUEST (version 0-1)\n"
+        "// - CORRUPT_MESSAGE (version 2+) - only\n//   for records"
+    )
+
+    assert found(tmp_path, (before, after)) == [
+        "ShareFetchRequest: error INVALID_REQUEST: (version 0+) -> (version 0-1)",
+        "ShareFetchRequest: error CORRUPT_MESSAGE added: (version 2+) - only for records",
+    ]
+
+
+def test_a_reworded_comment_is_one_change(tmp_path: Path) -> None:
+    """A corrected word is told as such, and with a few words around it."""
+    before = "// Version 0 was used for early access of KIP-932 in Apacke Kafka 4.0."
+    after = before.replace("Apacke", "Apache")
+    old, new = (jar(tmp_path, f"{at}.jar", text) for at, text in enumerate((before, after)))
+
+    (change,) = changes(messages_in([old]), messages_in([new]))
+
+    assert (
+        change.short
+        == "comment: ... of KIP-932 in Apacke Kafka 4.0. -> ... of KIP-932 in Apache Kafka 4.0."
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("a b c d e f", "a b c d e f g", "x: ... d e f -> ... d e f g"),
+        ("a b", "c", "x: a b -> c"),
+        ("k a b c d", "l a b c d", "x: k a b c ... -> l a b c ..."),
+        ("a a", "a a a", "x: a a -> a a a"),
+    ],
+)
+def test_long_texts_are_told_where_they_differ(old: str, new: str, told: str) -> None:
+    """What both texts begin and end with is left out, but for three words."""
+    assert Change(definition="D", part="", what="x", old=old, new=new).short == told
+
+
 def test_a_definition_that_came_is_one_change(tmp_path: Path) -> None:
     """All facts of a new definition are told together."""
     new = messages_in([jar(tmp_path, "new.jar", "")])
@@ -122,6 +183,40 @@ def test_rules_that_name_what_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     assert "ACQ-43" in work[0].rules
     assert "CFG-19" in work[1].rules
+
+
+def test_rules_rest_on_what_changed_of_a_message() -> None:
+    """A new error leads to the rules about that error, a version to those about versions."""
+    rules = load_requirements()
+    error = Change(
+        definition="ShareGroupHeartbeatResponse",
+        part="",
+        what="error GROUP_ID_NOT_FOUND",
+        old="",
+        new="(version 0+)",
+    )
+    version = Change(
+        definition="ShareFetchRequest", part="", what="validVersions", old="1", new="1-2"
+    )
+
+    assert "MEM-03" in _naming_message(error, rules)
+    assert "MEM-01" not in _naming_message(error, rules)
+    assert "CFG-24" in _naming_message(version, rules)
+    assert "ACQ-43" not in _naming_message(version, rules)
+
+
+def test_a_word_is_no_key() -> None:
+    """A key without a dot is looked for where the documentation names it, not in sentences."""
+    key = Change(definition="SocketServerConfigs listeners", part="", what="type", old="a", new="b")
+    rules = load_requirements()
+
+    assert all(
+        any(
+            source.name == "listeners" or "listeners" in str(source) for source in rules[one].source
+        )
+        for one in _naming_config(key, rules)
+    )
+    assert "ADM-41" not in _naming_config(key, rules)
 
 
 def test_what_is_no_release_is_wrong_usage() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from itertools import groupby
 from typing import Annotated
 
 import typer
@@ -29,9 +30,18 @@ def definitions(
         plain = [{**asdict(one.change), "rules": list(one.rules)} for one in work]
         typer.echo(json.dumps(plain, indent=1, ensure_ascii=False))
         return
-    for one in work:
-        typer.echo(str(one.change))
-        if one.rules:
-            typer.echo(f"    {' '.join(one.rules)}")
+    for definition, found in groupby(work, key=lambda one: one.change.definition):
+        typer.echo(definition)
+        for one in found:
+            typer.echo(f"  {one.change.short}")
+            if one.change.what != "comment":
+                typer.echo(f"      {' '.join(one.rules) or 'no rule names it'}")
+    if not work:
+        typer.echo(f"nothing about share groups changed from {old} to {new}")
+        return
     touched = {rule for one in work for rule in one.rules}
-    typer.echo(f"{len(work)} changes from {old} to {new}, {len(touched)} rules name one of them")
+    silent = sum(not one.rules for one in work if one.change.what != "comment")
+    typer.echo(
+        f"{len(work)} changes from {old} to {new}: {len(touched)} rules name one of them, "
+        f"{silent} are named by no rule"
+    )
