@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -231,3 +232,41 @@ def test_deleted_records_are_known_of_one_batch(witness: tuple[str, ...], *, kno
     (entry,) = load_profile("apache-kafka").expectations("4.4.0")["INV-36"]
 
     assert entry.explains(Verdict.FAIL, "2 of 36 cases break the rule", witness) == known
+
+
+SEEN = tomllib.loads((ROOT / "tests" / "known_reasons.toml").read_text(encoding="utf-8"))["seen"]
+
+
+def explained(rule: str, release: str, verdict: str, reason: str) -> list[str]:
+    """Return the patterns of Apache Kafka's ledger that explain a failure."""
+    entries = load_profile("apache-kafka").expectations(release).get(rule, [])
+    return [entry.match for entry in entries if entry.explains(Verdict(verdict), reason)]
+
+
+@pytest.mark.parametrize("seen", SEEN, ids=lambda seen: f"{seen['rule']}-{seen['release']}")
+def test_known_failures_match_their_witness(seen: dict[str, str]) -> None:
+    """A known failure is explained as it was seen, and not where something else is seen."""
+    rule, release, verdict = seen["rule"], seen["release"], seen.get("verdict", "fail")
+    head, got, _ = seen["reason"].rpartition("got ")
+
+    assert explained(rule, release, verdict, seen["reason"])
+    if got and verdict == "fail":
+        assert explained(rule, release, verdict, f"{head}got 'SOMETHING ELSE'") == []
+
+
+def test_every_known_failure_was_seen() -> None:
+    """Each pattern explains a failure that a release was seen to have; a lost race may not be."""
+    shown = {
+        (seen["rule"], match)
+        for seen in SEEN
+        for match in explained(
+            seen["rule"], seen["release"], seen.get("verdict", "fail"), seen["reason"]
+        )
+    }
+    entries = load_profile("apache-kafka").expected
+
+    assert [
+        (entry.requirement, entry.match)
+        for entry in entries
+        if not entry.intermittent and (entry.requirement, entry.match) not in shown
+    ] == []
