@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from importlib import resources
@@ -85,11 +85,15 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kip:
-    """A Kafka improvement proposal that rules rest on; ``revision`` says which text was read."""
+    """A Kafka improvement proposal that rules rest on; ``revision`` says which text was read.
+
+    ``sections`` says for each section, where the page changed much, in which text it was read.
+    """
 
     title: str
     page: str
     revision: str
+    sections: Mapping[str, str] = field(default_factory=dict)
 
 
 @cache

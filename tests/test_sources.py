@@ -72,6 +72,24 @@ def test_equal_rules_have_equal_levels() -> None:
     assert {RULES[rule].level for rule in ("COO-36", "COO-37", "COO-38")} == {Level.MUST}
 
 
+def test_sections_of_a_changed_page_were_read() -> None:
+    """Each cited section of KIP-932 names its text; a MUST never rests on an unread one alone."""
+    sections = load_kips()["932"].sections
+    cited = [(rule, source.place) for rule, source in of(Kind.KIP) if source.name == "932"]
+    unread = {place for place, text in sections.items() if text == "later"}
+    alone = [
+        rule.id
+        for rule in RULES.values()
+        if rule.level is Level.MUST
+        and all(
+            each.name == "932" and each.place in unread for each in rule.source if each.contract
+        )
+    ]
+
+    assert {place for _, place in cited} == sections.keys()
+    assert alone == []
+
+
 def test_kips_say_which_text_was_read() -> None:
     """Each KIP has a title, a page and a revision, and is cited."""
     assert [number for number, kip in load_kips().items() if not kip.revision] == []
