@@ -58,7 +58,7 @@ class RealTime:
 
     async def pass_by(self, milliseconds: float) -> None:
         """Wait as long."""
-        await asyncio.sleep(milliseconds / 1000)
+        await asyncio.sleep(milliseconds / 1000)  # time itself is a step of a model run
 
     async def during(self, asking: Coroutine[Any, Any, T]) -> T:
         """Wait for the response."""

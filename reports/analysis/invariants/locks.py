@@ -27,30 +27,25 @@ INV_01 = Invariant(
     detail="concat('held with count ', count, ' and given out again with count ', next_count)",
 )
 
-INV_02 = Invariant(
-    id="INV-02",
-    over=DELIVERY_PAIRS,
-    columns=columns(
-        f"{_PLACE} kind proven no_load_between ack_sent ack_received count next_sent "
-        "next_acquired next_count"
-    ),
-    cases="kind = 1 AND proven",
-    breach=_REDELIVERED,
-    since="ack_sent",
-    until="next_acquired",
-    detail="concat('accepted at count ', count, ', delivered again with count ', next_count)",
-)
 
-INV_03 = Invariant(
-    id="INV-03",
-    over=DELIVERY_PAIRS,
-    columns=INV_02.columns,
-    cases="kind = 3 AND proven",
-    breach=_REDELIVERED,
-    since="ack_sent",
-    until="next_acquired",
-    detail="concat('rejected at count ', count, ', delivered again with count ', next_count)",
-)
+def _stays_away(rule: str, kind: int, how: str) -> Invariant:
+    return Invariant(
+        id=rule,
+        over=DELIVERY_PAIRS,
+        columns=columns(
+            f"{_PLACE} kind proven no_load_between ack_sent ack_received count next_sent "
+            "next_acquired next_count"
+        ),
+        cases=f"kind = {kind} AND proven",
+        breach=_REDELIVERED,
+        since="ack_sent",
+        until="next_acquired",
+        detail=f"concat('{how} at count ', count, ', delivered again with count ', next_count)",
+    )
+
+
+INV_02 = _stays_away("INV-02", 1, "accepted")
+INV_03 = _stays_away("INV-03", 3, "rejected")
 
 INV_09 = Invariant(
     id="INV-09",

@@ -44,7 +44,7 @@ async def _asking(work: AsyncIterator[None]) -> AsyncIterator[None]:
 
     async def ask() -> None:
         async for _ in work:
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(0.005)  # the pace of the requests; waits for nothing
 
     task = asyncio.create_task(ask())
     try:

@@ -129,7 +129,7 @@ class Traffic:
             with contextlib.suppress(CallFailed, Undecided, TimeoutError):
                 async with asyncio.timeout(_APPENDED_WITHIN):
                     await (await located(self.queue)).produce(BATCH, index)
-            await asyncio.sleep(_PAUSE)
+            await asyncio.sleep(_PAUSE)  # the pace of the producer; waits for nothing
 
     async def _consume(self, partition: int) -> None:
         roamer = ReconnectingConsumer(self.queue, partition)
@@ -140,7 +140,7 @@ class Traffic:
                 if part and part.ranges:
                     self.books.deliver(_places(part), asked_at)
                     await self._finish(roamer, part)
-            await asyncio.sleep(0)
+            await asyncio.sleep(0)  # one turn of the loop, for the others
 
     async def _finish(self, roamer: ReconnectingConsumer, part: Part) -> None:
         kept = [o for o in part.offsets if part.counts[o] > 2 or not self._given_back()]
