@@ -175,13 +175,13 @@ def test_site_tells_the_history_of_a_rule(browser: Browser, tmp_path: Path) -> N
         assert seen.complaints == []
 
 
-def recorded(text: str, *, moments: int = 600, partitions: int = 18) -> dict[str, Any]:
+def recorded(text: str, *, bins: int = 600, partitions: int = 18) -> dict[str, Any]:
     """Return a timeline of the usual load, with three groups, as long as a timeline may be."""
-    column = list(range(moments))
+    column = list(range(bins))
     return {
         "began": 0,
         "step": 6.0,
-        "moments": moments,
+        "bins": bins,
         "produced": column,
         "groups": [
             {
@@ -190,7 +190,7 @@ def recorded(text: str, *, moments: int = 600, partitions: int = 18) -> dict[str
             }
             for name in ("calm", "odd", "rough")
         ],
-        "answers": {"median": [None, *column[1:]], "p99": [None, *column[1:]]},
+        "response_ms": {"median": [None, *column[1:]], "p99": [None, *column[1:]]},
         "partitions": [
             {
                 "group": f"sp-{('calm', 'odd', 'rough')[number % 3]}-{text}",
@@ -233,7 +233,7 @@ def chaos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     story = {"record": HOSTILE, "group": HOSTILE, "rules": ["ACK-01"], "steps": [[1.0, HOSTILE]]}
     drawn = {"timeline": recorded(HOSTILE), "stories": [story]}
-    text = json.dumps({"schema": 1, "runs": {"/run/history": drawn}})
+    text = json.dumps({"schema": 2, "runs": {"/run/history": drawn}})
     (folder / "timelines.json").write_text(text, encoding="utf-8")
     return html.write(folder, parse(found))
 

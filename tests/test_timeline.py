@@ -23,7 +23,7 @@ from reports.analysis.span import span
 from reports.analysis.stories import stories
 from reports.analysis.timeline import intervals_for, timeline
 from reports.analysis.witnesses import Hit
-from reports.drawing import FILE, SCHEMA_FILE, write_timelines
+from reports.drawing import FILE, SCHEMA_FILE, read_timelines, write_timelines
 from tests.small_histories import Case, write_history
 
 pytestmark = [
@@ -79,14 +79,14 @@ def test_each_moment_has_what_happened_in_it(spark: SparkSession, told: History)
     since, until = span(told)
     drawn = timeline(spark, [HIT], since=since, until=until, intervals=5)
 
-    assert (since, until, drawn["step"], drawn["moments"]) == (0, 5000 * MS, 1.0, 6)
+    assert (since, until, drawn["step"], drawn["bins"]) == (0, 5000 * MS, 1.0, 6)
     (group,) = drawn["groups"]
     assert group["acquired"] == [0, 11, 0, 1, 0, 0]
     assert group["again"] == [0, 0, 0, 1, 0, 0]
     assert group["finished"] == [0, 10, 0, 1, 0, 0]
     assert group["in_flight"] == [0, 1, 0, 0, 0, 0]
     assert drawn["produced"] == [11, 0, 0, 0, 0, 0]
-    assert drawn["answers"]["median"] == [None, 1.0, None, 1.0, None, None]
+    assert drawn["response_ms"]["median"] == [None, 1.0, None, 1.0, None, None]
     assert [place["seen"] for place in drawn["partitions"]] == [[(1.0, 10, 1), (4.0, 11, 0)]]
     assert drawn["faults"] == [
         {"kind": "kill-leader", "subject": "broker 2", "since": 1.8, "until": 2.5}
@@ -139,6 +139,14 @@ def test_what_is_written_is_as_its_schema_says(
         schema.validate(written)
 
 
-def test_a_page_of_many_runs_has_fewer_moments_of_each() -> None:
+def test_timelines_of_schema_1_are_still_read(tmp_path: Path) -> None:
+    """What an older suite wrote is drawn; two of its keys had other names."""
+    old = {"timeline": {"began": 1, "moments": 3, "answers": {"p99": [1]}}, "stories": []}
+    (tmp_path / FILE).write_text(json.dumps({"schema": 1, "runs": {"history": old}}))
+    drawn = {"began": 1, "bins": 3, "response_ms": {"p99": [1]}}
+    assert read_timelines(tmp_path) == {"history": {"timeline": drawn, "stories": []}}
+
+
+def test_a_page_of_many_runs_has_fewer_bins_of_each() -> None:
     """However many runs a page has, what is drawn of all of them together stays in bounds."""
     assert [intervals_for(runs) for runs in (1, 10, 33, 1000)] == [600, 600, 181, 120]

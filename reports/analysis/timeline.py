@@ -61,10 +61,10 @@ def timeline(
     return {
         "began": since,
         "step": seconds,
-        "moments": count,
+        "bins": count,
         "produced": _rates(_rows(spark, "produced", asked), "records", count, seconds),
         "groups": _groups(_rows(spark, "flows", some), count, seconds),
-        "answers": {
+        "response_ms": {
             name: _column(
                 ((row["bin"], round(row["quantiles"][at], 2)) for row in responses), count
             )

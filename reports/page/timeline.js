@@ -20,7 +20,7 @@
 
   // What each plot shows: a caption, columns (label and values) and the times they belong to.
   function plots(drawn, group) {
-    const times = Array.from({ length: drawn.moments }, (_, at) => at * drawn.step);
+    const times = Array.from({ length: drawn.bins }, (_, at) => at * drawn.step);
     const own = drawn.groups.find(each => each.group === group);
     const names = short(drawn.groups.map(each => each.group));
     const partitions = drawn.partitions.filter(each => each.group === group);
@@ -32,7 +32,7 @@
     return [
       { caption: "Records per second", times, columns: [["produced", drawn.produced], ["acquired", own.acquired],
         ["finished", own.finished], ["acquired again", own.again]] },
-      { caption: "Answer to an acknowledgement, ms", times, log: true, columns: [["median", drawn.answers.median], ["99 %", drawn.answers.p99]] },
+      { caption: "Response to an acknowledgement, ms", times, log: true, columns: [["median", drawn.response_ms.median], ["99 %", drawn.response_ms.p99]] },
       { caption: "In flight", times, columns: drawn.groups.map((each, at) => [names[at], each.in_flight]) },
       { caption: "Start offset (SPSO)", times: seen, columns: shown(1) },
       { caption: "Lag", times: seen, columns: shown(2) },
@@ -97,7 +97,7 @@
       zooming = false;
     }
     const axis = { stroke: colour("--dim"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
-    const whole = [0, drawn.moments * drawn.step];
+    const whole = [0, drawn.bins * drawn.step];
     plots(drawn, group).forEach(({ caption, times, columns, log }, at) => {
       const figure = document.createElement("figure");
       figure.append(Object.assign(document.createElement("figcaption"), { textContent: caption }));

@@ -74,54 +74,65 @@ SUBJECTS = {
 }
 
 
+Subjects = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="What to play: reference (mutants of the reference broker, in virtual time; the "
+        "default), alterations (in front of real Kafka), kafka (mutants of real Kafka), "
+        "clients (mutants of the model client), releases (past defects), repeat; or check, "
+        "which is reference, alterations and repeat for the checks of --only.",
+        show_default=False,
+    ),
+]
+Only = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Mutant, alteration, area, rule or part of a check's name; repeatable, or a,b,c."
+    ),
+]
+Stale = Annotated[
+    bool, typer.Option("--stale", help="Play only what evidence no longer fits, and record it.")
+]
+Record = Annotated[bool, typer.Option("--record", help="Write what is seen to evidence/.")]
+Full = Annotated[
+    bool, typer.Option("--full", help="Go on where something was seen to notice already.")
+]
+Renew = Annotated[
+    bool, typer.Option("--rehash", help="Renew hashes of stale evidence without playing; see docs.")
+]
+Because = Annotated[str, typer.Option(help="With --rehash: why evidence still holds.")]
+Certified = Annotated[
+    list[Path] | None,
+    typer.Option(help="Record what certifications in this directory accepted; repeatable."),
+]
+Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
+Workers = Annotated[
+    int, typer.Option("--workers", "-n", min=0, help="Plays at a time; 0: the usual number.")
+]
+Rounds = Annotated[int, typer.Option(min=1, help="How often repeat plays.")]
+Target = Annotated[
+    str, typer.Option(help="Cluster of alterations and repeat, such as external:HOST:PORT.")
+]
+Client = Annotated[str, typer.Option(help="With repeat: repeat a client's checks.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
+
+
 def campaign(
-    subjects: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="What to play: reference (mutants of the reference broker, in virtual time; the "
-            "default), alterations (in front of real Kafka), kafka (mutants of real Kafka), "
-            "clients (mutants of the model client), releases (past defects), repeat; or check, "
-            "which is reference, alterations and repeat for the checks of --only.",
-            show_default=False,
-        ),
-    ] = None,
+    subjects: Subjects = None,
     *,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Mutant, alteration, area, rule or part of a check's name; repeatable, or a,b,c."
-        ),
-    ] = None,
-    stale: Annotated[
-        bool, typer.Option("--stale", help="Play only what evidence no longer fits, and record it.")
-    ] = False,
-    record: Annotated[
-        bool, typer.Option("--record", help="Write what is seen to evidence/.")
-    ] = False,
-    full: Annotated[
-        bool, typer.Option("--full", help="Go on where something was seen to notice already.")
-    ] = False,
-    renew: Annotated[
-        bool,
-        typer.Option("--rehash", help="Renew hashes of stale evidence without playing; see docs."),
-    ] = False,
-    because: Annotated[str, typer.Option(help="With --rehash: why evidence still holds.")] = "",
-    certified: Annotated[
-        list[Path] | None,
-        typer.Option(help="Record what certifications in this directory accepted; repeatable."),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 1,
-    workers: Annotated[
-        int, typer.Option("--workers", "-n", min=0, help="Plays at a time; 0: the usual number.")
-    ] = 0,
-    rounds: Annotated[int, typer.Option(min=1, help="How often repeat plays.")] = 20,
-    target: Annotated[
-        str, typer.Option(help="Cluster of alterations and repeat, such as external:HOST:PORT.")
-    ] = DEFAULT_TARGET,
-    client: Annotated[str, typer.Option(help="With repeat: repeat a client's checks.")] = "",
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")
-    ] = False,
+    only: Only = None,
+    stale: Stale = False,
+    record: Record = False,
+    full: Full = False,
+    renew: Renew = False,
+    because: Because = "",
+    certified: Certified = None,
+    seed: Seed = 1,
+    workers: Workers = 0,
+    rounds: Rounds = 20,
+    target: Target = DEFAULT_TARGET,
+    client: Client = "",
+    as_json: Json = False,
 ) -> None:
     """Break something on purpose, see which checks notice, and keep that as evidence."""
     console = screen(stderr=True, soft_wrap=True, highlight=False)
