@@ -17,7 +17,7 @@ async def replicated(
     group_config: Mapping[str, str] | None = None,
     topic_config: Mapping[str, str] | None = None,
 ) -> Queue:
-    """Return a queue whose partition has two replicas, with locks of 30 s.
+    """Return a queue whose partition has two replicas, with the longest locks.
 
     Raises:
         OutOfReach: the cluster has one broker, so no leader can move.
@@ -30,7 +30,7 @@ async def replicated(
         records,
         assignments=[pair],
         reset=reset,
-        lock_ms=30_000,
+        lock_ms=share.bounds.longest_lock,
         group_config=group_config,
         topic_config=topic_config,
     )

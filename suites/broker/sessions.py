@@ -6,9 +6,6 @@ from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import Response, Session, Where
 from suites.broker.share import Catch, Consumer, Queue
 
-LONG_LOCK_MS = 60000
-"""A lock that outlives ``WITHIN`` by far: what comes back earlier was released."""
-
 
 async def taken(consumer: Consumer, *offsets: int, within: float = WITHIN) -> dict[int, int]:
     """Fetch until some offsets are acquired or time is up; return all counts acquired by then."""

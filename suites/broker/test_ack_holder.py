@@ -6,6 +6,7 @@ import pytest
 
 from fixtures.clients.member import Ack, AckType, accept, each, gap, reject, release
 from suites.broker.acknowledging import judge_final, judge_held, next_catch, pinned, result, singly
+from suites.broker.locks import SLACK
 from suites.broker.share import Consumer, Share
 from suites.judge import Judge
 
@@ -84,11 +85,12 @@ async def test_offsets_past_the_acquired(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACK-33")
 async def test_lock_that_has_ended(share: Share, judge: Judge) -> None:
     """ACK-33: An acknowledgement after the lock has ended is refused above the start offset."""
-    world = await pinned(share, 6, lock_ms=1000)
+    lock = share.bounds.short_lock
+    world = await pinned(share, 6, lock_ms=lock)
     # Nothing is settled, so however slow anybody is, the start offset stays at 0; and that another
     # member gets the records proves that the first one's locks have ended.
     other = await world.queue.consumer(join=False)
-    taken = await other.acquire(6)
+    taken = await other.acquire(6, within=lock / 1000 + SLACK)
     judge.holds("ACK-33", set(taken.counts) == set(range(6)), f"acquired anew: {taken.offsets}")
     await judge_types_refused(judge, "ACK-33", world.consumer, 1, 5)
 

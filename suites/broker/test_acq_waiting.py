@@ -43,15 +43,17 @@ async def _start(consumer: Consumer) -> Waiting:
     return Waiting(consumer, task)
 
 
-async def _woken(judge: Judge, rule: str, waiting: Waiting, by: str) -> list[int]:
+async def _woken(
+    judge: Judge, rule: str, waiting: Waiting, by: str, within: float = WITHIN
+) -> list[int]:
     """Judge that the fetch is answered; return what it or the member's next one acquired.
 
     A response that is empty but comes at once will do: the member asks again without delay.
     """
     began = time.monotonic()
-    done, _ = await asyncio.wait([waiting.task], timeout=WITHIN)
+    done, _ = await asyncio.wait([waiting.task], timeout=within)
     waiting.task.cancel()
-    judge.holds(rule, done, f"a fetch still waited {WITHIN:g} s after {by}")
+    judge.holds(rule, done, f"a fetch still waited {within:g} s after {by}")
     judge.saw(rule, milliseconds_until_woken=int((time.monotonic() - began) * 1000))
     offsets = Consumer.sound(waiting.task.result()).offsets
     return offsets or (await waiting.consumer.acquire(1)).offsets
@@ -171,12 +173,14 @@ async def test_piggybacked_ack_wakes(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACQ-66")
 async def test_lock_expiry_wakes(share: Share, judge: Judge) -> None:
     """ACQ-66: A waiting fetch is answered as soon as another member's locks expire."""
-    queue = await share.queue(records=5, lock_ms=2000)
+    lock = share.bounds.prompt_lock
+    queue = await share.queue(records=5, lock_ms=lock)
     holder, other = await _pair(queue)
     await holder.acquire(5)
     waiting = await _start(other)
 
-    got = await _woken(judge, "ACQ-66", waiting, "the locks had begun, which last 2 s")
+    began = f"the locks had begun, which last {lock / 1000:g} s"
+    got = await _woken(judge, "ACQ-66", waiting, began, lock / 1000 + WITHIN)
 
     judge.equal("ACQ-66", list(range(5)), got, "acquired by the fetch that waited")
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.clients.cluster import attempts
+from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import Ack, accept, release
 from suites.broker.acknowledging import soon
+from suites.broker.settings import LOCK
 from suites.broker.share import NOT_FOR, Consumer, Queue, Share
 from suites.judge import Judge
 
@@ -167,10 +168,10 @@ def _accepts(offsets: set[int]) -> list[Ack]:
     return [accept(first, last) for first, last in zip(starts, ends, strict=True)]
 
 
-async def _accept_all(consumer: Consumer, until: int) -> set[int]:
+async def _accept_all(consumer: Consumer, until: int, within: float = WITHIN) -> set[int]:
     """Accept what comes, until ``until`` records were accepted or time is over."""
     accepted: set[int] = set()
-    async for _ in attempts():
+    async for _ in attempts(within):
         response = consumer.sound(await consumer.fetch(max_wait_ms=1000))
         if response.offsets:
             await consumer.acked(*(accept(r.first, r.last) for r in response.only.ranges))
@@ -187,12 +188,13 @@ async def test_nothing_vanishes_when_locks_expire(share: Share, judge: Judge) ->
     total = (limit // size + 2) * size
     queue = await share.queue(records=total, batches=total // size)
     # The short lock is for the member that sits on its records, the long one for the other.
-    await share.admin.group_config(queue.group, {"share.record.lock.duration.ms": "2000"})
+    lock = share.bounds.prompt_lock
+    await share.admin.group_config(queue.group, {LOCK: str(lock)})
     holder, other = await queue.consumer(), await queue.consumer(join=False)
     held = await _fill(holder, limit)
-    await share.admin.group_config(queue.group, {"share.record.lock.duration.ms": "60000"})
+    await share.admin.group_config(queue.group, {LOCK: str(share.bounds.longest_lock)})
 
-    accepted = await _accept_all(other, until=total)
+    accepted = await _accept_all(other, until=total, within=lock / 1000 + WITHIN)
 
     judge.equal("ACQ-54", [], sorted(set(range(total)) - accepted), "offsets never delivered")
     judge.saw("ACQ-54", expired_locks=len(held))

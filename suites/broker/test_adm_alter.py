@@ -236,7 +236,7 @@ async def test_other_negative_offsets(share: Share, judge: Judge, offset: int) -
 
 async def _paused(share: Share, *, locked: bool) -> tuple[Queue, Consumer]:
     """Return a consumer that the group has lost, but not its leader: session and locks are open."""
-    queue = await share.queue(10, batches=10, lock_ms=60_000)
+    queue = await share.queue(10, batches=10, lock_ms=share.bounds.longest_lock)
     consumer = await queue.consumer()
     await consumer.acquire(10)
     await consumer.acked(accept(0, 3), *([] if locked else [release(4, 9)]))

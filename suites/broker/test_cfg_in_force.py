@@ -47,7 +47,8 @@ async def _broker_defaults(share: Share) -> Told:
 
 def _own(share: Share, *taken: int) -> tuple[Told, dict[str, str]]:
     """Return values that a group may have and nobody else has, and the configs that set them."""
-    values = (share.rng.randint(15_000, 29_000), share.rng.randint(5000, 14_000))
+    lock, beat = share.rng.randint(15_000, 29_000), share.rng.randint(5000, 14_000)
+    values = (share.bounds.lock(lock), share.bounds.heartbeats.at_least(beat))
     if any(value in taken for value in values):
         return _own(share, *taken)
     return values, {LOCK: str(values[0]), HEARTBEAT: str(values[1])}
@@ -71,13 +72,14 @@ async def test_groups_do_not_share_values(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("CFG-13")
 async def test_short_locks_are_one_groups(share: Share, judge: Judge) -> None:
     """CFG-13: A record comes back soon in the group with short locks, and not in the other."""
-    short = await share.queue(1, lock_ms=1000)
-    long = await share.sibling(short, **{LOCK: "30000"})
+    lock = share.bounds.short_lock
+    short = await share.queue(1, lock_ms=lock)
+    long = await share.sibling(short, **{LOCK: str(share.bounds.long_lock)})
     for queue in (long, short):
         await (await queue.consumer()).acquire(1)
     other = await long.consumer(join=False)
 
-    back = await watch(await short.consumer(join=False), [0], 1 + SLACK)
+    back = await watch(await short.consumer(join=False), [0], lock / 1000 + SLACK)
     still = other.sound(await other.fetch(max_wait_ms=0)).offsets
     judge.equal("CFG-13", ([0], []), (sorted(back), still), "offsets that came back in each group")
 

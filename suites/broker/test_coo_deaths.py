@@ -37,7 +37,7 @@ async def _die(consumer: Consumer, how: str) -> None:
 @pytest.mark.parametrize("how", ["killed", "ended", "stopped"])
 async def test_others_get_what_the_dead_left(share: Share, judge: Judge, how: str) -> None:
     """COO-34: The unfinished records of a consumer that dies without leaving go to the others."""
-    total, lock_ms = share.rng.randint(20, 60), 2000
+    total, lock_ms = share.rng.randint(20, 60), share.bounds.prompt_lock
     queue = await share.queue(total, lock_ms=lock_ms, batches=share.rng.choice([1, 5]))
     dead = await queue.consumer()
     await dead.acquire(total)
@@ -70,7 +70,7 @@ async def _inherit(heirs: list[Consumer], wanted: set[int], within: float) -> di
 @pytest.mark.timeout(90)
 async def test_topic_deleted_under_its_consumers(share: Share, judge: Judge) -> None:
     """COO-33: Deleting a topic ends waits and acknowledgements; its successor is served."""
-    queue = await share.queue(6, lock_ms=60_000)
+    queue = await share.queue(6, lock_ms=share.bounds.longest_lock)
     holder = await queue.consumer()
     await holder.acquire(6)
     waiter = await queue.consumer(join=False)

@@ -33,9 +33,9 @@ KNOWN = frozenset(
 """What a client may be told when the state of its acknowledgement could not be stored."""
 
 
-async def _held(share: Share, lock_ms: int = 60_000) -> tuple[Queue, Consumer, StateKey]:
+async def _held(share: Share, lock_ms: int = 0) -> tuple[Queue, Consumer, StateKey]:
     """Return a member that holds ten records, and the key of their state."""
-    queue = await share.queue(10, lock_ms=lock_ms)
+    queue = await share.queue(10, lock_ms=lock_ms or share.bounds.longest_lock)
     consumer = await queue.consumer()
     await consumer.acquire(10)
     return queue, consumer, Store(share).of(queue)

@@ -57,7 +57,8 @@ async def _scene(share: Share) -> MixedStates:
     if len(nodes) < 3:
         raise OutOfReach("replicas can only be moved where there are three brokers")
     pair = share.rng.sample(nodes, 2)
-    return await prepared(await share.queue(assignments=[pair], lock_ms=15_000), lock_ms=15_000)
+    lock = share.bounds.lock(15_000)
+    return await prepared(await share.queue(assignments=[pair], lock_ms=lock), lock_ms=lock)
 
 
 @pytest.mark.requirement("COO-21", "COO-22", "COO-23", "COO-24")

@@ -116,7 +116,7 @@ async def test_copies_have_the_headers(share: Share, judge: Judge) -> None:
 @pytest.mark.timeout(CLEANED_WITHIN + 60)
 async def test_source_that_is_gone(share: Share, judge: Judge) -> None:
     """DLQ-11: The letter of a record that compaction removed meanwhile has its headers alone."""
-    box = await boxed(share, copy=True, lock_ms=60_000, topic_config=COMPACTED)
+    box = await boxed(share, copy=True, lock_ms=share.bounds.longest_lock, topic_config=COMPACTED)
     world = Compacted(box.queue)
     await world.write(*([name] for name in keys(*range(4))))
     consumer = await box.queue.consumer()

@@ -53,7 +53,7 @@ async def test_aborted_records(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 async def test_deleted_records(share: Share, judge: Judge) -> None:
     """DLQ-24: Records that the log's start passes, held or not, are no dead letters."""
-    box = await boxed(share, SIZE, batches=SIZE, lock_ms=60_000)
+    box = await boxed(share, SIZE, batches=SIZE, lock_ms=share.bounds.longest_lock)
     consumer = await box.queue.consumer()
     await consumer.acquire(4, max_records=4)
     await share.admin.delete_records(box.queue.topic, SIZE)

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 
+from fixtures.clients.cluster import WITHIN
 from fixtures.clients.deadletters import HEADERS
 from fixtures.clients.member import reject, release
 from suites.broker.deadletters import (
@@ -89,12 +90,13 @@ async def test_releases_up_to_the_limit(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("DLQ-03")
 async def test_locks_that_run_out(share: Share, judge: Judge) -> None:
     """DLQ-03: A record whose lock runs out on its last delivery becomes a dead letter."""
-    box = await boxed(share, 2, lock_ms=1000, group_config={LIMIT: "2"})
+    lock = share.bounds.short_lock
+    box = await boxed(share, 2, lock_ms=lock, group_config={LIMIT: "2"})
     consumer = await box.queue.consumer()
     await consumer.acquire(2)
-    await watch(consumer, range(2), SLACK)
+    await watch(consumer, range(2), lock / 1000 + SLACK)
 
-    letters = await box.arrived(range(2))
+    letters = await box.arrived(range(2), lock / 1000 + WITHIN)
     judge.equal("DLQ-03", [0, 1], offsets_of(letters), "delivered twice, never acknowledged")
     counts = {letter.headers.get("delivery.count") for letter in letters}
     judge.equal("DLQ-03", {"2"}, counts, "delivery counts in letters")

@@ -49,12 +49,13 @@ async def test_releases_count_over_all_members(share: Share, judge: Judge) -> No
 @pytest.mark.fast
 async def test_expired_delivery_counts(share: Share, judge: Judge) -> None:
     """DLV-03: A delivery whose lock ran out is counted."""
-    queue = await share.queue(3, lock_ms=1000)
+    lock = share.bounds.short_lock
+    queue = await share.queue(3, lock_ms=lock)
     members = [await queue.consumer(), await queue.consumer(join=False)]
     await members[0].acquire(3)
 
     for count, member in ((2, members[1]), (3, members[0])):
-        seen = await watch(member, range(3), 1.0 + SLACK)
+        seen = await watch(member, range(3), lock / 1000 + SLACK)
         counts = {offset: sighting.count for offset, sighting in seen.items()}
         judge.equal("DLV-03", dict.fromkeys(range(3), count), counts, "counts after an expiry")
     judge.saw("DLV-03", expiries=6)

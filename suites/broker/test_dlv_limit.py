@@ -32,11 +32,11 @@ async def test_released_at_the_limit_is_archived(share: Share, judge: Judge) -> 
 
 async def _hold_with_short_lock(share: Share, limit: int) -> tuple[Queue, Consumer]:
     """Return a queue and who holds its only record, on its last delivery, under a short lock."""
-    queue = await two_partitions(share, 1, lock_ms=30_000)
+    queue = await two_partitions(share, 1, lock_ms=share.bounds.longest_lock)
     consumer = await queue.consumer()
     await hold_at(consumer, 1, limit - 1)
     # The change counts from the next acquisition on.
-    await reconfigure(queue, consumer, lock_ms=1000)
+    await reconfigure(queue, consumer, lock_ms=share.bounds.short_lock)
     await consumer.acked(release(0))
     await hold_at(consumer, 1, limit)
     return queue, consumer
@@ -46,7 +46,7 @@ async def _hold_with_short_lock(share: Share, limit: int) -> tuple[Queue, Consum
 async def test_expired_at_the_limit_is_archived(share: Share, judge: Judge) -> None:
     """DLV-11: A record whose lock runs out on its last permitted delivery never comes again."""
     queue, _ = await _hold_with_short_lock(share, await delivery_limit(share))
-    await outlast(queue, lock_ms=1000)
+    await outlast(queue, lock_ms=share.bounds.short_lock)
 
     alone, came = await sentinel_only(queue, await queue.consumer(join=False))
 
@@ -58,13 +58,13 @@ async def test_expired_at_the_limit_is_archived(share: Share, judge: Judge) -> N
 async def test_last_delivery_can_be_renewed(share: Share, judge: Judge) -> None:
     """LCK-39: A record on its last delivery can be renewed, and is archived when that lock ends."""
     limit = await delivery_limit(share)
-    queue = await two_partitions(share, 1, lock_ms=30_000)
+    queue = await two_partitions(share, 1, lock_ms=share.bounds.longest_lock)
     consumer = await queue.consumer()
     await hold_at(consumer, 1, limit)
-    await reconfigure(queue, consumer, lock_ms=1000)
+    await reconfigure(queue, consumer, lock_ms=share.bounds.short_lock)
 
     part = await consumer.ack(renew(0), is_renew_ack=True)
-    await outlast(queue, lock_ms=1000)
+    await outlast(queue, lock_ms=share.bounds.short_lock)
     alone, came = await sentinel_only(queue, await queue.consumer(join=False))
 
     judge.equal("LCK-39", 0, part.ack_error, "error of RENEW on the last delivery")
@@ -153,8 +153,8 @@ async def test_expired_records_let_the_start_move(share: Share, judge: Judge) ->
     queue, consumer = await _hold_with_short_lock(share, await delivery_limit(share))
     # The record was locked or waiting until here, so the start offset cannot be behind it yet.
     before = (await queue.offsets()).start
-    await outlast(queue, lock_ms=1000)
-    await reconfigure(queue, consumer, lock_ms=30_000)
+    await outlast(queue, lock_ms=share.bounds.short_lock)
+    await reconfigure(queue, consumer, lock_ms=share.bounds.longest_lock)
 
     start = await _beyond(queue, consumer, 1)
 

@@ -184,7 +184,7 @@ async def test_held_records_gone(
     share: Share, judge: Judge, finish: Callable[[int, int], Ack]
 ) -> None:
     """GAP-26: A held record that compaction removed can be acknowledged as if it were there."""
-    world = await compacted(share, lock_ms=60_000)
+    world = await compacted(share, lock_ms=share.bounds.longest_lock)
     await world.write(keys("pin"), *([name] for name in keys(*range(1, SIZE))))
     consumer = await world.queue.consumer()
     await consumer.acquire(SIZE)

@@ -111,7 +111,7 @@ async def test_late_acknowledgement(
 @pytest.mark.fast
 async def test_cut_through_a_held_batch(share: Share, judge: Judge) -> None:
     """GAP-30: What is left of a held batch stays with its holder, who can acknowledge it."""
-    queue = await share.queue(records=10, lock_ms=60_000)
+    queue = await share.queue(records=10, lock_ms=share.bounds.longest_lock)
     holder = await queue.consumer()
     await holder.acquire(10)
     cut = share.rng.randint(1, 7)

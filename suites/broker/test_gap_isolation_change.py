@@ -19,19 +19,17 @@ from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("isolation-level")
 
-LOCK_MS = 40_000
-"""Tells the changed configs from those before; long, for locks are not what this is about."""
-
 
 async def _change(queue: Queue, consumer: Consumer, to: dict[str, str]) -> None:
-    await reconfigure(queue, consumer, LOCK_MS, **to)
+    # A lock that tells the changed configs from those before; long, for it is not the subject.
+    await reconfigure(queue, consumer, queue.share.bounds.longest_lock, **to)
 
 
 @pytest.mark.requirement("GAP-16")
 @pytest.mark.fast
 async def test_to_committed(share: Share, judge: Judge) -> None:
     """GAP-16: From the change to read_committed on aborted records are not delivered."""
-    queue = await share.queue(records=1, lock_ms=30_000)
+    queue = await share.queue(records=1)
     before = await aborted(queue, 2)
     consumer = await queue.consumer()
     seen = await consumer.acquire(before.stop - 1)
@@ -52,7 +50,7 @@ async def test_held_across_the_change(
     share: Share, judge: Judge, finish: Callable[[int, int], Ack]
 ) -> None:
     """GAP-17: An aborted record held from before the change can still be settled."""
-    queue = await share.queue(records=1, lock_ms=30_000)
+    queue = await share.queue(records=1)
     dead = await aborted(queue, 3)
     consumer = await queue.consumer()
     await consumer.acquire(dead.stop)
@@ -69,7 +67,7 @@ async def test_held_across_the_change(
 @pytest.mark.requirement("GAP-18")
 async def test_aborted_do_not_come_back(share: Share, judge: Judge) -> None:
     """GAP-18: What was passed over as aborted stays so when the group turns to read_uncommitted."""
-    queue = await share.queue(records=1, lock_ms=30_000, group_config=COMMITTED)
+    queue = await share.queue(records=1, group_config=COMMITTED)
     dead = await aborted(queue, share.rng.randint(2, 5))
     last = await queue.produce(1)
     consumer = await queue.consumer()
@@ -96,7 +94,7 @@ async def test_released_around_the_change(
 ) -> None:
     """GAP-19: A committed record released around the change comes again with a higher count."""
     begin = UNCOMMITTED if to == COMMITTED else COMMITTED
-    queue = await share.queue(records=1, lock_ms=30_000, group_config=begin)
+    queue = await share.queue(records=1, group_config=begin)
     good = await committed(queue, share.rng.randint(1, 4))
     consumer = await queue.consumer()
     await consumer.acquire(good.stop)

@@ -114,7 +114,7 @@ async def test_finished_do_not_count(
     share: Share, judge: Judge, finish: Callable[[int, int], Ack] | None
 ) -> None:
     """LAG-04: Finished records are no lag, even while an unfinished one is before them."""
-    queue = await share.queue(records=5, lock_ms=60_000)
+    queue = await share.queue(records=5, lock_ms=share.bounds.longest_lock)
     consumer = await queue.consumer()
     await consumer.acquire(5)
     if finish:
@@ -131,14 +131,15 @@ async def test_finished_do_not_count(
 @pytest.mark.requirement("LAG-09")
 async def test_expired_locks(share: Share, judge: Judge) -> None:
     """LAG-09: Locks that expire leave the lag as it was."""
-    queue = await share.queue(records=10, lock_ms=1000)
+    lock = share.bounds.short_lock
+    queue = await share.queue(records=10, lock_ms=lock)
     consumer = await queue.consumer()
     await consumer.acquire(10)
     await consumer.acked(accept(5, 6))
     judge.equal("LAG-09", 8, await queue.lag(8), "lag with eight held")
 
     other = await queue.consumer(join=False)
-    back = await watch(other, [0], 1 + SLACK)
+    back = await watch(other, [0], lock / 1000 + SLACK)
     judge.holds("LAG-09", 0 in back, "the lock of offset 0 never ran out")
     judge.equal("LAG-09", 8, await queue.lag(8), "lag after the locks ran out")
     await rewritten(other, await queue.produce(1))
@@ -162,7 +163,7 @@ async def test_markers_passed(share: Share, judge: Judge) -> None:
 @pytest.mark.parametrize("noticed_by", ["released", "beyond"])
 async def test_deleted_leave_the_lag(share: Share, judge: Judge, noticed_by: str) -> None:
     """LAG-12: Deleted records leave the lag once the group has noticed, whatever their state."""
-    queue = await share.queue(records=20, lock_ms=60_000)
+    queue = await share.queue(records=20, lock_ms=share.bounds.longest_lock)
     consumer = await queue.consumer()
     await consumer.acquire(20)
     await consumer.acked(accept(4, 7), release(8, 11))

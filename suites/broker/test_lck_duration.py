@@ -8,6 +8,7 @@ import pytest
 
 from fixtures.clients.member import accept
 from fixtures.wire.errors import ErrorCode
+from spec.verdict import OutOfReach
 from suites.broker.locks import EARLY, SLACK, in_time, reconfigure, watch
 from suites.broker.share import Share
 from suites.judge import Judge
@@ -21,15 +22,20 @@ async def test_group_value_wins_over_the_broker(share: Share, judge: Judge) -> N
     """LCK-11: A group with a lock duration of its own is not locked for the broker's."""
     configs = await share.admin.broker_configs()
     default = int(configs.get(BROKER_KEY.format("")) or 30_000)
-    queue = await share.queue(1, lock_ms=1000)
+    lock = share.bounds.short_lock
+    if default <= lock:
+        raise OutOfReach(f"the broker's lock of {default} ms is as short as a group's can be")
+    queue = await share.queue(1, lock_ms=lock)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
     sent = time.monotonic()
     await holder.acquire(1)
 
-    seen = await watch(other, [0], min(default / 1000 * EARLY, 1.0 + SLACK))
+    seen = await watch(other, [0], min(default / 1000 * EARLY, lock / 1000 + SLACK))
 
     took = time.monotonic() - sent
-    sentence = f"after {took:.1f} s the record is locked, for the broker's {default} ms and not 1 s"
+    sentence = (
+        f"after {took:.1f} s the record is locked, for the broker's {default} ms and not {lock} ms"
+    )
     judge.holds("LCK-11", 0 in seen, sentence)
 
 
@@ -39,7 +45,7 @@ async def test_fetch_tells_the_lock_duration(share: Share, judge: Judge) -> None
     """LCK-14: ShareFetch tells the lock duration, the group's own if it has one."""
     configs = await share.admin.broker_configs()
     default = int(configs.get(BROKER_KEY.format("")) or 30_000)
-    wanted = share.rng.randint(15_000, 30_000)
+    wanted = share.bounds.lock(share.rng.randint(15_000, 30_000))
     queue = await share.queue(1, lock_ms=wanted)
     plain = await share.sibling(queue)
 
@@ -55,7 +61,7 @@ async def test_fetch_tells_the_lock_duration(share: Share, judge: Judge) -> None
 @pytest.mark.fast
 async def test_acknowledge_tells_the_lock_duration(share: Share, judge: Judge) -> None:
     """LCK-15: ShareAcknowledge v2 tells the group's lock duration, renewing or not."""
-    wanted = share.rng.randint(15_000, 30_000)
+    wanted = share.bounds.lock(share.rng.randint(15_000, 30_000))
     queue = await share.queue(2, lock_ms=wanted)
     consumer = await queue.consumer()
     await consumer.acquire(2)
@@ -74,7 +80,8 @@ async def test_bounds_of_the_broker_are_kept(share: Share, judge: Judge) -> None
     configs = await share.admin.broker_configs()
     low = int(configs.get(BROKER_KEY.format("min.")) or 15_000)
     high = int(configs.get(BROKER_KEY.format("max.")) or 60_000)
-    queue = await share.queue(1, lock_ms=20_000)
+    lock = share.bounds.lock(20_000)
+    queue = await share.queue(1, lock_ms=lock)
 
     for value in (low - 1, high + 1, 0):
         response = await share.admin.try_group_config(queue.group, {GROUP_KEY: str(value)})
@@ -83,18 +90,19 @@ async def test_bounds_of_the_broker_are_kept(share: Share, judge: Judge) -> None
         )
 
     caught = await (await queue.consumer()).acquire(1)
-    judge.equal("LCK-12", 20_000, caught.responses[-1].lock_ms, "lock duration after the refusals")
+    judge.equal("LCK-12", lock, caught.responses[-1].lock_ms, "lock duration after the refusals")
 
 
 @pytest.mark.requirement("LCK-13")
 async def test_longer_duration_leaves_running_locks_alone(share: Share, judge: Judge) -> None:
     """LCK-13: A lock that runs when the duration is raised ends when it would have ended."""
-    queue = await share.queue(2, lock_ms=1000)
+    lock = share.bounds.short_lock
+    queue = await share.queue(2, lock_ms=lock)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
     await holder.acquire(2)
-    await reconfigure(queue, holder, lock_ms=30_000)
+    await reconfigure(queue, holder, lock_ms=share.bounds.long_lock)
 
-    seen = await watch(other, [0, 1], 1.0 + SLACK)
+    seen = await watch(other, [0, 1], lock / 1000 + SLACK)
 
     judge.equal("LCK-13", [0, 1], sorted(seen), "offsets that came back after the old duration")
 
@@ -102,16 +110,17 @@ async def test_longer_duration_leaves_running_locks_alone(share: Share, judge: J
 @pytest.mark.requirement("LCK-13")
 async def test_shorter_duration_is_for_later_acquisitions(share: Share, judge: Judge) -> None:
     """LCK-13: After the duration is cut, new acquisitions end soon and old ones as before."""
-    queue = await share.queue(1, lock_ms=30_000)
+    lock, long = share.bounds.short_lock, share.bounds.long_lock
+    queue = await share.queue(1, lock_ms=long)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
     sent = time.monotonic()
     await holder.acquire(1)
-    await reconfigure(queue, holder, lock_ms=1000)
+    await reconfigure(queue, holder, lock_ms=lock)
     await queue.produce(1)
     await holder.acquire(1)
 
-    seen = await watch(other, [1], 1.0 + SLACK)
+    seen = await watch(other, [1], lock / 1000 + SLACK)
 
     judge.equal("LCK-13", True, 1 in seen, "that the later record came back after the new duration")
-    in_time(sent, 30_000)
+    in_time(sent, long)
     judge.equal("LCK-13", False, 0 in seen, "that the earlier record came back with it")

@@ -22,35 +22,35 @@ from suites.broker.locks import (
 from suites.broker.share import Share
 from suites.judge import Judge
 
-LOCK = 2000
-"""Lock duration in ms where acknowledgements have to come in time."""
-
 
 @pytest.mark.requirement("LCK-01", "LCK-02")
 @pytest.mark.fast
 async def test_expired_lock_frees_the_records(share: Share, judge: Judge) -> None:
     """LCK-01: Records come back by themselves when their lock has run out, LCK-02: not before."""
-    queue = await share.queue(share.rng.randint(2, 30), lock_ms=1000)
+    lock = share.bounds.short_lock
+    queue = await share.queue(share.rng.randint(2, 30), lock_ms=lock)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
     sent = time.monotonic()
     held = await holder.acquire(1)
 
-    seen = await watch(other, held.offsets, 1.0 + SLACK)
+    seen = await watch(other, held.offsets, lock / 1000 + SLACK)
 
     judge.equal("LCK-01", held.offsets, sorted(seen), "offsets that came back after the lock")
-    early = {o: round(s.at - sent, 3) for o, s in seen.items() if s.at - sent < EARLY}
-    judge.equal("LCK-02", {}, early, "offsets that came back within a lock of 1 s, and when")
+    after = {offset: sighting.at - sent for offset, sighting in seen.items()}
+    early = {o: round(took, 3) for o, took in after.items() if took < lock / 1000 * EARLY}
+    judge.equal("LCK-02", {}, early, f"offsets that came back within a lock of {lock} ms, and when")
     judge.saw("LCK-01", expiries=len(seen))
 
 
 @pytest.mark.requirement("LCK-01")
 async def test_expired_records_come_back_to_their_own_member(share: Share, judge: Judge) -> None:
     """LCK-01: A record that a member let expire may be delivered to that same member again."""
-    queue = await share.queue(3, lock_ms=1000)
+    lock = share.bounds.short_lock
+    queue = await share.queue(3, lock_ms=lock)
     consumer = await queue.consumer()
     held = await consumer.acquire(3)
 
-    seen = await watch(consumer, held.offsets, 1.0 + SLACK)
+    seen = await watch(consumer, held.offsets, lock / 1000 + SLACK)
 
     judge.equal("LCK-01", held.offsets, sorted(seen), "offsets that came back to their member")
 
@@ -59,7 +59,8 @@ async def test_expired_records_come_back_to_their_own_member(share: Share, judge
 async def test_locked_records_go_to_nobody_else(share: Share, judge: Judge) -> None:
     """LCK-02: While one member's lock runs, another member gets the records behind it only."""
     count = share.rng.randint(2, 20)
-    queue = await share.queue(count, lock_ms=30_000)
+    lock = share.bounds.longest_lock
+    queue = await share.queue(count, lock_ms=lock)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
     sent = time.monotonic()
     held = await holder.acquire(count)
@@ -67,7 +68,7 @@ async def test_locked_records_go_to_nobody_else(share: Share, judge: Judge) -> N
     sentinel = await queue.produce(1)
     came = await other.drain(until=sentinel)
 
-    in_time(sent, 30_000)
+    in_time(sent, lock)
     judge.equal("LCK-02", [sentinel], came.offsets, "offsets delivered while others are locked")
     judge.saw("LCK-02", locked=len(held.offsets))
 
@@ -76,10 +77,11 @@ async def test_locked_records_go_to_nobody_else(share: Share, judge: Judge) -> N
 @pytest.mark.fast
 async def test_late_acknowledgement_is_refused(share: Share, judge: Judge) -> None:
     """LCK-03: An acknowledgement after the lock's end is refused, LCK-04: and changes nothing."""
-    queue = await two_partitions(share, 3, lock_ms=1000)
+    lock = share.bounds.short_lock
+    queue = await two_partitions(share, 3, lock_ms=lock)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
     await holder.acquire(3)
-    await outlast(queue, lock_ms=1000)
+    await outlast(queue, lock_ms=lock)
 
     late = [await holder.ack(how) for how in (accept(0), reject(1), release(2))]
     seen = await watch(other, [0, 1, 2], SLACK)
@@ -94,12 +96,13 @@ async def test_late_acknowledgement_is_refused(share: Share, judge: Judge) -> No
 @pytest.mark.requirement("LCK-03", "LCK-04")
 async def test_late_acknowledgement_spares_the_next_holder(share: Share, judge: Judge) -> None:
     """LCK-04: A late REJECT is refused and leaves the record to the member that has it by then."""
-    queue = await share.queue(1, lock_ms=1000)
+    lock = share.bounds.short_lock
+    queue = await share.queue(1, lock_ms=lock)
     late, holder = await queue.consumer(), await queue.consumer(join=False)
     await late.acquire(1)
     # The next holder shall have time enough, however slow we are.
-    await reconfigure(queue, late, lock_ms=30_000)
-    await holder.acquire(1, within=1.0 + SLACK)
+    await reconfigure(queue, late, lock_ms=share.bounds.longest_lock)
+    await holder.acquire(1, within=lock / 1000 + SLACK)
 
     refused = await late.ack(reject(0))
     part = await holder.ack(accept(0))
@@ -115,16 +118,17 @@ async def test_late_acknowledgement_spares_the_next_holder(share: Share, judge: 
 async def test_part_of_an_acquisition_expires(share: Share, judge: Judge) -> None:
     """LCK-05: Of one acquisition, what was accepted or rejected in time stays so when it ends."""
     count = share.rng.randint(6, 20)
-    queue = await share.queue(count, lock_ms=LOCK)
+    lock = share.bounds.prompt_lock
+    queue = await share.queue(count, lock_ms=lock)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
     sent = time.monotonic()
     await holder.acquire(count)
     done = sorted(share.rng.sample(range(count), count // 2))
     await holder.acked(*(share.rng.choice((accept, reject))(offset) for offset in done))
-    in_time(sent, LOCK)
+    in_time(sent, lock)
 
     rest = [offset for offset in range(count) if offset not in done]
-    seen = await watch(other, rest, LOCK / 1000 + SLACK)
+    seen = await watch(other, rest, lock / 1000 + SLACK)
     sentinel = await queue.produce(1)
     seen |= await watch(other, [sentinel], SLACK)
 
@@ -134,46 +138,48 @@ async def test_part_of_an_acquisition_expires(share: Share, judge: Judge) -> Non
 @pytest.mark.requirement("LCK-06")
 async def test_each_acquisition_has_its_own_lock(share: Share, judge: Judge) -> None:
     """LCK-06: A record acquired later stays locked when its member's earlier lock runs out."""
-    queue = await share.queue(1, lock_ms=LOCK)
+    lock = share.bounds.prompt_lock
+    queue = await share.queue(1, lock_ms=lock)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
     await holder.acquire(1)
-    await linger(other, LOCK / 1000 * 0.4)
+    await linger(other, lock / 1000 * 0.4)
     await queue.produce(1)
     sent = time.monotonic()
     await holder.acquire(1)
 
-    seen = await watch(other, [0, 1], 2 * LOCK / 1000 + SLACK)
+    seen = await watch(other, [0, 1], 2 * lock / 1000 + SLACK)
 
     judge.equal("LCK-06", [0, 1], sorted(seen), "offsets that came back")
     after = seen[1].at - sent
     judge.holds(
         "LCK-06",
-        after >= LOCK / 1000 * EARLY,
-        f"the later record came back {after:.3f} s after it was acquired, its lock is {LOCK} ms",
+        after >= lock / 1000 * EARLY,
+        f"the later record came back {after:.3f} s after it was acquired, its lock is {lock} ms",
     )
 
 
 @pytest.mark.requirement("LCK-07")
 async def test_locks_of_two_members_are_independent(share: Share, judge: Judge) -> None:
     """LCK-07: Each member's records come back after its own lock, whatever became of the other."""
-    queue = await share.queue(5, lock_ms=LOCK)
+    lock = share.bounds.prompt_lock
+    queue = await share.queue(5, lock_ms=lock)
     first, second, other = [await queue.consumer(join=number == 0) for number in range(3)]
     sent = {first: time.monotonic()}
     held = {first: (await first.acquire(5)).offsets}
-    await linger(other, LOCK / 1000 * 0.4)
+    await linger(other, lock / 1000 * 0.4)
     await queue.produce(5)
     sent[second] = time.monotonic()
     held[second] = (await second.acquire(5)).offsets
 
-    seen = await watch(other, range(10), 2 * LOCK / 1000 + SLACK)
+    seen = await watch(other, range(10), 2 * lock / 1000 + SLACK)
 
     judge.equal("LCK-07", list(range(10)), sorted(seen), "offsets that came back")
     for member, offsets in held.items():
         after = min(seen[offset].at for offset in offsets) - sent[member]
         judge.holds(
             "LCK-07",
-            after >= LOCK / 1000 * EARLY,
-            f"{offsets} came back {after:.3f} s after they were acquired, their lock is {LOCK} ms",
+            after >= lock / 1000 * EARLY,
+            f"{offsets} came back {after:.3f} s after they were acquired, their lock is {lock} ms",
         )
 
 
@@ -181,7 +187,8 @@ async def test_locks_of_two_members_are_independent(share: Share, judge: Judge) 
 @pytest.mark.fast
 async def test_waiting_fetch_is_woken_by_an_expiry(share: Share, judge: Judge) -> None:
     """LCK-08: A fetch that waits gets another member's records as soon as their lock is over."""
-    queue = await share.queue(2, lock_ms=1000)
+    lock = share.bounds.short_lock
+    queue = await share.queue(2, lock_ms=lock)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
     await holder.acquire(2)
 
@@ -190,18 +197,21 @@ async def test_waiting_fetch_is_woken_by_an_expiry(share: Share, judge: Judge) -
     waited = time.monotonic() - sent
 
     judge.equal("LCK-08", {0: 2, 1: 2}, response.only.counts, "what the waiting fetch acquired")
-    judge.holds("LCK-08", waited < 1.0 + SLACK, f"it was answered after {waited:.1f} s of 40")
+    judge.holds(
+        "LCK-08", waited < lock / 1000 + SLACK, f"it was answered after {waited:.1f} s of 40"
+    )
 
 
 @pytest.mark.requirement("LCK-09")
 async def test_heartbeats_do_not_prolong_a_lock(share: Share, judge: Judge) -> None:
     """LCK-09: A member that keeps heartbeating loses its records at the end of their lock."""
-    queue = await share.queue(2, lock_ms=1000)
+    lock = share.bounds.short_lock
+    queue = await share.queue(2, lock_ms=lock)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
     held = await holder.acquire(2)
 
     beats, came = 0, False
-    async for _ in attempts(1.0 + SLACK, pause=0.001):
+    async for _ in attempts(lock / 1000 + SLACK, pause=0.001):
         await holder.member.heartbeat()
         beats += 1
         came = bool(other.sound(await other.fetch(max_wait_ms=50)).offsets)
@@ -215,13 +225,14 @@ async def test_heartbeats_do_not_prolong_a_lock(share: Share, judge: Judge) -> N
 @pytest.mark.requirement("LCK-10")
 async def test_fetching_does_not_prolong_a_lock(share: Share, judge: Judge) -> None:
     """LCK-10: A member that keeps fetching and accepting loses what it holds at the lock's end."""
-    queue = await share.queue(1, lock_ms=1000)
+    lock = share.bounds.short_lock
+    queue = await share.queue(1, lock_ms=lock)
     consumer = await queue.consumer()
     sent = time.monotonic()
     await consumer.acquire(1)
 
     fetches, back = 0, None
-    async for _ in attempts(1.0 + SLACK, pause=0.001):
+    async for _ in attempts(lock / 1000 + SLACK, pause=0.001):
         await queue.produce(1)
         response = consumer.sound(await consumer.fetch(max_wait_ms=50))
         fetches += 1
@@ -232,5 +243,6 @@ async def test_fetching_does_not_prolong_a_lock(share: Share, judge: Judge) -> N
     took = time.monotonic() - sent
 
     judge.equal("LCK-10", 2, back, f"count of the first record after {fetches} fetches")
-    judge.holds("LCK-10", took >= EARLY, f"the lock of 1 s was over after {took:.3f} s")
+    early = f"the lock of {lock} ms was over after {took:.3f} s"
+    judge.holds("LCK-10", took >= lock / 1000 * EARLY, early)
     judge.saw("LCK-10", fetches=fetches)

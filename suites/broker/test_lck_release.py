@@ -22,7 +22,7 @@ async def test_closed_session_frees_interleaved_records(share: Share, judge: Jud
     """LCK-18: A closed session frees all its records, also those behind another member's."""
     first = share.rng.randint(1, 5)
     last = share.rng.randint(first, first + 4)
-    queue = await share.queue(last + 6, lock_ms=30_000)
+    queue = await share.queue(last + 6, lock_ms=share.bounds.longest_lock)
     leaver, stayer, other = [await queue.consumer(join=number == 0) for number in range(3)]
     held = await leaver.acquire(last + 6)
     await leaver.acked(release(first, last))
@@ -41,7 +41,7 @@ async def test_closed_session_frees_interleaved_records(share: Share, judge: Jud
 @pytest.mark.requirement("LCK-18")
 async def test_dropped_connection_frees_interleaved_records(share: Share, judge: Judge) -> None:
     """LCK-18: A dropped connection frees all its member's records, also behind another's."""
-    queue = await share.queue(12, lock_ms=30_000)
+    queue = await share.queue(12, lock_ms=share.bounds.longest_lock)
     leaver, stayer, other = [await queue.consumer(join=number == 0) for number in range(3)]
     await leaver.acquire(12)
     await leaver.acked(release(2, 3), release(7))
@@ -67,10 +67,11 @@ async def _until_refused(consumer: Consumer, offsets: range) -> dict[int, int]:
 @pytest.mark.requirement("LCK-16")
 async def test_acknowledgement_races_with_the_end_of_the_lock(share: Share, judge: Judge) -> None:
     """LCK-16: Of acknowledgement and expiry one wins, and the response says which."""
-    queue = await share.queue(1500, lock_ms=1000)
+    lock = share.bounds.short_lock
+    queue = await share.queue(1500, lock_ms=lock)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
     await holder.acquire(1500, max_records=1500)
-    await linger(other, 0.8)
+    await linger(other, (lock - 200) / 1000)
 
     errors = await _until_refused(holder, range(1500))
     sentinel = await queue.produce(1)
@@ -106,7 +107,8 @@ async def _forget_state(queue: Queue) -> None:
 @pytest.mark.requirement("LCK-17")
 async def test_expiry_does_not_need_the_share_coordinator(share: Share, judge: Judge) -> None:
     """LCK-17: A lock that ends while the state cannot be written frees its records all the same."""
-    queue = await share.queue(5, lock_ms=1500)
+    lock = share.bounds.lock(1500)
+    queue = await share.queue(5, lock_ms=lock)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
     await holder.acquire(5)
     await _forget_state(queue)
@@ -115,7 +117,7 @@ async def test_expiry_does_not_need_the_share_coordinator(share: Share, judge: J
         raise Undecided("the state was written although the share coordinator had deleted it")
 
     # The refused ACCEPT was rolled back, so the lock of its record is among those that end.
-    seen = await watch(other, range(5), 1.5 + SLACK)
+    seen = await watch(other, range(5), lock / 1000 + SLACK)
 
     counts = {offset: sighting.count for offset, sighting in seen.items()}
     judge.equal("LCK-17", dict.fromkeys(range(5), 2), counts, "counts after the lock's end")
@@ -124,7 +126,7 @@ async def test_expiry_does_not_need_the_share_coordinator(share: Share, judge: J
 @pytest.mark.requirement("LCK-18")
 async def test_sessions_that_close_together_free_all(share: Share, judge: Judge) -> None:
     """LCK-18: When members with records among each other's close at once, all come back."""
-    queue = await share.queue(30, batches=3, lock_ms=30_000)
+    queue = await share.queue(30, batches=3, lock_ms=share.bounds.longest_lock)
     members = [await queue.consumer(join=number == 0) for number in range(4)]
     first = members[0]
     await first.acquire(30)

@@ -29,12 +29,13 @@ INVALID = int(ErrorCode.INVALID_REQUEST)
 @pytest.mark.feature("renew")
 async def test_expired_lock_cannot_be_renewed(share: Share, judge: Judge) -> None:
     """LCK-29: RENEW after the lock's end is refused and does not take the record again."""
-    queue = await two_partitions(share, 2, lock_ms=1000)
+    lock = share.bounds.short_lock
+    queue = await two_partitions(share, 2, lock_ms=lock)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
     await holder.acquire(2)
-    await outlast(queue, lock_ms=1000)
+    await outlast(queue, lock_ms=lock)
     # Were the records taken again, they would not come in time.
-    await reconfigure(queue, holder, lock_ms=30_000)
+    await reconfigure(queue, holder, lock_ms=share.bounds.long_lock)
 
     part = await holder.ack(renew(0, 1), is_renew_ack=True)
     seen = await watch(other, [0, 1], SLACK)
@@ -48,19 +49,21 @@ async def test_expired_lock_cannot_be_renewed(share: Share, judge: Judge) -> Non
 @pytest.mark.feature("renew")
 async def test_others_cannot_renew(share: Share, judge: Judge) -> None:
     """LCK-30: RENEW by another member is refused and leaves the holder's lock as it is."""
-    queue = await share.queue(1, lock_ms=1000)
+    lock = share.bounds.short_lock
+    queue = await share.queue(1, lock_ms=lock)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
     began = time.monotonic()
     await holder.acquire(1)
-    await reconfigure(queue, other, lock_ms=30_000)
+    await reconfigure(queue, other, lock_ms=share.bounds.long_lock)
 
     part = await other.ack(renew(0), is_renew_ack=True)
-    seen = await watch(other, [0], 1.0 + SLACK)
+    seen = await watch(other, [0], lock / 1000 + SLACK)
 
     judge.equal("LCK-30", REFUSED, part.ack_error, "error of another member's RENEW")
     judge.equal("LCK-30", [0], sorted(seen), "what came at the end of the holder's lock")
     after = seen[0].at - began
-    judge.holds("LCK-30", after >= EARLY, f"the holder's lock of 1 s was over after {after:.3f} s")
+    early = f"the holder's lock of {lock} ms was over after {after:.3f} s"
+    judge.holds("LCK-30", after >= lock / 1000 * EARLY, early)
 
 
 @pytest.mark.requirement("LCK-31")
@@ -68,7 +71,8 @@ async def test_others_cannot_renew(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 async def test_settled_record_cannot_be_renewed(share: Share, judge: Judge) -> None:
     """LCK-31: RENEW after ACCEPT, RELEASE or REJECT is refused while the start is below it."""
-    queue = await share.queue(4, lock_ms=30_000)
+    lock = share.bounds.longest_lock
+    queue = await share.queue(4, lock_ms=lock)
     holder = await queue.consumer()
     began = time.monotonic()
     await holder.acquire(4)
@@ -79,7 +83,7 @@ async def test_settled_record_cannot_be_renewed(share: Share, judge: Judge) -> N
     sentinel = await queue.produce(1)
     after = await holder.drain(until=sentinel)
 
-    in_time(began, 30_000)
+    in_time(began, lock)
     errors = [part.ack_error for part in parts]
     judge.equal("LCK-31", [REFUSED] * 3, errors, "errors of RENEW after ACCEPT, RELEASE, REJECT")
     judge.equal("LCK-31", {2: 2, sentinel: 1}, after.counts, "what is delivered afterwards")
@@ -143,21 +147,23 @@ async def test_fetch_that_renews_may_not_ask_for_records(
 @pytest.mark.feature("renew-switch")
 async def test_renewal_that_is_turned_off(share: Share, judge: Judge) -> None:
     """LCK-36: With renewal turned off, RENEW is refused and the lock ends as it would have."""
+    lock = share.bounds.short_lock
     queue = await share.queue(
-        2, lock_ms=1000, group_config={"share.renew.acknowledge.enable": "false"}
+        2, lock_ms=lock, group_config={"share.renew.acknowledge.enable": "false"}
     )
     holder, other = await queue.consumer(), await queue.consumer(join=False)
     began = time.monotonic()
     await holder.acquire(2)
-    await reconfigure(queue, holder, lock_ms=30_000)
+    await reconfigure(queue, holder, lock_ms=share.bounds.long_lock)
 
     part = await holder.ack(renew(0, 1), is_renew_ack=True)
-    seen = await watch(other, [0, 1], 1.0 + SLACK)
+    seen = await watch(other, [0, 1], lock / 1000 + SLACK)
 
     judge.equal("LCK-36", REFUSED, part.ack_error, "error of RENEW while turned off")
     judge.equal("LCK-36", [0, 1], sorted(seen), "what came at the end of the first lock")
     after = min(sighting.at for sighting in seen.values()) - began
-    judge.holds("LCK-36", after >= EARLY, f"the lock of 1 s was over after {after:.3f} s")
+    early = f"the lock of {lock} ms was over after {after:.3f} s"
+    judge.holds("LCK-36", after >= lock / 1000 * EARLY, early)
 
 
 @pytest.mark.requirement("LCK-37")
@@ -166,14 +172,15 @@ async def test_renewal_that_is_turned_off(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 async def test_renewal_is_switched_on_a_live_group(share: Share, judge: Judge) -> None:
     """LCK-37: Renewal goes off and on while records are held; other types work throughout."""
-    queue = await share.queue(4, lock_ms=30_000)
+    long = share.bounds.long_lock
+    queue = await share.queue(4, lock_ms=long)
     holder = await queue.consumer()
     await holder.acquire(4)
     errors = [(await holder.ack(renew(0), is_renew_ack=True)).ack_error]
-    await reconfigure(queue, holder, 29_000, share_renew_acknowledge_enable="false")
+    await reconfigure(queue, holder, long - 1000, share_renew_acknowledge_enable="false")
     errors.append((await holder.ack(renew(0), is_renew_ack=True)).ack_error)
     others = [(await holder.ack(how)).ack_error for how in (accept(1), release(2), reject(3))]
-    await reconfigure(queue, holder, 28_000, share_renew_acknowledge_enable="true")
+    await reconfigure(queue, holder, long - 2000, share_renew_acknowledge_enable="true")
     errors.append((await holder.ack(renew(0), is_renew_ack=True)).ack_error)
 
     judge.equal("LCK-37", [0, REFUSED, 0], errors, "errors of RENEW while on, off and on again")

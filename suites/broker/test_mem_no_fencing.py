@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from fixtures.clients.cluster import attempts
+from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import Member, accept
 from fixtures.wire.errors import ErrorCode
-from spec.verdict import Undecided
+from spec.verdict import OutOfReach, Undecided
+from suites.broker.locks import EARLY, in_time
 from suites.broker.membership import good_beat, member_ids
+from suites.broker.settings import HEARTBEAT, SESSION
 from suites.broker.share import Consumer, Queue, Share
 from suites.judge import Judge
 
@@ -18,15 +22,22 @@ ENDS = pytest.mark.parametrize("end", ["left", "expired"])
 
 async def fleeting(share: Share, records: int, end: str) -> Queue:
     """Return a queue whose group removes silent members soon, if that is the end to come."""
-    timing = {"share.session.timeout.ms": "1000", "share.heartbeat.interval.ms": "500"}
-    return await share.queue(records, group_config=timing if end == "expired" else None)
+    limits = share.bounds
+    if end == "expired" and limits.short_session > limits.longest_lock * EARLY:
+        raise OutOfReach("no lock here outlasts a session timeout")
+    timing = {SESSION: str(limits.short_session), HEARTBEAT: str(limits.short_heartbeat)}
+    return await share.queue(
+        records,
+        lock_ms=limits.longest_lock,
+        group_config=timing if end == "expired" else None,
+    )
 
 
 async def out(share: Share, member: Member, end: str) -> None:
     """Let a member leave, or wait until it is removed for its silence."""
     if end == "left":
         await good_beat(member, member_epoch=-1)
-    async for _ in attempts():
+    async for _ in attempts(share.bounds.short_session / 1000 + WITHIN):
         if member.member_id not in await member_ids(share, member.group):
             return
     raise Undecided(f"the member that {end} is still in the group")
@@ -44,9 +55,11 @@ async def holder(queue: Queue, count: int) -> Consumer:
 async def test_outsider_goes_on(share: Share, judge: Judge, end: str) -> None:
     """MEM-42: Outside the group a member can still fetch and acknowledge in its session."""
     queue = await fleeting(share, 3, end)
+    since = time.monotonic()
     consumer = await holder(queue, 3)
     await out(share, consumer.member, end)
 
+    in_time(since, share.bounds.longest_lock)
     part = await consumer.ack(accept(0, 2))
     judge.equal("MEM-42", ErrorCode.NONE, part.ack_error, f"error of an ack by who {end}")
     more = await queue.produce(2)
@@ -61,6 +74,7 @@ async def test_locks_outlive_membership(share: Share, judge: Judge, end: str) ->
     """MEM-43: Records stay acquired by a member that is not in the group any more."""
     count = share.rng.randint(2, 6)
     queue = await fleeting(share, count, end)
+    since = time.monotonic()
     consumer = await holder(queue, count)
     await out(share, consumer.member, end)
 
@@ -68,6 +82,7 @@ async def test_locks_outlive_membership(share: Share, judge: Judge, end: str) ->
     sentinel = await queue.produce(1)
     caught = await other.drain(until=sentinel)
 
+    in_time(since, share.bounds.longest_lock)
     taken = sorted(set(range(count)) & caught.counts.keys())
     judge.equal("MEM-43", [], taken, f"records of the member that {end}, delivered to another")
     part = await consumer.ack(accept(0, count - 1))

@@ -13,22 +13,21 @@ import pytest
 from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import Member
 from fixtures.wire.errors import ErrorCode
-from spec.verdict import Undecided
+from spec.verdict import OutOfReach, Undecided
+from suites.broker.locks import EARLY
 from suites.broker.membership import beat, beating, covered, every, good_beat, member_ids
+from suites.broker.settings import HEARTBEAT, SESSION
 from suites.broker.share import Queue, Share
 from suites.judge import Judge
 
 
 async def hasty(share: Share, timeout_ms: int, partitions: int = 1) -> Queue:
     """Return a queue whose group removes members after ``timeout_ms`` of silence."""
-    timing = {
-        "share.session.timeout.ms": str(timeout_ms),
-        "share.heartbeat.interval.ms": "500",
-    }
+    timing = {SESSION: str(timeout_ms), HEARTBEAT: str(share.bounds.short_heartbeat)}
     return await share.queue(partitions=partitions, group_config=timing)
 
 
-async def gone(share: Share, member: Member, within: float = WITHIN) -> float | None:
+async def gone(share: Share, member: Member, within: float) -> float | None:
     """Return when a member was first not listed any more, ``None`` if it always was."""
     async for _ in attempts(within):
         if member.member_id not in await member_ids(share, member.group):
@@ -39,16 +38,17 @@ async def gone(share: Share, member: Member, within: float = WITHIN) -> float | 
 @pytest.mark.requirement("MEM-37")
 async def test_silent_member_is_removed(share: Share, judge: Judge) -> None:
     """MEM-37: Silence for the session timeout removes a member, and not before."""
-    timeout_ms = share.rng.randint(1000, 2500)
+    timeout_ms = share.bounds.session(share.rng.randint(1000, 2500))
     queue = await hasty(share, timeout_ms)
     member = await share.member(queue.group, queue.topic)
 
     before = time.monotonic()
     await good_beat(member)
-    at = await gone(share, member)
+    within = timeout_ms / 1000 + WITHIN
+    at = await gone(share, member, within)
     after = await beat(member)
 
-    judge.holds("MEM-37", at is not None, f"a silent member was still listed after {WITHIN:g} s")
+    judge.holds("MEM-37", at is not None, f"a silent member was still listed after {within:g} s")
     silent = (at or before) - before
     early = f"removed after {silent:.3f} s, with a session timeout of {timeout_ms} ms"
     judge.holds("MEM-37", silent >= timeout_ms / 1000, early)
@@ -59,13 +59,14 @@ async def test_silent_member_is_removed(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("MEM-38")
 async def test_heartbeats_keep_a_member(share: Share, judge: Judge) -> None:
     """MEM-38: A member that heartbeats in time stays for several session timeouts."""
-    timeout = 1.5
-    queue = await hasty(share, int(timeout * 1000))
+    timeout_ms = share.bounds.session(1500)
+    timeout = timeout_ms / 1000
+    queue = await hasty(share, timeout_ms)
     member = await share.member(queue.group, queue.topic)
 
     start = last = time.monotonic()
     beats = 0
-    async for _ in attempts(3 * timeout, pause=0.1):
+    async for _ in attempts(max(2 * timeout, 3 * 1.5) + 1, pause=0.1):
         sent = time.monotonic()
         response = await beat(member)
         silence = time.monotonic() - last
@@ -83,10 +84,11 @@ async def test_heartbeats_keep_a_member(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("MEM-39")
 async def test_removed_member_joins_again(share: Share, judge: Judge) -> None:
     """MEM-39: A removed member joins again under its id."""
-    queue = await hasty(share, 1000)
+    timeout_ms = share.bounds.short_session
+    queue = await hasty(share, timeout_ms)
     member = await share.member(queue.group, queue.topic)
     highest = member.epoch
-    if await gone(share, member) is None:
+    if await gone(share, member, timeout_ms / 1000 + WITHIN) is None:
         raise Undecided("a silent member was not removed, so it could not come back")
 
     again = await beat(member, member_epoch=0, subscribed_topic_names=[queue.topic.name])
@@ -99,14 +101,19 @@ async def test_removed_member_joins_again(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("MEM-40")
 async def test_session_timeout_changes_live(share: Share, judge: Judge) -> None:
     """MEM-40: A shorter session timeout counts from the next heartbeat on."""
-    queue = await hasty(share, 60000)
+    timeout_ms, longer_ms = share.bounds.short_session, share.bounds.longest_session
+    if timeout_ms == longer_ms:
+        raise OutOfReach(f"session timeouts are {longer_ms} ms here and nothing else")
+    queue = await hasty(share, longer_ms)
     member = await share.member(queue.group, queue.topic)
 
-    await share.admin.group_config(queue.group, {"share.session.timeout.ms": "1000"})
+    await share.admin.group_config(queue.group, {SESSION: str(timeout_ms)})
     await good_beat(member)
-    at = await gone(share, member)
+    # The longer one must not be over by then.
+    within = min(timeout_ms + WITHIN * 1000, longer_ms * EARLY) / 1000
+    at = await gone(share, member, within)
 
-    still = f"still listed {WITHIN:g} s after a heartbeat under a timeout of 1 s"
+    still = f"still listed {within:g} s after a heartbeat under a timeout of {timeout_ms} ms"
     judge.holds("MEM-40", at is not None, still)
     after = await beat(member)
     unknown = ErrorCode.UNKNOWN_MEMBER_ID
@@ -116,7 +123,8 @@ async def test_session_timeout_changes_live(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("MEM-41")
 async def test_partitions_of_a_removed_member(share: Share, judge: Judge) -> None:
     """MEM-41: The partitions of a removed member go to the one that stays."""
-    queue = await hasty(share, 3000, partitions=4)
+    timeout_ms = share.bounds.session(3000)
+    queue = await hasty(share, timeout_ms, partitions=4)
     stays, silent = [await share.member(queue.group) for _ in range(2)]
     for member in (stays, silent):
         await good_beat(member, member_epoch=0, subscribed_topic_names=[queue.topic.name])
@@ -125,7 +133,7 @@ async def test_partitions_of_a_removed_member(share: Share, judge: Judge) -> Non
     if not shared(queue, stays, silent):
         raise Undecided("the two members never shared the partitions, so there is nothing to take")
     listed = [stays.member_id, silent.member_id]
-    async for _ in attempts(WITHIN):
+    async for _ in attempts(timeout_ms / 1000 + WITHIN):
         await good_beat(stays)
         listed = await member_ids(share, queue.group)
         if listed == [stays.member_id] and stays.assigned == every(queue.topic):

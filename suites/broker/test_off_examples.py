@@ -11,17 +11,13 @@ import time
 
 import pytest
 
-from fixtures.clients.cluster import attempts
+from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import accept, reject, release
 from spec.verdict import Undecided
+from suites.broker.settings import LOCK
 from suites.broker.share import Consumer, Queue, Share
 from suites.broker.stored import ACKNOWLEDGED, ARCHIVED, AVAILABLE, read_state
 from suites.judge import Judge
-
-SHORT, LONG = 5000, 60_000
-"""Lock durations in milliseconds of the records that expire in the table, and of all others."""
-
-LOCK = "share.record.lock.duration.ms"
 
 
 async def _lock(queue: Queue, milliseconds: int) -> None:
@@ -30,7 +26,7 @@ async def _lock(queue: Queue, milliseconds: int) -> None:
 
 async def _at_hundred(share: Share) -> tuple[Queue, Consumer]:
     """Return a group whose share-partition begins at 100, the log's end, as the table does."""
-    queue = await share.queue(records=100, lock_ms=LONG)
+    queue = await share.queue(records=100, lock_ms=share.bounds.longest_lock)
     response = await share.admin.alter_offset(queue.group, queue.topic, 100)
     if response.error_code or not response.responses:
         # 4.1 takes no alteration: the hundred records are consumed instead.
@@ -44,6 +40,8 @@ async def _at_hundred(share: Share) -> tuple[Queue, Consumer]:
 @pytest.mark.requirement("OFF-40")
 async def test_operations_table(share: Share, judge: Judge) -> None:
     """OFF-40: The KIP's table of operations holds from the first line to the last."""
+    # Of the records that expire in the table, and of all others.
+    short, long = share.bounds.lock(5000), share.bounds.longest_lock
     queue, one = await _at_hundred(share)
     two = await queue.consumer(join=False)
 
@@ -52,11 +50,11 @@ async def test_operations_table(share: Share, judge: Judge) -> None:
     await one.acked(accept(100, 109))
 
     # Fetch records 110-119: 110 to 112 with a lock that runs out in the course of the table.
-    await _lock(queue, SHORT)
+    await _lock(queue, short)
     sent = time.monotonic()
     await _fetch(judge, queue, one, dict.fromkeys(range(110, 113), 1), produce=3)
-    expires = time.monotonic() + SHORT / 1000
-    await _lock(queue, LONG)
+    expires = time.monotonic() + short / 1000
+    await _lock(queue, long)
     await _fetch(judge, queue, one, dict.fromkeys(range(113, 120), 1), produce=7)
 
     # Release 110, acknowledge 119, fetch records 110 and 120.
@@ -64,12 +62,12 @@ async def test_operations_table(share: Share, judge: Judge) -> None:
     await _view(judge, queue, 110, 110)
     await one.acked(accept(119))
     await _view(judge, queue, 110, 110)
-    if time.monotonic() - sent > SHORT / 1000:
+    if time.monotonic() - sent > short / 1000:
         raise Undecided("the harness was too slow: a lock ran out before its line of the table")
     await _fetch(judge, queue, two, {110: 2, 120: 1}, produce=1)
 
     # Lock timeout elapsed 111, 112; nothing moves meanwhile.
-    async for _ in attempts():
+    async for _ in attempts(short / 1000 + WITHIN):
         await _view(judge, queue, 110, 110)
         if time.monotonic() > expires:
             break
@@ -110,7 +108,9 @@ async def _fetch(
 
 async def _figure(share: Share) -> tuple[Queue, Consumer]:
     """Bring about the states of the figure: offsets 0 to 8, with 2 and 4 held by one member."""
-    queue = await share.queue(records=9, batches=share.rng.choice([1, 3, 9]), lock_ms=LONG)
+    queue = await share.queue(
+        records=9, batches=share.rng.choice([1, 3, 9]), lock_ms=share.bounds.longest_lock
+    )
     consumer = await queue.consumer()
     await consumer.acquire(9)
     await consumer.acked(accept(0), reject(1))

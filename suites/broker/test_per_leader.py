@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.clients.cluster import attempts
+from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import Ack, accept, reject, release
 from fixtures.wire.errors import error_name
 from suites.broker.acknowledging import pinned
@@ -91,15 +91,16 @@ async def test_log_of_a_live_group(store: Store, judge: Judge) -> None:
 @pytest.mark.parametrize("gives_up", ["release", "timeout"])
 async def test_count_is_persisted(share: Share, judge: Judge, gives_up: str) -> None:
     """PER-41: A record that came back is kept with its delivery count."""
-    queue = await share.queue(4, lock_ms=1000)
+    lock = share.bounds.short_lock
+    queue = await share.queue(4, lock_ms=lock)
     consumer = await queue.consumer()
     for count in (1, 2):
-        await consumer.acquire(4)
+        await consumer.acquire(4, within=lock / 1000 + WITHIN)
         if gives_up == "release":
             await consumer.acked(release(0, 3))
         expected = dict.fromkeys(range(4), (AVAILABLE, count))
         seen: dict[int, tuple[int, int]] = {}
-        async for _ in attempts(2 + SLACK):
+        async for _ in attempts(lock / 1000 + SLACK):
             seen = per_offset(batches_of(await read_state(queue)))
             if seen == expected:
                 break

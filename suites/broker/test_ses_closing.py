@@ -10,14 +10,14 @@ import pytest
 
 from fixtures.clients.member import CLOSE, OPEN, accept
 from fixtures.wire.errors import ErrorCode
-from suites.broker.sessions import LONG_LOCK_MS, acquired, others, taken
+from suites.broker.sessions import acquired, others, taken
 from suites.broker.share import Consumer, Queue, Share
 from suites.judge import Judge
 
 
 async def holding(share: Share, records: int) -> tuple[Queue, Consumer, Consumer]:
     """Return a queue, a consumer that holds all its records, and another one."""
-    queue = await share.queue(records, lock_ms=LONG_LOCK_MS)
+    queue = await share.queue(records, lock_ms=share.bounds.longest_lock)
     consumer = await queue.consumer()
     await consumer.acquire(records)
     return queue, consumer, await queue.consumer()
@@ -98,7 +98,7 @@ async def test_closed_session_is_gone(share: Share, judge: Judge, *, by_fetch: b
 @pytest.mark.requirement("SES-17")
 async def test_closing_releases_every_partition(share: Share, judge: Judge) -> None:
     """SES-17: The end of a session releases its records of all partitions, and nobody else's."""
-    queue = await share.queue(2, partitions=3, lock_ms=LONG_LOCK_MS)
+    queue = await share.queue(2, partitions=3, lock_ms=share.bounds.longest_lock)
     node = queue.topic.leaders[0]
     led = [p for p in queue.topic.partitions if queue.topic.leaders[p] == node]
     for partition in led[1:]:

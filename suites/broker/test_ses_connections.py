@@ -15,14 +15,14 @@ from fixtures.clients.cluster import attempts
 from fixtures.clients.member import OPEN, Session, accept
 from fixtures.wire.connection import ConnectionLost
 from fixtures.wire.errors import ErrorCode
-from suites.broker.sessions import LONG_LOCK_MS, others, taken
+from suites.broker.sessions import others, taken
 from suites.broker.share import NOT_FOR, Consumer, Queue, Share
 from suites.judge import Judge
 
 
 async def holding(share: Share, records: int) -> tuple[Queue, Consumer, Consumer]:
     """Return a queue, a consumer that holds all its records, and another one."""
-    queue = await share.queue(records, lock_ms=LONG_LOCK_MS)
+    queue = await share.queue(records, lock_ms=share.bounds.longest_lock)
     consumer = await queue.consumer()
     await consumer.acquire(records)
     return queue, consumer, await queue.consumer()
@@ -142,7 +142,7 @@ async def test_end_of_another_connection(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("SES-46")
 async def test_end_of_a_shared_connection(share: Share, judge: Judge) -> None:
     """SES-46: When a shared connection ends, every member's records come back."""
-    queue = await share.queue(4, batches=4, lock_ms=LONG_LOCK_MS)
+    queue = await share.queue(4, batches=4, lock_ms=share.bounds.longest_lock)
     first, other = await queue.consumer(), await queue.consumer()
     session = Session(first.session.connection, queue.group, share.member_id())
     second = Consumer(first.member, session, first.where)

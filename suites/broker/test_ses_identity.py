@@ -9,7 +9,7 @@ import pytest
 from fixtures.clients.member import OPEN, Session, accept
 from fixtures.wire.errors import ErrorCode
 from spec.verdict import OutOfReach
-from suites.broker.sessions import LONG_LOCK_MS, others
+from suites.broker.sessions import others
 from suites.broker.share import Consumer, Share
 from suites.judge import Judge
 
@@ -21,7 +21,7 @@ BAD_IDS = pytest.mark.parametrize("bad", [None, "", "m" * 37], ids=["null", "emp
 @pytest.mark.fast
 async def test_sessions_of_two_members(share: Share, judge: Judge) -> None:
     """SES-30: What one member does wrong or ends is nothing to another."""
-    queue = await share.queue(4, batches=4, lock_ms=LONG_LOCK_MS)
+    queue = await share.queue(4, batches=4, lock_ms=share.bounds.longest_lock)
     one, two = await queue.consumer(), await queue.consumer()
     await one.acquire(2, max_records=2)
     await two.acquire(2, max_records=2)
@@ -43,7 +43,7 @@ async def test_sessions_of_two_members(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("SES-31")
 async def test_sessions_of_one_member_id_in_two_groups(share: Share, judge: Judge) -> None:
     """SES-31: One member id in two groups has two sessions."""
-    queue = await share.queue(2, lock_ms=LONG_LOCK_MS)
+    queue = await share.queue(2, lock_ms=share.bounds.longest_lock)
     sibling = await share.sibling(queue)
     here, there = await queue.consumer(), await sibling.consumer()
     there.session.member_id = here.member_id
@@ -66,7 +66,9 @@ async def test_sessions_on_two_brokers(share: Share, judge: Judge) -> None:
     if len(nodes) < 2:
         raise OutOfReach("needs a cluster of at least two brokers")
     places = [[node] for node in nodes[:2]]
-    queue = await share.queue(2, partitions=2, assignments=places, lock_ms=LONG_LOCK_MS)
+    queue = await share.queue(
+        2, partitions=2, assignments=places, lock_ms=share.bounds.longest_lock
+    )
     await queue.produce(2, 1)
     near = await queue.consumer()
     session = await near.member.session(nodes[1])
@@ -138,7 +140,7 @@ async def test_bad_ids_are_the_clients_fault(share: Share, judge: Judge, bad: st
 @pytest.mark.requirement("SES-40")
 async def test_sessions_on_one_connection(share: Share, judge: Judge) -> None:
     """SES-40: Members may share a connection, and each counts its own epochs."""
-    queue = await share.queue(6, batches=6, lock_ms=LONG_LOCK_MS)
+    queue = await share.queue(6, batches=6, lock_ms=share.bounds.longest_lock)
     consumers = [await queue.consumer()]
     connection = consumers[0].session.connection
     for _ in range(2):
