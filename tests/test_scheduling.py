@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from shareproof.runner.scheduling import first_open, scope
+from shareproof.runner.scheduling import LONGEST, first_open, scope, wait
 
 
 @pytest.mark.parametrize(
@@ -19,6 +21,15 @@ from shareproof.runner.scheduling import first_open, scope
 def test_scope(nodeid: str, expected: str) -> None:
     """Checks of one stage have one scope, every other test has its own."""
     assert scope(nodeid) == expected
+
+
+def test_modules_that_wait_longest() -> None:
+    """Each is there, and its checks begin before those of modules that wait for nothing."""
+    folder = Path(__file__).parents[1] / "suites" / "broker"
+    assert all((folder / f"test_{name}.py").is_file() for name in LONGEST)
+
+    checks = [f"suites/broker/test_{name}.py::test_x" for name in ("ack_gaps", *LONGEST)]
+    assert sorted(checks, key=wait) == [*checks[1:], checks[0]]
 
 
 def test_work_of_a_dead_worker() -> None:

@@ -32,6 +32,7 @@ from shareproof.runner.checks import (
 from shareproof.runner.limits import limit_time, open_stacks, uncollected, watched
 from shareproof.runner.options import add_options
 from shareproof.runner.recorder import PRESENT
+from shareproof.runner.scheduling import wait
 from shareproof.runner.session import Controller
 from spec import requirement
 from spec.profile import Absent
@@ -81,6 +82,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         gone = set(map(id, dropped))
         items[:] = [item for item in items if id(item) not in gone]
         config.hook.pytest_deselected(items=dropped)
+    items.sort(key=lambda item: wait(item.nodeid))
     broad = _named_by_rule(options)
     for item in items:
         if rules_of(item):

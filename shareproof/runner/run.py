@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from fixtures.interface.capability import Capability
 from fixtures.targets import UsageFault
 from reports.console import line, show
 from reports.results import Results
@@ -27,6 +28,9 @@ FEW = 3
 
 WORKERS = 8
 """Checks mostly wait for locks to expire, so there are more workers than processors."""
+
+WORKERS_ELSEWHERE = 20
+"""The same on somebody's cluster, where a lock may last 15 s at least and a session 45 s."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +58,9 @@ def run_checks(options: RunOptions, workers: int | None, console: Console) -> En
     if not selected:
         raise UsageFault(f"No check matches {_selection(options)}.")
     if workers is None:
-        workers = 0 if len(selected) <= FEW else min(WORKERS, len(selected))
+        ours = Capability.OWN_CLUSTER in options.offers
+        workers = min(WORKERS if ours else WORKERS_ELSEWHERE, len(selected))
+        workers = 0 if len(selected) <= FEW else workers
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
     log = out / "pytest.log"

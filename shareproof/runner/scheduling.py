@@ -1,9 +1,11 @@
-"""Which worker runs which check: any check anywhere, but a stage stays in one pair of hands.
+"""Which worker runs which check, and when: any check anywhere, but a stage stays on one worker.
 
 A *stage* is a folder below ``suites/broker``: checks that share one cluster of their own, which
 they break and mend (``failover``) or which is set up unlike the common one (``secure``). Whoever
 runs one of them runs them all, one after the other; the folder's ``conftest.py`` starts the
-cluster. Stages are the longest work there is, so they are handed out first.
+cluster. Stages are the longest work there is, so they are handed out first. Next come the checks
+that wait for a lock or a session to end: on a cluster that allows no short ones that is what takes
+the time, and they wait together.
 """
 
 from __future__ import annotations
@@ -12,6 +14,29 @@ from pathlib import PurePosixPath
 from typing import Any
 
 COMMON = PurePosixPath("suites/broker")
+
+LONGEST = (
+    "mem_timeout",
+    "mem_no_fencing",
+    "dlv_throttled",
+    "lck_renew",
+    "lck_expiry",
+    "lck_duration",
+    "lck_renew_refused",
+    "lck_release",
+    "dlv_count",
+    "dlv_limit",
+    "per_leader",
+    "dlq_written",
+    "off_examples",
+    "coo_deaths",
+    "acq_window",
+    "acq_waiting",
+    "cfg_in_force",
+    "ack_holder",
+    "lag_states",
+)
+"""Modules whose checks wait for ends of locks and sessions, those that wait longest first."""
 
 
 def stage_scheduler(config: Any, log: Any) -> Any:
@@ -36,6 +61,12 @@ def stage_scheduler(config: Any, log: Any) -> Any:
             return died
 
     return StageScheduling(config, log)
+
+
+def wait(nodeid: str) -> int:
+    """Return how soon a check has to begin, by how long it may wait: lower is sooner."""
+    module = PurePosixPath(nodeid.partition("::")[0]).stem.removeprefix("test_")
+    return LONGEST.index(module) if module in LONGEST else len(LONGEST)
 
 
 def first_open(work: dict[str, dict[str, bool]]) -> str | None:
