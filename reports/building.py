@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from reports import results
-from reports.results import SCHEMA, CheckResult, KnownFailure, Results, RuleResult, Timing
+from reports.results import SCHEMA, CheckResult, FirstTry, KnownFailure, Results, RuleResult, Timing
 from reports.verdicts import Judged, tally
 from spec.profile import Expected
 from spec.verdict import Observation
@@ -20,12 +20,13 @@ class Context:
 
     Attributes:
         reproduce: Gives the command that runs one rule again.
-        transcript: Gives the path of a check's transcript inside the run's directory, or ``""``.
+        transcript: Gives the path of a check's transcript inside the run's directory, or ``""``;
+            with ``True`` that of its first try.
         faced: For a client, gives the broker that a check put in front of it.
     """
 
     reproduce: Callable[[str], str]
-    transcript: Callable[[str], str] = lambda _check: ""
+    transcript: Callable[[str, bool], str] = lambda _check, _first: ""
     faced: Callable[[str], str] = lambda _check: ""
 
 
@@ -134,7 +135,19 @@ def _check(seen: Observation, context: Context) -> CheckResult:
         verdict=seen.verdict,
         reason=seen.reason,
         seconds=seen.seconds,
-        transcript=context.transcript(seen.check),
+        transcript=context.transcript(seen.check, False),
+        first_try=_first_try(seen.first, context),
+    )
+
+
+def _first_try(seen: Observation | None, context: Context) -> FirstTry | None:
+    if seen is None:
+        return None
+    return FirstTry(
+        verdict=seen.verdict,
+        reason=seen.reason,
+        seconds=seen.seconds,
+        transcript=context.transcript(seen.check, True),
     )
 
 

@@ -87,6 +87,7 @@ def _show_counts(results: Results, console: Console) -> None:
             "known",
         ),
         (summary["problems"], "ledger problems"),
+        (results.second_tries, "played twice"),
         (len(results.newer_than_target), "introduced by a newer release"),
     ]
     said = ", ".join(f"{count} {what}" for count, what in extra if count)

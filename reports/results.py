@@ -119,11 +119,22 @@ class Client:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FirstTry:
+    """What the first try of a check ended with: it could not decide, or its worker died."""
+
+    verdict: Verdict
+    reason: str
+    seconds: Seconds
+    transcript: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
     """What one check found of a rule.
 
     Attributes:
         transcript: Path inside the run's directory, or empty.
+        first_try: Only for a check that was played twice; all else is of its second try.
     """
 
     check: str
@@ -131,6 +142,7 @@ class CheckResult:
     reason: str
     seconds: Seconds
     transcript: str
+    first_try: FirstTry | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -353,6 +365,12 @@ class Results:
     def unexpected(self) -> tuple[RuleResult, ...]:
         """The rules whose verdict nothing explains, or whose ledger entry is wrong."""
         return tuple(rule for rule in self.requirements if rule.unexpected)
+
+    @property
+    def second_tries(self) -> int:
+        """How many checks were played twice."""
+        checks = (check for rule in self.requirements for check in rule.checks)
+        return len({check.check for check in checks if check.first_try})
 
     @property
     def known_failures(self) -> tuple[RuleResult, ...]:

@@ -146,7 +146,8 @@ def _judge(
     complete: bool,
     benign: Collection[Verdict],
 ) -> Judged:
-    worst = max(found, key=lambda observation: SEVERITY.index(observation.verdict))
+    # Among equals the one that was played twice, whose reason tells of it.
+    worst = max(found, key=lambda one: (SEVERITY.index(one.verdict), one.first is not None))
     evidence: Counter[str] = Counter()
     for observation in found:
         evidence.update(observation.evidence)

@@ -60,7 +60,8 @@ class MixedTargets(EnvironmentFault):
 class Observation:
     """What one check saw of one rule. ``evidence`` counts named events, such as redeliveries.
 
-    ``excused`` marks a ``vacuous`` of a rule that the run was not there to exercise.
+    ``excused`` marks a ``vacuous`` of a rule that the run was not there to exercise. ``first`` is
+    what the first try saw, where the check was played twice.
     """
 
     requirement: str
@@ -71,3 +72,4 @@ class Observation:
     witness: tuple[str, ...] = ()
     seconds: float = 0.0
     excused: bool = False
+    first: Observation | None = None

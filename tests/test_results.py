@@ -70,6 +70,7 @@ def _results(
         reason=text,
         evidence={text: 1},
         witness=(text,),
+        first=Observation(requirement="ACK-01", check=text, verdict=Verdict.UNKNOWN, reason=text),
     )
     untested = Requirement(
         id="ACK-02",
@@ -94,7 +95,7 @@ def _results(
         judged,
         Context(
             reproduce=lambda id_: f"shareproof broker --only {id_} {text}",
-            transcript=lambda _: f"transcripts/{text}.txt",
+            transcript=lambda _, first: f"transcripts/{text}{'-first' if first else ''}.txt",
             faced=faced,
         ),
         timing=timing_of(

@@ -13,7 +13,7 @@ import pytest
 from fixtures.interface.info import ClusterInfo
 from fixtures.wire.frame import Transcript
 from reports.verdicts import known_failure
-from shareproof.runner import allured
+from shareproof.runner import allured, second_try
 from shareproof.runner.outcome import broken, observe, pack, refused
 from shareproof.runner.recorder import PROPERTY
 from spec.profile import Absent, defined_in
@@ -100,7 +100,11 @@ def conclude(
     if not troubled:
         return
     _keep_transcript(item, options)
-    if report.failed and (reason := _known(troubled, options, info)):
+    reason = _known(troubled, options, info) if report.failed else ""
+    if report.failed and not reason and second_try.wanted(item.config, troubled):
+        report.user_properties.append((second_try.AGAIN, True))
+        reason = second_try.NOTE
+    if reason:
         report.outcome = "skipped"
         report.wasxfail = reason
 
@@ -140,12 +144,12 @@ def _known(troubled: Sequence[Observation], options: RunOptions, info: ClusterIn
     return "; ".join(reasons)
 
 
-def transcript_name(nodeid: str) -> str:
-    """Return the path of a check's transcript inside the run's directory."""
+def transcript_name(nodeid: str, *, first: bool = False) -> str:
+    """Return the path of a check's transcript, or of its first try's, in the run's directory."""
     plain = re.sub(r"[^A-Za-z0-9]+", "-", nodeid.rsplit("/", 1)[-1]).strip("-")
     # Two parametrized checks may differ in punctuation only, hence the digest.
     digest = hashlib.sha256(nodeid.encode()).hexdigest()[:6]
-    return f"transcripts/{plain[:100]}-{digest}.txt"
+    return f"transcripts/{plain[:100]}-{digest}{'-first' if first else ''}.txt"
 
 
 def _keep_transcript(item: pytest.Item, options: RunOptions) -> None:

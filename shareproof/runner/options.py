@@ -39,6 +39,7 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption(
         "--strict-reach", action="store_true", help="a rule that is out of reach fails the run"
     )
+    group.addoption("--once", action="store_true", help="play no undecided check again")
     group.addoption("--drafts", action="store_true", help="run checks that are drafts, too")
     group.addoption("--expect-version", default="", help="judge an external target as this release")
     group.addoption(

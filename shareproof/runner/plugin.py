@@ -19,7 +19,7 @@ from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import FakeName, innermost
 from fixtures.targets import TargetOptions
 from fixtures.wire.frame import Transcript
-from shareproof.runner import features, lifecycle
+from shareproof.runner import features, lifecycle, second_try
 from shareproof.runner.checks import (
     JUDGE,
     TRANSCRIPTS,
@@ -59,6 +59,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if home:
         config.stash[OPTIONS] = RunOptions.from_plain(json.loads(home["options"]))
         config.stash[MEETING] = lifecycle.Meeting(Path(home["meeting"]))
+        if chosen := home["chosen"]:
+            config.stash[second_try.CHOSEN] = frozenset(chosen)
         open_stacks(config)
     else:
         controller = Controller(config)
@@ -74,9 +76,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Keep the checks that were asked for, and prepare each."""
     options = config.stash[OPTIONS]
     known = requirement.load_requirements()
-    dropped = [item for item in items if not keep(item, options, known)]
+    chosen = config.stash.get(second_try.CHOSEN, None)
+    dropped = [
+        item
+        for item in items
+        if not keep(item, options, known) or (chosen and item.nodeid not in chosen)
+    ]
     kept = len(items) - len(dropped)
-    if dropped and kept == sum(map(is_canary, items)):
+    if dropped and not chosen and kept == sum(map(is_canary, items)):
         dropped = list(items)  # a canary alone has nothing to vouch for
     if dropped:
         gone = set(map(id, dropped))

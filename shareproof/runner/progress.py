@@ -32,6 +32,8 @@ class ProgressLine:
         )
         self._task = self._progress.add_task("starting the target", total=None, counts="")
         self._verdicts: dict[str, str] = {}
+        self._done: set[str] = set()
+        self._total = 0
 
     def __enter__(self) -> ProgressLine:
         self._progress.start()
@@ -43,13 +45,17 @@ class ProgressLine:
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
         """Learn the number of checks from a worker."""
-        self._progress.update(self._task, description="checks", total=len(ids))
+        self._expect(len(ids))
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Learn the number of checks from the run itself."""
         if session.items:
-            total = len(session.items)
-            self._progress.update(self._task, description="checks", total=total)
+            self._expect(len(session.items))
+
+    def _expect(self, number: int) -> None:
+        """Expect some checks; second tries are a few of them."""
+        self._total = max(self._total, number)
+        self._progress.update(self._task, description="checks", total=self._total)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count a check when it is done."""
@@ -59,7 +65,10 @@ class ProgressLine:
                     if seen.requirement != CANARY:
                         self._worse(seen.requirement, seen.verdict.value)
         if report.when == "teardown":
-            self._progress.update(self._task, advance=1, counts=self._counts())
+            self._progress.update(
+                self._task, advance=report.nodeid not in self._done, counts=self._counts()
+            )
+            self._done.add(report.nodeid)
 
     def _worse(self, rule: str, verdict: str) -> None:
         order: list[Any] = [word.value for word in SEVERITY]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,16 +18,19 @@ from reports.results import Canary, Run, Timing, suite_version
 from reports.verdicts import BROKEN, FAULT, OK, Judged, exit_code, settle
 from shareproof.runner.inventory import Check, by_rule, read_checks
 from shareproof.runner.outcome import broken, unpack
+from shareproof.runner.second_try import AGAIN, merged
 from spec import requirement
 from spec.profile import Profile, check_profile, defined_in
 from spec.releases import release_notice
-from spec.verdict import Observation
+from spec.verdict import Observation, Verdict
 from suites import canary
 from suites.canary import CANARY
 from suites.options import UNSEEN, RunOptions, load_ledger
 
 PROPERTY = "shareproof"
 """Name of the report property that carries a check's observations."""
+
+DIED = "harness: the worker process died while it ran"
 
 PRESENT = "shareproof-present"
 """Name of the report property that carries a feature declared absent and found present."""
@@ -42,6 +45,8 @@ class Recorder:
     began: float = field(default_factory=time.monotonic)
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     seen: dict[str, list[Observation]] = field(default_factory=dict)
+    again: set[str] = field(default_factory=set)
+    first: dict[str, list[Observation]] = field(default_factory=dict)
     canary: list[Observation] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     planned: set[str] = field(default_factory=set)
@@ -62,6 +67,8 @@ class Recorder:
         carried = dict(report.user_properties)
         if PRESENT in carried:
             self.present.add(str(carried[PRESENT]))
+        if AGAIN in carried:
+            self.again.add(report.nodeid)
         if PROPERTY in carried:
             observed = unpack(str(carried[PROPERTY]))
             if any(one.requirement == CANARY for one in observed):
@@ -79,11 +86,42 @@ class Recorder:
         self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
 
     def _crashed(self, report: pytest.TestReport) -> None:
-        sentence = f"harness: the worker process died while it ran {report.nodeid}"
+        sentence = f"{DIED} {report.nodeid}"
         rules = self._rules_of(report.nodeid)
         self.seen.setdefault(report.nodeid, []).extend(broken(report.nodeid, rules, sentence))
-        if not rules:
+        if rules:
+            self.again.add(report.nodeid)
+        else:
             self.faults.append(sentence)
+
+    def undecided(self) -> set[str]:
+        """Return the checks that a second try may decide."""
+        if self.interrupted or self.faults:
+            return set()
+        return {nodeid for nodeid in self.again if self._open(self.seen[nodeid])}
+
+    @staticmethod
+    def _open(found: Sequence[Observation]) -> bool:
+        """Tell whether nothing is decided, nor broken by the harness but by a worker's death."""
+        decided = {Verdict.FAIL, Verdict.ERROR}
+        return not any(o.verdict in decided and not o.reason.startswith(DIED) for o in found)
+
+    def begin_again(self, chosen: Collection[str]) -> None:
+        """Put aside what the first tries of some checks saw."""
+        self.first = {nodeid: self.seen.pop(nodeid) for nodeid in chosen}
+
+    def _observations(self) -> list[Observation]:
+        """Return what each check saw: at its second try, if that came about."""
+        found = [one for nodeid in self.seen for one in self._told(nodeid)]
+        open_ones = self.first.keys() - self.seen.keys()
+        return found + [one for nodeid in open_ones for one in self.first[nodeid]]
+
+    def _told(self, nodeid: str) -> list[Observation]:
+        first = {one.requirement: one for one in self.first.get(nodeid, ())}
+        return [
+            merged(first[one.requirement], one) if one.requirement in first else one
+            for one in self.seen[nodeid]
+        ]
 
     def _rules_of(self, nodeid: str) -> tuple[str, ...]:
         plain = nodeid.split("[", 1)[0]
@@ -101,7 +139,7 @@ class Recorder:
         release = options.expect_version or (info.version if info else options.version)
         version = options.judged(release)
         rules = options.selected()
-        observations = [o for found in self.seen.values() for o in found] + self._lost()
+        observations = self._observations() + self._lost()
         judged = settle(
             rules,
             observations,
@@ -154,7 +192,7 @@ class Recorder:
         return [o for nodeid in lost for o in broken(nodeid, self._rules_of(nodeid), sentence)]
 
     def _unfinished(self) -> set[str]:
-        ran = {nodeid.split("[", 1)[0] for nodeid in self.seen}
+        ran = {nodeid.split("[", 1)[0] for nodeid in (*self.seen, *self.first)}
         return {
             rule
             for rule, checks in by_rule(self._checks()).items()

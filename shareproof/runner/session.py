@@ -11,6 +11,7 @@ import json
 import shutil
 import signal
 import threading
+from collections.abc import Collection, Generator
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -24,7 +25,7 @@ from reports.badge import of_results
 from reports.building import Context, build
 from reports.results import Results, Target
 from reports.verdicts import FAULT, USAGE
-from shareproof.runner import allured
+from shareproof.runner import allured, second_try
 from shareproof.runner.adapters import faced, facing, introduced
 from shareproof.runner.checks import rules_of, transcript_name
 from shareproof.runner.lifecycle import Host
@@ -81,6 +82,7 @@ class Controller:
         node.workerinput["shareproof"] = {
             "options": json.dumps(self.options.to_plain()),
             "meeting": str(self.host.meeting.folder),
+            "chosen": sorted(self.config.stash.get(second_try.CHOSEN, ())),
         }
 
     @pytest.hookimpl(optionalhook=True)
@@ -148,6 +150,17 @@ class Controller:
             self.recorder.faults.append(str(fault))
             pytest.exit(str(fault), returncode=FAULT)
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Play what could not decide once more, when everything else is done."""
+        result = yield
+        chosen = self.recorder.undecided()
+        if chosen and not (self.config.getoption("once") or session.shouldstop):
+            self.recorder.begin_again(chosen)
+            _put_aside(self.options.out, chosen)
+            second_try.play(session, chosen)
+        return result
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Collect; this sees the reports of all workers."""
@@ -207,7 +220,7 @@ class Controller:
             verdicts.judged,
             Context(
                 reproduce=options.reproduce,
-                transcript=lambda check: _existing(out, transcript_name(check)),
+                transcript=lambda check, first: _existing(out, transcript_name(check, first=first)),
                 faced=faced(options),
             ),
             timing=timing,
@@ -247,6 +260,13 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 
 def _restore(handler: Any) -> None:
     signal.signal(signal.SIGTERM, handler)
+
+
+def _put_aside(out: str, chosen: Collection[str]) -> None:
+    """Keep the transcripts of first tries from being written over by the second."""
+    for check in chosen:
+        if name := _existing(Path(out) if out else None, transcript_name(check)):
+            (Path(out) / name).rename(Path(out) / transcript_name(check, first=True))
 
 
 def _existing(out: Path | None, name: str) -> str:

@@ -31,7 +31,7 @@ class Seen:
 def command(target: str, more: Iterable[str], brokers: int = 1) -> list[str]:
     """Return the command that runs checks; drafts run, too."""
     pytest = [sys.executable, "-m", "pytest", "-q", "--target", target, "--brokers", str(brokers)]
-    return [*pytest, "--drafts", *more]
+    return [*pytest, "--drafts", "--once", *more]
 
 
 def call(words: Sequence[str], patience: float = 1) -> None:
