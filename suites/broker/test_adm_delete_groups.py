@@ -86,7 +86,7 @@ async def test_not_with_members(share: Share, judge: Judge) -> None:
     judge.equal("ADM-33", {sentinel: 1}, rest.counts, "delivered afterwards")
 
 
-@pytest.mark.requirement("ADM-36")
+@pytest.mark.requirement("ADM-36", "ADM-51")
 @pytest.mark.fast
 async def test_each_group_on_its_own(share: Share, judge: Judge) -> None:
     """ADM-36: Groups of any kind and state are deleted or refused one by one in a request.
@@ -118,6 +118,7 @@ async def test_each_group_on_its_own(share: Share, judge: Judge) -> None:
         consumer: NON_EMPTY,
         unknown: NO_GROUP,
     }
+    judge.equal("ADM-51", NONE, answered[empty], "error of the group that used a deleted topic")
     judge.equal("ADM-36", expected, answered, "errors")
     judge.equal("ADM-36", {live, consumer}, set(left), "groups that are left")
 

@@ -66,10 +66,23 @@ async def _inherit(heirs: list[Consumer], wanted: set[int], within: float) -> di
     return counts
 
 
+async def _until_gone(holder: Consumer) -> str:
+    """Acknowledge a record of a deleted topic until the leader has heard; return what it says.
+
+    Until then the topic is as good as there.
+    """
+    seen = ""
+    async for _ in attempts():
+        seen = result_in(await holder.session.acknowledge({holder.where: [accept(0)]}), holder)
+        if seen not in {"NONE", "INVALID_RECORD_STATE"}:
+            break
+    return seen
+
+
 @pytest.mark.requirement("COO-33")
 @pytest.mark.timeout(90)
-async def test_topic_deleted_under_its_consumers(share: Share, judge: Judge) -> None:
-    """COO-33: Deleting a topic ends waits and acknowledgements; its successor is served."""
+async def test_wait_ends_with_its_topic(share: Share, judge: Judge) -> None:
+    """COO-33: Deleting a topic ends the fetches that wait for it."""
     queue = await share.queue(6, lock_ms=share.bounds.longest_lock)
     holder = await queue.consumer()
     await holder.acquire(6)
@@ -80,14 +93,27 @@ async def test_topic_deleted_under_its_consumers(share: Share, judge: Judge) -> 
         raise Undecided(f"the fetch did not wait: {waiting.result()}")
 
     await share.admin.delete_topics(queue.topic.name)
+    await _until_gone(holder)
 
-    seen = ""
-    async for _ in attempts():
-        # Until the leader has heard of it, the topic is as good as there.
-        seen = result_in(await holder.session.acknowledge({holder.where: [accept(0)]}), holder)
-        if seen not in {"NONE", "INVALID_RECORD_STATE"}:
-            break
-    judge.one_of("COO-33", GONE, seen, "result of an acknowledgement of a deleted topic")
+    done, _ = await asyncio.wait([waiting], timeout=NOTICED)
+    waiting.cancel()
+    judge.holds("COO-33", done, f"a fetch still waited {NOTICED:g} s after its topic was deleted")
+    strange = {error_name(code) for code in waiting.result().errors} - {"NONE", *GONE}
+    judge.equal("COO-33", set(), strange, "errors of the fetch that waited")
+
+
+@pytest.mark.requirement("ACK-51", "SES-47")
+@pytest.mark.timeout(90)
+async def test_topic_deleted_under_its_consumers(share: Share, judge: Judge) -> None:
+    """ACK-51: Deleting a topic ends its acknowledgements; SES-47: its successor is served."""
+    queue = await share.queue(6, lock_ms=share.bounds.longest_lock)
+    holder = await queue.consumer()
+    await holder.acquire(6)
+
+    await share.admin.delete_topics(queue.topic.name)
+
+    seen = await _until_gone(holder)
+    judge.one_of("ACK-51", GONE, seen, "result of an acknowledgement of a deleted topic")
     # On the same broker, so that the session that saw the old topic is asked about the new one.
     home = [[queue.topic.leaders[0]]]
     created = await share.admin.create_topic(name=queue.topic.name, assignments=home)
@@ -106,7 +132,4 @@ async def test_topic_deleted_under_its_consumers(share: Share, judge: Judge) -> 
             counts |= part.counts
         if len(counts) == 4:
             break
-    judge.equal("COO-33", dict.fromkeys(range(4), 1), counts, f"counts of the new topic; {errors}")
-    done, _ = await asyncio.wait([waiting], timeout=NOTICED)
-    waiting.cancel()
-    judge.holds("COO-33", done, f"a fetch still waited {NOTICED:g} s after its topic was deleted")
+    judge.equal("SES-47", dict.fromkeys(range(4), 1), counts, f"counts of the new topic; {errors}")

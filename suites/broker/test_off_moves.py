@@ -178,10 +178,15 @@ async def _settle_some(share: Share, consumer: Consumer, finished: set[int]) -> 
 @pytest.mark.requirement("OFF-19")
 @pytest.mark.fast
 async def test_unfetched_partition_shows_none(share: Share, judge: Judge) -> None:
-    """OFF-19: Before the first fetch the view shows start offset -1 and no error."""
+    """OFF-19: Before the first fetch the view shows no error, and -1 or what the policy gives."""
     queue = await share.queue(records=3)
+    by_policy = share.rng.randint(1, 3)
+    await share.admin.delete_records(queue.topic, by_policy)
     await queue.consumer()
 
     seen = await queue.offsets()
 
-    judge.equal("OFF-19", (-1, 0), (seen.start, seen.error), "start offset and error")
+    # KIP-932 §Managing the SPSO and SPEO initialises it when the topic is first subscribed to, and
+    # does not say whether that is stored before the first fetch; see OFF-46.
+    judge.equal("OFF-19", 0, seen.error, "error of a share-partition that was never fetched from")
+    judge.one_of("OFF-19", (-1, by_policy), seen.start, "its start offset")

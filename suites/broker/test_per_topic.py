@@ -30,7 +30,7 @@ from suites.broker.statestore import (
     batches_of,
     joined,
     replayed,
-    some_batches,
+    rising_batches,
 )
 from suites.judge import Judge
 
@@ -118,7 +118,8 @@ async def _worked(store: Store, key: StateKey, judge: Judge) -> list[StateRecord
             epoch += 1
             await key.read(leader_epoch=epoch)
         start += rng.randint(0, 2)
-        await key.written(*some_batches(rng, start), leader_epoch=epoch, start=start)
+        batches = rising_batches(rng, start, number + 1)
+        await key.written(*batches, leader_epoch=epoch, start=start)
         if number % 6 == 5:
             part = await key.read(leader_epoch=epoch)
             kept = replayed(await trail.records(), store.release)
