@@ -145,6 +145,8 @@ def _declarations(kind: str) -> dict[str, str]:
 def _declared(node: ast.stmt) -> Iterator[str]:
     """Yield the names by which a statement registers something: a decorator's, a call's, a key."""
     calls: list[ast.AST] = list(getattr(node, "decorator_list", []))
+    if any(getattr(getattr(call, "func", None), "id", "") == "breaks" for call in calls):
+        yield str(getattr(node, "name", "")).replace("_", "-")
     calls += [node.value] if isinstance(node, ast.Expr) else []
     names: list[ast.AST] = [
         call.args[0] for call in calls if isinstance(call, ast.Call) and call.args

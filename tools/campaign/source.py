@@ -228,7 +228,7 @@ class _Writer:
             yield from (mark for mark in node.decorator_list if not _is_label(mark))
             yield from (each for each in _body(node) if not isinstance(each, Function))
         elif isinstance(node, Function):
-            yield from (mark for mark in node.decorator_list if not _is_label(mark))
+            yield from (part for mark in node.decorator_list for part in _parts(mark))
             yield from (node.args, *_body(node))
         elif isinstance(node, ast.AnnAssign):
             yield from (each for each in (node.target, node.value) if each is not None)
@@ -310,6 +310,13 @@ def _is_label(mark: ast.expr) -> bool:
     target = mark.func if isinstance(mark, ast.Call) else mark
     name = target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")
     return name in _LABELS
+
+
+def _parts(mark: ast.expr) -> list[ast.expr]:
+    """Return what of a decorator changes what is done: of ``breaks`` all but the rules."""
+    if isinstance(mark, ast.Call) and getattr(mark.func, "id", "") == "breaks":
+        return mark.args[:2]
+    return [] if _is_label(mark) else [mark]
 
 
 def _dunder(name: str) -> bool:
