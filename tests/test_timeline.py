@@ -101,14 +101,14 @@ def test_a_record_has_its_story(spark: SparkSession) -> None:
 
     assert (told["record"], told["rules"]) == ("topic-0-0 offset 10", ["INV-02"])
     assert told["steps"] == [
-        [0.0, "produced by producer 1, answered OK after 1 ms"],
+        [0.0, "produced by producer 1, response OK after 1 ms"],
         [1.0, "acquired by m1, delivery 1, locked for 1000 ms"],
         [1.8, "fault: kill-leader of broker 2 begins"],
         [2.0, "the lock of m1 has run out by now, unacknowledged"],
         [2.2, "the share-partition is reloaded within 0.4 s from here (planted)"],
         [2.5, "fault: kill-leader is healed"],
         [3.0, "acquired by m2, delivery 2, locked for 1000 ms"],
-        [3.1, "accepted by m2, answered OK after 1 ms"],
+        [3.1, "accepted by m2, response OK after 1 ms"],
     ]
 
 

@@ -62,7 +62,7 @@ STATES = (
         question=_each(_UNDER_WAY),
     ),
     State(
-        name="an acknowledgement was answered OK less than a second before a broker was killed",
+        name="an acknowledgement succeeded less than a second before a broker was killed",
         faults=("kill-",),
         question=_each(
             f"{_SAID} AND proven AND ack_received BETWEEN {{since}} - 1000000000 AND {{since}}"
@@ -106,7 +106,7 @@ STATES = (
         question=_always("kind = 1 AND outcome = 2 AND next_op IS NULL AND dry"),
     ),
     State(
-        name="an acceptance came after its lock had ended, and was answered OK",
+        name="an acceptance came after its lock had ended, and succeeded",
         question=_always("kind = 1 AND outcome = 1 AND ack_sent > ends_by"),
     ),
     State(

@@ -129,7 +129,7 @@ def _is(row: Any, one: Record) -> bool:
 
 def _births(rows: Sequence[Any]) -> Iterator[tuple[int, str]]:
     for row in rows:
-        response = _answer(row["outcome"], row["error"], row["sent"], row["received"])
+        response = _response(row["outcome"], row["error"], row["sent"], row["received"])
         yield row["sent"], f"produced by producer {row['producer']}, {response}"
 
 
@@ -144,7 +144,7 @@ def _lives(rows: Sequence[Any]) -> Iterator[tuple[int, str]]:
         if row["kind"] in DONE:
             done = DONE[AckType(row["kind"])]
             sent, received = row["ack_sent"], row["ack_received"]
-            said = _answer(row["outcome"], row["error"], sent, received)
+            said = _response(row["outcome"], row["error"], sent, received)
             again = f", tried {_times(row['attempts'])}" if row["attempts"] > 1 else ""
             yield sent, f"{done} by {member}{again}, {said}"
             if sent > row["ends_by"]:
@@ -171,12 +171,12 @@ def _faults(rows: Sequence[Any], first: int, last: int) -> Iterator[tuple[int, s
             yield row["until"], f"fault: {row['kind']} is healed"
 
 
-def _answer(outcome: int, error: int, sent: int, received: int) -> str:
+def _response(outcome: int, error: int, sent: int, received: int) -> str:
     if outcome == Outcome.OK:
-        return f"answered OK after {(received - sent) / _MS:.0f} ms"
+        return f"response OK after {(received - sent) / _MS:.0f} ms"
     if outcome == Outcome.FAILED:
         return f"refused with error {error}"
-    return "never answered"
+    return "no response"
 
 
 def _times(count: int) -> str:

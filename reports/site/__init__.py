@@ -1,1 +1,1 @@
-"""A static site over many runs: who keeps which rule, and what changed since when."""
+"""A static site over many runs: which implementation keeps which rule, and what changed by release."""

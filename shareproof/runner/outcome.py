@@ -31,7 +31,7 @@ BLAME: tuple[tuple[type[BaseException], tuple[Verdict, str]], ...] = (
     (OutOfReach, (Verdict.OUT_OF_REACH, "")),
     (Undecided, (Verdict.UNKNOWN, "")),
     (Refused, (Verdict.UNKNOWN, "a call that the check needs was refused: ")),
-    (CallFailed, (Verdict.UNKNOWN, "no answer: ")),
+    (CallFailed, (Verdict.UNKNOWN, "no response: ")),
     (EnvironmentFault, (Verdict.ERROR, "environment: ")),
     (BaseException, (Verdict.ERROR, "harness: {kind}: ")),
 )
