@@ -1,1 +1,1 @@
-"""A static site over many runs: which implementation keeps which rule, and what changed by release."""
+"""A static site over many runs: which implementation keeps which rule, and what changed when."""
