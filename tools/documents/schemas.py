@@ -20,6 +20,7 @@ from reports.results import SCHEMA, Results
 Schema = dict[str, Any]
 
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
+_WIDTH = 100
 _ENTRY = re.compile(r"^    (\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
 
 
@@ -38,7 +39,27 @@ def schema() -> Schema:
 
 def text() -> str:
     """Return the schema as its file has it."""
-    return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
+    return written(schema()) + "\n"
+
+
+def written(value: Any, indent: str = "", before: int = 0) -> str:
+    """Return JSON in which what fits on a line stands on one.
+
+    Args:
+        value: What is to be written.
+        indent: What its further lines begin with.
+        before: How many characters of its first line there are already.
+    """
+    flat = json.dumps(value, ensure_ascii=False)
+    if not isinstance(value, dict | list) or len(indent) + before + len(flat) < _WIDTH:
+        return flat
+    inside = indent + "  "
+    if isinstance(value, list):
+        lines = [inside + written(each, inside) for each in value]
+        return "[\n" + ",\n".join(lines) + f"\n{indent}]"
+    keys = [(f"{json.dumps(key)}: ", each) for key, each in value.items()]
+    lines = [inside + key + written(each, inside, len(key)) for key, each in keys]
+    return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
 
 
 def _definition(kind: type, definitions: dict[str, Schema]) -> None:
