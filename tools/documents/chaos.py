@@ -32,7 +32,7 @@ def faults() -> str:
 def scenarios() -> str:
     """Return the table of scenarios."""
     rows = (
-        (f"`{one.name}`", one.sentence, ", ".join(rule[4:] for rule in one.rules))
+        (f"`{one.name}`", one.sentence, ", ".join(sorted({rule[4:] for rule in one.rules})))
         for one in SCENARIOS.values()
     )
     return _table(("scenario", "what happens", "INV rules that it must exercise"), rows)
@@ -82,7 +82,7 @@ def _strikes(runs: Sequence[Played], kind: str, release: str) -> str:
 
 
 def renewed(page: str) -> str:
-    """Return the page with its tables made anew; they stand between comments that name them."""
+    """Return the page with new tables; they stand between comments that name them."""
     runs = record.read()
     tables: Mapping[str, str] = {
         "faults": faults(),
