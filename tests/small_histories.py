@@ -55,17 +55,18 @@ class Case:
 
 def read_cases(file: Path = FILE) -> list[Case]:
     """Return every case, each with a log and a share-partition of its own."""
-    raw = tomllib.loads(file.read_text(encoding="utf-8"))["case"]
+    by_rule = tomllib.loads(file.read_text(encoding="utf-8"))
+    raw = [(rule, one) for rule, cases in by_rule.items() for one in cases]
     return [
         Case(
             share_partition=share_partition,
             log=log,
-            rule=one["rule"],
+            rule=rule,
             says=one.get("rejects") or one["accepts"],
             breaks="rejects" in one,
             plain=one,
         )
-        for share_partition, (log, one) in enumerate(zip(log_numbers(), raw, strict=False))
+        for share_partition, (log, (rule, one)) in enumerate(zip(log_numbers(), raw, strict=False))
     ]
 
 
