@@ -14,7 +14,16 @@ import typer
 
 from fixtures.targets import UsageFault
 from shareproof import manual
-from shareproof.commands import breaking, certify, cluster, pages, recorded, releases, rules
+from shareproof.commands import (
+    breaking,
+    certify,
+    cleaning,
+    cluster,
+    pages,
+    recorded,
+    releases,
+    rules,
+)
 from spec.requirement import SpecError
 from spec.verdict import EnvironmentFault, MixedTargets
 
@@ -38,6 +47,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "load": recorded.load,
     "analyse": recorded.analyse,
     "chaos": breaking.break_things,
+    "clean": cleaning.clean,
     "up": cluster.up,
     "doctor": cluster.doctor,
     "list": rules.list_rules,

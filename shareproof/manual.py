@@ -35,6 +35,10 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
             ("two scenarios", "--scenario leader-change --scenario lock-expiry --out run"),
             ("list the faults", "--list-faults"),
         ),
+        "clean": (
+            ("what killed runs left on a cluster", "--target external:broker1:9092 --dry-run"),
+            ("remove it", "--command-config client.properties"),
+        ),
         "up": (
             ("three brokers", "--brokers 3"),
             ("with a property", "--property group.share.record.lock.duration.ms=2000 --json"),

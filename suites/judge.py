@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import allure
@@ -18,6 +18,9 @@ from spec.verdict import Violation
 
 REFUSED = pytest.StashKey[str]()
 """Where the target's refusal of a feature is kept: the verdict is then `unsupported`."""
+
+MAKESHIFT = pytest.StashKey[Callable[[], str]]()
+"""Where a check keeps why it had to do without a configuration of its group, if it had to."""
 
 PATIENCE = pytest.StashKey[float]()
 """Where a check's fixtures say how many seconds longer than usual it may take on this target."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import shlex
 from dataclasses import asdict, dataclass
@@ -19,6 +20,7 @@ from spec.profile import Profile
 from spec.requirement import AREAS, Level, Requirement, SpecError
 
 DEFAULT_BROKERS = 3
+_NAME = re.compile(r"[a-zA-Z0-9._-]*")
 CLIENT_AREA = "CLI"
 OWN = (
     "results.json",
@@ -91,6 +93,8 @@ class RunOptions:
     broker_option: tuple[str, ...] = ()
     broker_jvm: tuple[str, ...] = ()
     strict_reach: bool = False
+    topics: tuple[str, ...] = ()
+    prefix: str = ""
 
     @classmethod
     def asked(
@@ -104,6 +108,7 @@ class RunOptions:
         command_config: str | Path | None = None,
         broker_option: list[str] | None = None,
         broker_jvm: list[str] | None = None,
+        topics: list[str] | None = None,
         **others: Any,
     ) -> RunOptions:
         """Return the options as a person gave them.
@@ -117,6 +122,7 @@ class RunOptions:
             command_config: A client.properties, seen from here.
             broker_option: Broker properties, each KEY=VALUE.
             broker_jvm: JVM options of brokers.
+            topics: Names of topics, each perhaps several with commas between.
             others: Fields that are kept as they are.
         """
         config = str(Path(command_config).absolute()) if command_config else ""
@@ -125,6 +131,7 @@ class RunOptions:
             command_config=config,
             broker_option=tuple(broker_option or ()),
             broker_jvm=tuple(broker_jvm or ()),
+            topics=_names(topics),
             only=words(only),
             seed=new_seed() if seed is None else seed,
             out=str(Path(out).absolute()) if out else "",
@@ -163,6 +170,8 @@ class RunOptions:
             properties=self.broker_properties,
             jvm=self.broker_jvm,
             security=security_of(self.command_config),
+            topics=self.topics,
+            prefix=self.prefix,
         )
 
     @property
@@ -225,6 +234,10 @@ class RunOptions:
             words += ["--profile", self.profile]
         if self.command_config:
             words += ["--command-config", self.command_config]
+        for name in self.topics:
+            words += ["--topics", name]
+        if self.prefix:
+            words += ["--prefix", self.prefix]
         for name, values in (("option", self.broker_option), ("jvm", self.broker_jvm)):
             words += [f"--broker-{name}={value}" for value in values]
         return shlex.join(words)
@@ -237,7 +250,9 @@ class RunOptions:
     def from_plain(cls, plain: dict[str, Any]) -> RunOptions:
         """Undo :meth:`to_plain`."""
         client = plain["client"] and Client.from_plain(plain["client"])
-        own = {name: tuple(plain[name]) for name in ("only", "broker_option", "broker_jvm")}
+        own = {
+            name: tuple(plain[name]) for name in ("only", "broker_option", "broker_jvm", "topics")
+        }
         return cls(**{**plain, **own, "level": Level(plain["level"]), "client": client})
 
 
@@ -275,6 +290,10 @@ def _check_access(options: RunOptions) -> None:
         raise UsageFault(f"--command-config: {options.target} needs no credentials.")
     if (options.broker_option or options.broker_jvm) and not ours:
         raise UsageFault(f"--broker-option and --broker-jvm: {options.target} is running already.")
+    if (options.topics or options.prefix) and ours:
+        raise UsageFault(f"--topics and --prefix: {options.target} lets us create any topic.")
+    if not _NAME.fullmatch(options.prefix):
+        raise UsageFault(f"--prefix {options.prefix}: names of topics have a-z, A-Z, 0-9, . _ -")
     _ = options.target_options  # reads the file, and the properties
 
 
@@ -297,6 +316,12 @@ def load_ledger(name: str) -> Profile:
 def words(values: list[str] | None) -> tuple[str, ...]:
     """Split repeated and comma-separated choices: ``["ACK,LCK-02", "mem"]``."""
     parts = (part.strip().upper() for value in values or () for part in value.split(","))
+    return tuple(dict.fromkeys(part for part in parts if part))
+
+
+def _names(values: list[str] | None) -> tuple[str, ...]:
+    """Split repeated and comma-separated names: ``["a,b", "c*"]``."""
+    parts = (part.strip() for value in values or () for part in value.split(","))
     return tuple(dict.fromkeys(part for part in parts if part))
 
 

@@ -23,9 +23,11 @@ from shareproof.commands.options import (
     LowestLevel,
     Only,
     Out,
+    Prefix,
     Seed,
     StrictReach,
     Target,
+    Topics,
     Workers,
     takes,
 )
@@ -73,6 +75,8 @@ class BrokerOptions(Certification):
         str, typer.Option(help="Judge an external target as this release.")
     ] = ""
     command_config: CommandConfig = None
+    topics: Topics = None
+    prefix: Prefix = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -64,6 +64,16 @@ CommandConfig = Annotated[
     Path | None,
     typer.Option(help="client.properties with the credentials of an external target."),
 ]
+Topics = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Empty topics of an external target to use instead of creating any; repeatable, or "
+        "a,b,c*."
+    ),
+]
+Prefix = Annotated[
+    str, typer.Option(help="What names of topics and groups have to begin with on the target.")
+]
 BrokerOption = Annotated[
     list[str] | None,
     typer.Option(help="Broker property KEY=VALUE for brokers started here; repeatable."),

@@ -10,6 +10,8 @@ from pathlib import Path
 import allure
 import pytest
 
+from fixtures.clients.access import refusal
+from fixtures.interface.capability import Capability
 from fixtures.interface.info import ClusterInfo
 from fixtures.wire.frame import Transcript
 from reports.verdicts import known_failure
@@ -18,10 +20,10 @@ from shareproof.runner.outcome import broken, observe, pack, refused
 from shareproof.runner.recorder import PROPERTY
 from spec.profile import Absent, defined_in
 from spec.requirement import Requirement
-from spec.verdict import Observation, Verdict
+from spec.verdict import Observation, Undecided, Verdict
 from suites import canary
 from suites.canary import CANARY, is_canary
-from suites.judge import REFUSED, Judge
+from suites.judge import MAKESHIFT, REFUSED, Judge
 from suites.options import UNSEEN, RunOptions, load_ledger
 
 JUDGE = pytest.StashKey[Judge]()
@@ -87,7 +89,7 @@ def conclude(
     The call phase always says something. Setup and teardown say something only when they failed:
     a broken setup decides the check, a broken teardown casts doubt on it.
     """
-    observations = _observed(item, call)
+    observations = _observed(item, call, options)
     if not observations:
         return
     report.user_properties.append((PROPERTY, pack(observations)))
@@ -109,7 +111,9 @@ def conclude(
         report.wasxfail = reason
 
 
-def _observed(item: pytest.Item, call: pytest.CallInfo[None]) -> list[Observation]:
+def _observed(
+    item: pytest.Item, call: pytest.CallInfo[None], options: RunOptions
+) -> list[Observation]:
     rules = rules_of(item)
     error = call.excinfo.value if call.excinfo else None
     if isinstance(error, KeyboardInterrupt | pytest.exit.Exception):
@@ -118,10 +122,20 @@ def _observed(item: pytest.Item, call: pytest.CallInfo[None]) -> list[Observatio
         return refused(item.nodeid, rules, item.stash[REFUSED]) if error else []
     judge = item.stash.get(JUDGE, None) or Judge(rules)
     if call.when == "call" or (call.when == "setup" and error):
-        return observe(item.nodeid, judge, error, call.duration)
+        foreign = error is not None and Capability.OWN_CLUSTER not in options.offers
+        refused_here = _refusal(item, error) if foreign else ""
+        return observe(item.nodeid, judge, error, call.duration, refused_here)
     if call.when == "teardown" and error:
         return broken(item.nodeid, rules, f"harness: clean-up failed: {error}")
     return []
+
+
+def _refusal(item: pytest.Item, error: BaseException | None) -> str:
+    """Return what somebody else's cluster did not let a check do, if that may be why it ended."""
+    frames: list[Transcript] = item.stash.get(TRANSCRIPTS, [])
+    if found := refusal(frames):
+        return found
+    return item.stash.get(MAKESHIFT, str)() if isinstance(error, Undecided) else ""
 
 
 def _known(troubled: Sequence[Observation], options: RunOptions, info: ClusterInfo | None) -> str:

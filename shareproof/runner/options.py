@@ -47,6 +47,10 @@ def add_options(parser: pytest.Parser) -> None:
     )
     group.addoption("--command-config", default="", help="client.properties of an external target")
     group.addoption(
+        "--topics", action="append", default=[], help="topics of an external target to use"
+    )
+    group.addoption("--prefix", default="", help="what names have to begin with there")
+    group.addoption(
         "--broker-option", action="append", default=[], help="broker property KEY=VALUE; repeatable"
     )
     group.addoption(
@@ -54,7 +58,10 @@ def add_options(parser: pytest.Parser) -> None:
     )
 
 
-_ACCESS = ("expect_version", "strict_reach", "command_config", "broker_option", "broker_jvm")
+_ACCESS = (
+    *("expect_version", "strict_reach", "command_config", "topics", "prefix"),
+    *("broker_option", "broker_jvm"),
+)
 
 
 @dataclass(slots=True, eq=False)

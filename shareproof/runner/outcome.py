@@ -43,9 +43,20 @@ def observe(
     judge: Judge,
     error: BaseException | None,
     seconds: float,
+    refusal: str = "",
 ) -> list[Observation]:
-    """Return what a check saw of each of its rules; ``error`` is what ended it, if anything did."""
+    """Return what a check saw of each of its rules.
+
+    Args:
+        check: its name.
+        judge: what it put to the test.
+        error: what ended it, if anything did.
+        seconds: how long it took.
+        refusal: what the target does not let this user do, which then explains the error.
+    """
     error = _cause(error)
+    if error and refusal and not isinstance(error, OutOfReach):
+        error = OutOfReach(refusal)
     rules = list(judge.rules)
     if isinstance(error, Violation) and error.rule not in rules:
         rules.append(error.rule)

@@ -12,7 +12,7 @@ from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from suites.broker.share import Share, world
 from suites.broker.statestore import Store
-from suites.judge import PATIENCE
+from suites.judge import MAKESHIFT, PATIENCE
 
 
 @pytest.fixture(scope="session")
@@ -31,6 +31,7 @@ async def share(
 ) -> AsyncIterator[Share]:
     """A world of its own on the shared cluster; its frames are kept in case the check fails."""
     async with world(cluster_info, rng, transcripts, schemas) as share:
+        request.node.stash[MAKESHIFT] = lambda: share.makeshift
         request.node.stash[PATIENCE] = share.bounds.patience
         yield share
         await share.disband()

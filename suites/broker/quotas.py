@@ -1,7 +1,7 @@
 """Members that are held to a quota by their client id, on a cluster that knows no users.
 
 Since KIP-219 a broker that throttles answers at once, says for how long it will not listen, and
-does not listen. A share session's connection bears its member id as client id, so that a quota
+does not listen. The connection of the share session has a client id of its own, so that a quota
 meets this one member and nobody else.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from fixtures.clients.member import Response
+from fixtures.clients.member import Response, Session
 from fixtures.clients.users import set_quotas
 from spec.verdict import OutOfReach
 from suites.broker.share import Consumer, Share
@@ -21,7 +21,7 @@ LITTLE = 0.0001
 
 @asynccontextmanager
 async def held_to(share: Share, consumer: Consumer, **quotas: float) -> AsyncIterator[None]:
-    """Hold a consumer to quotas.
+    """Hold a consumer to quotas, on a new connection whose client id has the run's prefix.
 
     Raises:
         OutOfReach: the broker has no client quotas at all.
@@ -29,7 +29,10 @@ async def held_to(share: Share, consumer: Consumer, **quotas: float) -> AsyncIte
     connection = await share.cluster.any()
     if "AlterClientQuotas" not in connection.versions:
         raise OutOfReach("the broker has no client quotas")
-    name = consumer.member_id
+    name = share.cluster.fresh_name("q")
+    topic, partition = consumer.where
+    connected = await share.cluster.dial(topic.leaders[partition], name)
+    consumer.session = Session(connected, consumer.session.group, consumer.member_id)
     await set_quotas(share.cluster, name, quotas, kind="client-id")
     try:
         yield

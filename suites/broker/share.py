@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from fixtures.clients.access import RESET, Access, access_of
 from fixtures.clients.admin import Admin, ShareOffset
 from fixtures.clients.bounds import Bounds, bounds_of
 from fixtures.clients.cluster import WITHIN, Cluster, Topic, attempts, eventually
@@ -22,7 +23,7 @@ from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import ErrorCode
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
-from spec.verdict import Undecided
+from spec.verdict import OutOfReach, Undecided
 
 NOT_FOR = 1.0
 """Seconds for which something that must not happen is watched."""
@@ -214,10 +215,15 @@ class Queue:
 class Share:
     """Makes queues, members and names for one check; ``bounds`` has the durations it may use."""
 
-    def __init__(self, cluster: Cluster, rng: Random, bounds: Bounds) -> None:
+    def __init__(
+        self, cluster: Cluster, rng: Random, bounds: Bounds, access: Access | None = None
+    ) -> None:
         self.cluster = cluster
         self.rng = rng
         self.bounds = bounds
+        self.access = access or Access()
+        self.makeshift = ""
+        """Why a group was brought to its start instead of being configured; or nothing."""
         self.admin = Admin(cluster)
         self._members: list[Member] = []
 
@@ -249,6 +255,7 @@ class Share:
         lock_ms: int | None = None,
         group_config: Mapping[str, str] | None = None,
         topic_config: Mapping[str, str] | None = None,
+        untouched: bool = False,
         **topic_options: Any,
     ) -> Queue:
         """Return a new topic with records in partition 0, and a new group configured for it.
@@ -261,6 +268,7 @@ class Share:
             lock_ms: acquisition lock duration in milliseconds; ``None`` leaves the default.
             group_config: further group configs.
             topic_config: topic configs.
+            untouched: whether the group must have no offsets beforehand, on any target.
             **topic_options: as for :meth:`Admin.create_topic`.
         """
         topic = await self.admin.create_topic(partitions, configs=topic_config, **topic_options)
@@ -271,7 +279,7 @@ class Share:
         if lock_ms is not None:
             wanted["share.record.lock.duration.ms"] = str(lock_ms)
         if wanted:
-            await self.admin.group_config(queue.group, wanted)
+            await self._configure(queue, wanted, untouched=untouched)
         if records:
             await queue.produce(records, batches=batches)
         return queue
@@ -280,8 +288,49 @@ class Share:
         """Return another group on the same topic, reading from the earliest offset."""
         group = self.cluster.fresh_name("g")
         config = {"share.auto.offset.reset": "earliest"} | group_config
-        await self.admin.group_config(group, config)
-        return Queue(share=self, topic=queue.topic, group=group)
+        sibling = Queue(share=self, topic=queue.topic, group=group)
+        await self._configure(sibling, config)
+        return sibling
+
+    async def _configure(
+        self, queue: Queue, wanted: Mapping[str, str], *, untouched: bool = False
+    ) -> None:
+        """Configure a group, or bring it to the same point where the cluster refuses that.
+
+        Raises:
+            OutOfReach: the cluster refuses it, and the group is not like that by itself.
+        """
+        if not (why := self.access.no_group_configs):
+            await self.admin.group_config(queue.group, wanted)
+            return
+        usual = self.access.group_configs
+        unusual = sorted(name for name, value in wanted.items() if usual.get(name) != value)
+        if unusual not in ([], [RESET]):
+            name = next(name for name in unusual if name != RESET)
+            raise OutOfReach(f"needs a group with its own {name}, and {why}")
+        self.makeshift = f"needs a group with its own {RESET}, and {why}"
+        if unusual and wanted[RESET] == "earliest" and not untouched:
+            await self._from_the_start(queue)
+        elif unusual:
+            raise OutOfReach(self.makeshift)
+
+    async def _from_the_start(self, queue: Queue) -> None:
+        """Have a group begin at offset 0, as a consumer may (KIP-932 §Managing the SPSO).
+
+        It takes a group that exists and is empty, so a member comes and goes.
+        """
+        member = await self.member(queue.group, queue.topic)
+        await member.leave()
+        for partition in queue.topic.partitions:
+            await self._at_zero(queue, partition)
+
+    async def _at_zero(self, queue: Queue, partition: int) -> None:
+        async def ask() -> bool | None:
+            response = await self.admin.alter_offset(queue.group, queue.topic, 0, partition)
+            parts = [part for topic in response.responses for part in topic.partitions]
+            return None if response.error_code or any(p.error_code for p in parts) else True
+
+        await eventually(f"offset 0 of {queue.group} for partition {partition}", ask)
 
 
 @contextlib.asynccontextmanager
@@ -293,7 +342,7 @@ async def world(
     transcripts.append(transcript)
     async with Cluster(info, schemas=schemas, transcript=transcript, rng=rng) as cluster:
         await cluster.any()
-        yield Share(cluster, rng, await bounds_of(cluster))
+        yield Share(cluster, rng, await bounds_of(cluster), await access_of(cluster))
 
 
 __all__ = ["NOT_FOR", "Catch", "Consumer", "Queue", "Share", "eventually", "world"]

@@ -24,7 +24,8 @@ UNKNOWN = -1
 @pytest.mark.parametrize("reset", ["earliest", "latest"])
 async def test_unknown_before_first_fetch(share: Share, judge: Judge, reset: str) -> None:
     """LAG-05: Until a share-partition has a start offset its lag is -1."""
-    queue = await share.queue(records=share.rng.randint(1, 20), partitions=2, reset=reset)
+    records = share.rng.randint(1, 20)
+    queue = await share.queue(records=records, partitions=2, reset=reset, untouched=True)
     consumer = await queue.consumer()
     seen = await share.admin.share_offsets(queue.group, queue.topic)
     lags = {index: offset.lag for index, offset in seen.items()}

@@ -179,7 +179,7 @@ async def _settle_some(share: Share, consumer: Consumer, finished: set[int]) -> 
 @pytest.mark.fast
 async def test_unfetched_partition_shows_none(share: Share, judge: Judge) -> None:
     """OFF-19: Before the first fetch the view shows no error, and -1 or what the policy gives."""
-    queue = await share.queue(records=3)
+    queue = await share.queue(records=3, untouched=True)
     by_policy = share.rng.randint(1, 3)
     await share.admin.delete_records(queue.topic, by_policy)
     await queue.consumer()

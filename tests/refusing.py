@@ -1,0 +1,141 @@
+"""A real broker with an authorizer, and users who may do some things and not others.
+
+``python -m tests.refusing DIR`` starts it, writes a client.properties for each user into DIR, and
+goes on until its standard input ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fixtures.clients.acls import EVERY, THE_CLUSTER, Acls, Entry, Operation, Resource
+from fixtures.clients.admin import Admin
+from fixtures.clients.cluster import Cluster
+from fixtures.interface.target import Target, TargetOptions
+from fixtures.targets import DEFAULT_TARGET, open_target
+from fixtures.targets.blocking import run_blocking
+
+PASSWORD = "refusing-s3cret"  # noqa: S105
+PREFIX = "team-"
+"""What names begin with that users with few permissions may use."""
+
+_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
+_ALL = tuple(
+    (Operation.ALL, resource, THE_CLUSTER if resource is Resource.CLUSTER else EVERY)
+    for resource in Resource
+)
+
+DENIED: Mapping[str, Sequence[tuple[Operation, Resource]]] = {
+    "everything": (),
+    "no-topics": ((Operation.CREATE, Resource.TOPIC), (Operation.CREATE, Resource.CLUSTER)),
+    "no-group-configs": ((Operation.ALTER_CONFIGS, Resource.GROUP),),
+    "no-describe-configs": ((Operation.DESCRIBE_CONFIGS, Resource.CLUSTER),),
+    "no-admin": (
+        *(
+            (operation, Resource.CLUSTER)
+            for operation in (Operation.ALTER, Operation.ALTER_CONFIGS)
+        ),
+        *((operation, Resource.TOPIC) for operation in (Operation.ALTER, Operation.DELETE)),
+        (Operation.CLUSTER_ACTION, Resource.CLUSTER),
+    ),
+}
+"""Users who may do everything but some things."""
+
+ALLOWED: Mapping[str, Sequence[tuple[Operation, Resource]]] = {
+    "application": (
+        *((operation, Resource.TOPIC) for operation in (Operation.READ, Operation.WRITE)),
+        (Operation.READ, Resource.GROUP),
+    ),
+    "team": (
+        (Operation.ALL, Resource.TOPIC),
+        (Operation.ALL, Resource.GROUP),
+    ),
+    "nobody": (),
+}
+"""Users who may do nothing but some things, and only to what begins with ``PREFIX``."""
+
+USERS = (*DENIED, *ALLOWED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusing:
+    """The running broker, and the properties file of each user."""
+
+    target: Target
+    files: Mapping[str, Path]
+
+    def create_topics(self, prefix: str, count: int, partitions: int = 1) -> None:
+        """Create topics as somebody who may."""
+        run_blocking(_create_topics(self.target, prefix, count, partitions))
+
+
+@contextlib.contextmanager
+def refusing(folder: Path, options: TargetOptions | None = None) -> Iterator[Refusing]:
+    """Run a broker with an authorizer and a listener for users; their files are in a folder."""
+    users = " ".join(f'user_{name}="{PASSWORD}"' for name in USERS)
+    given = options or TargetOptions()
+    properties = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+        "listener.name.users.sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.users.plain.sasl.jaas.config": f"{_MODULE} required {users};",
+        **given.properties,
+    }
+    target = open_target(
+        DEFAULT_TARGET,
+        TargetOptions(
+            brokers=given.brokers, properties=properties, listeners={"USERS": "SASL_PLAINTEXT"}
+        ),
+    )
+    try:
+        target.start()
+        run_blocking(_grant(target))
+        yield Refusing(target=target, files={name: _file(folder, name, target) for name in USERS})
+    finally:
+        target.stop()
+
+
+def _entries() -> Iterator[Entry]:
+    for user, denied in DENIED.items():
+        for operation, resource, name in _ALL:
+            yield Entry(user=user, operation=operation, resource=resource, name=name)
+        for operation, resource in denied:
+            name = THE_CLUSTER if resource is Resource.CLUSTER else EVERY
+            yield Entry(user=user, operation=operation, resource=resource, name=name, deny=True)
+    for user, allowed in ALLOWED.items():
+        for operation, resource in allowed:
+            yield Entry(
+                user=user, operation=operation, resource=resource, name=PREFIX, prefixed=True
+            )
+
+
+async def _grant(target: Target) -> None:
+    async with Cluster(target.info) as cluster:
+        await Acls(cluster).create(*_entries())
+
+
+async def _create_topics(target: Target, prefix: str, count: int, partitions: int) -> None:
+    async with Cluster(target.info) as cluster:
+        for number in range(count):
+            await Admin(cluster).create_topic(partitions, name=f"{prefix}{partitions}-{number}")
+
+
+def _file(folder: Path, user: str, target: Target) -> Path:
+    file = folder / f"{user}.properties"
+    servers = ",".join(target.info.listeners["USERS"])
+    file.write_text(
+        f"bootstrap.servers={servers}\nsecurity.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
+        f'sasl.jaas.config={_MODULE} required username="{user}" password="{PASSWORD}";\n'
+    )
+    return file
+
+
+if __name__ == "__main__":
+    with refusing(Path(sys.argv[1])) as running:
+        running.create_topics(f"{PREFIX}given-", int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+        print(running.files["everything"], flush=True)
+        sys.stdin.read()

@@ -1,0 +1,153 @@
+"""A cluster that refuses some things, for whoever runs checks on it as somebody else's.
+
+The reference broker stands behind a proxy that responds to some requests itself, as a broker does
+that has an authorizer, policies and quotas, and that may not name some APIs. ``python -m
+tests.restricted REFUSAL...`` starts one, and goes on until its standard input ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from fixtures.interface.info import ClusterInfo
+from fixtures.interface.target import TargetOptions
+from fixtures.proxies.alter import Alteration
+from fixtures.proxies.exchange import Body, Exchange
+from fixtures.targets import open_target
+from fixtures.targets.altered import ProxyThread
+from fixtures.wire.errors import ErrorCode
+
+TOPIC, BROKER, GROUP = 2, 4, 32
+PREFIX = "team-"
+
+Refusal = Callable[[Body], int]
+"""Takes a part of a request, and returns the error that it is refused with, or 0."""
+
+
+def _always(code: int) -> Refusal:
+    return lambda _part: code
+
+
+def _of(kind: int, code: int) -> Refusal:
+    return lambda part: code if part["resource_type"] == kind else 0
+
+
+def _named_otherwise(part: Body) -> int:
+    return 0 if part["name"].startswith(PREFIX) else ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restriction:
+    """What is refused by API, and which APIs are not there at all."""
+
+    refused: Mapping[str, Refusal] = field(default_factory=dict)
+    absent: frozenset[str] = frozenset()
+    throttled: int = 0
+
+
+_DENIED = _always(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+_ADMIN = frozenset(
+    {
+        *("AlterPartitionReassignments", "ElectLeaders", "DescribeQuorum", "AlterClientQuotas"),
+        *("DescribeClientQuotas", "UpdateFeatures", "CreateAcls", "DescribeAcls", "DeleteAcls"),
+        *("ListConfigResources", "CreatePartitions", "DeleteRecords"),
+    }
+)
+
+RESTRICTIONS: Mapping[str, Restriction] = {
+    "nothing": Restriction(),
+    "topics": Restriction(refused={"CreateTopics": _always(ErrorCode.TOPIC_AUTHORIZATION_FAILED)}),
+    "group-configs": Restriction(
+        refused={
+            "IncrementalAlterConfigs": _of(GROUP, ErrorCode.GROUP_AUTHORIZATION_FAILED),
+            "DescribeConfigs": _of(GROUP, ErrorCode.GROUP_AUTHORIZATION_FAILED),
+        }
+    ),
+    "fixed-limits": Restriction(
+        refused={"IncrementalAlterConfigs": _always(ErrorCode.POLICY_VIOLATION)}
+    ),
+    "broker-configs": Restriction(
+        refused={"DescribeConfigs": _of(BROKER, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)}
+    ),
+    "admin": Restriction(absent=_ADMIN),
+    "names": Restriction(refused={"CreateTopics": _named_otherwise}),
+    "quotas": Restriction(throttled=3),
+}
+"""Restrictions by name."""
+
+
+class _Restricted:
+    """Responds to what is refused; everything else goes on to the broker."""
+
+    def __init__(self, restriction: Restriction) -> None:
+        self._restriction = restriction
+        self._throttled = restriction.throttled
+
+    def alteration(self) -> Alteration:
+        """Return this as a change to what a proxy passes on."""
+        throttled = {"CreateTopics"} if self._restriction.throttled else set()
+        return Alteration(
+            name="restricted",
+            sentence="Some requests are refused.",
+            apis=frozenset({*self._restriction.refused, *throttled, "ApiVersions"}),
+            on_request=self._on_request,
+            on_response=self._on_response,
+        )
+
+    def _on_request(self, exchange: Exchange) -> Body | None:
+        if exchange.api == "CreateTopics" and self._throttled:
+            self._throttled -= 1
+            return _refuse(exchange, _always(ErrorCode.THROTTLING_QUOTA_EXCEEDED))
+        refused = self._restriction.refused.get(exchange.api)
+        return _refuse(exchange, refused) if refused else None
+
+    def _on_response(self, exchange: Exchange, response: Body) -> None:
+        if exchange.api == "ApiVersions":
+            numbers = {name: key for key, name in exchange.schemas.apis.items()}
+            gone = {numbers[name] for name in self._restriction.absent}
+            kept = [each for each in response["api_keys"] if each["api_key"] not in gone]
+            response["api_keys"] = kept
+
+
+def _refuse(exchange: Exchange, refused: Refusal) -> Body | None:
+    """Return a response that refuses each part of a request, or None if a part is not refused."""
+    name = "topics" if "topics" in exchange.request else "resources"
+    parts = exchange.request[name]
+    codes = [refused(part) for part in parts]
+    if not codes or not all(codes):
+        return None
+    listed = {"CreateTopics": "topics", "DescribeConfigs": "results"}.get(exchange.api, "responses")
+    kept = ("name", "resource_type", "resource_name")
+    return {
+        listed: [
+            {**{key: part[key] for key in kept if key in part}, "error_code": code}
+            for part, code in zip(parts, codes, strict=True)
+        ]
+    }
+
+
+@contextlib.contextmanager
+def restricted(*names: str, brokers: int = 1) -> Iterator[ClusterInfo]:
+    """Run a cluster with some of :data:`RESTRICTIONS`, and yield it as a stranger sees it."""
+    target = open_target("reference", TargetOptions(brokers=brokers))
+    fronts: list[ProxyThread] = []
+    try:
+        target.start()
+        info = target.info
+        for name in names:
+            fronts.append(ProxyThread(info, _Restricted(RESTRICTIONS[name]).alteration()))
+            info = fronts[-1].start()
+        yield info
+    finally:
+        for front in reversed(fronts):
+            front.stop()
+        target.stop()
+
+
+if __name__ == "__main__":
+    with restricted(*sys.argv[1:]) as running:
+        print(",".join(running.bootstrap), flush=True)
+        sys.stdin.read()

@@ -1,0 +1,131 @@
+"""Clusters that refuse things: what can still be asked is judged, and the rest is out of reach."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fixtures.clients.admin import Admin
+from fixtures.clients.cluster import Cluster
+from fixtures.interface.info import ClusterInfo
+from fixtures.targets.blocking import run_blocking
+from tests.fake import ROOT
+from tests.restricted import PREFIX, restricted
+
+KEPT, OWN_GROUP, RECORDS, LEADER, LIMITS = "ACK-07", "DLQ-01", "OFF-19", "ACQ-01", "LCK-12"
+
+
+def judged(
+    tmp_path: Path, info: ClusterInfo, rules: str, *words: str
+) -> tuple[int, dict[str, tuple[str, str]]]:
+    """Run rules on a cluster that is not ours; return the exit code, and verdicts with reasons."""
+    out = tmp_path / "out"
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "shareproof", "broker", "--workers", "0", "--seed", "1"),
+            *("--target", f"external:{','.join(info.bootstrap)}", "--profile", "reference"),
+            *("--only", rules, "--out", str(out), *words),
+        ],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    results = out / "results.json"
+    assert results.exists(), done.stdout + done.stderr
+    document: dict[str, Any] = json.loads(results.read_text(encoding="utf-8"))
+    return done.returncode, {
+        rule["id"]: (rule["verdict"], rule["reason"]) for rule in document["requirements"]
+    }
+
+
+async def _create(info: ClusterInfo, *names: str) -> None:
+    async with Cluster(info) as cluster:
+        for name in names:
+            await Admin(cluster).create_topic(name=name)
+
+
+async def _topics(info: ClusterInfo) -> list[str]:
+    async with Cluster(info) as cluster:
+        metadata = await (await cluster.any()).call("Metadata", topics=None)
+        return sorted(topic.name for topic in metadata.topics)
+
+
+@pytest.mark.parametrize(
+    ("refused", "rules", "held", "beyond"),
+    [
+        ("topics", KEPT, set(), {KEPT: "CreateTopics is refused: TOPIC_AUTHORIZATION_FAILED"}),
+        ("names", KEPT, set(), {KEPT: "CreateTopics is refused: TOPIC_AUTHORIZATION_FAILED"}),
+        ("group-configs", f"{KEPT},{OWN_GROUP}", {KEPT},
+         {OWN_GROUP: "IncrementalAlterConfigs is refused: GROUP_AUTHORIZATION_FAILED"}),
+        ("fixed-limits", f"{KEPT},{OWN_GROUP}", {KEPT},
+         {OWN_GROUP: "IncrementalAlterConfigs is refused: POLICY_VIOLATION"}),
+        ("broker-configs", f"{KEPT},{LIMITS}", {KEPT},
+         {LIMITS: "DescribeConfigs is refused: CLUSTER_AUTHORIZATION_FAILED"}),
+        ("admin", f"{KEPT},{RECORDS}", {KEPT},
+         {RECORDS: "the target does not offer DeleteRecords"}),
+        ("quotas", KEPT, {KEPT}, {}),
+    ],
+)  # fmt: skip
+def test_what_is_refused_is_out_of_reach(
+    tmp_path: Path, refused: str, rules: str, held: set[str], beyond: dict[str, str]
+) -> None:
+    """A run on a cluster that refuses something ends with 0, and says what it could not ask."""
+    with restricted(refused) as info:
+        code, found = judged(tmp_path, info, rules)
+
+    assert code == 0, found
+    assert {verdict for verdict, _ in found.values()} <= {"pass", "out of reach"}
+    assert {rule for rule, (verdict, _) in found.items() if verdict == "pass"} >= held
+    for rule, reason in beyond.items():
+        assert found[rule][0] == "out of reach"
+        assert reason in found[rule][1]
+
+
+def test_names_may_have_to_begin_with_a_prefix(tmp_path: Path) -> None:
+    """Where only some names are allowed, --prefix has a run use those, and removes them."""
+    with restricted("names") as info:
+        assert judged(tmp_path, info, KEPT, "--prefix", PREFIX)[1][KEPT][0] == "pass"
+        assert [name for name in run_blocking(_topics(info)) if "sp-" in name] == []
+
+
+def test_topics_may_be_given(tmp_path: Path) -> None:
+    """Given topics are used once each while they are empty, and are still there afterwards."""
+    names = [f"given-{number}" for number in range(4)]
+    with restricted("nothing") as open_to_us:
+        run_blocking(_create(open_to_us, *names))
+        first = judged(tmp_path, open_to_us, f"{KEPT},{RECORDS}", "--topics", "given-*")
+        second = judged(tmp_path, open_to_us, KEPT, "--topics", "given-0,given-1")
+        there = run_blocking(_topics(open_to_us))
+
+    assert first[0] == second[0] == 0
+    assert first[1][KEPT][0] == "pass"
+    assert second[1][KEPT][0] == "out of reach"
+    assert "no empty topic with 1 partition is left" in second[1][KEPT][1]
+    assert set(names) <= set(there)
+    assert [name for name in there if "sp-" in name] == []
+
+
+@pytest.fixture(scope="module", params=[1, 40])
+def sized(request: pytest.FixtureRequest) -> Iterator[tuple[int, ClusterInfo]]:
+    """A cluster of one broker, and one of forty."""
+    with restricted(brokers=request.param) as info:
+        yield request.param, info
+
+
+def test_one_broker_and_forty(tmp_path: Path, sized: tuple[int, ClusterInfo]) -> None:
+    """A rule that takes a second broker is out of reach of one, and decided with forty."""
+    brokers, info = sized
+    code, found = judged(tmp_path, info, f"{KEPT},{LEADER}")
+
+    assert code == 0, found
+    assert found[KEPT][0] == "pass"
+    assert found[LEADER][0] == ("out of reach" if brokers == 1 else "pass"), found
