@@ -67,11 +67,11 @@ async def test_default_outside_its_bounds(
     await _refused(run_options, judge, "CFG-06", rng.choice(outside))
 
 
-@pytest.mark.requirement("CFG-06")
+@pytest.mark.requirement("CFG-29")
 async def test_session_within_the_heartbeat(run_options: RunOptions, judge: Judge) -> None:
-    """CFG-06: So does a session timeout that does not exceed the heartbeat interval."""
+    """CFG-29: So does a session timeout that does not exceed the heartbeat interval."""
     same = {"group.share.session.timeout.ms": "9000", "group.share.heartbeat.interval.ms": "9000"}
-    await _refused(run_options, judge, "CFG-06", same)
+    await _refused(run_options, judge, "CFG-29", same)
 
 
 @pytest.mark.requirement("CFG-07")
@@ -94,8 +94,8 @@ async def test_later_defaults_outside_their_bounds(
     await _refused(run_options, judge, "CFG-08", rng.choice(outside))
 
 
-@pytest.mark.requirement("CFG-08")
+@pytest.mark.requirement("CFG-30")
 async def test_too_many_updates_to_a_snapshot(run_options: RunOptions, judge: Judge) -> None:
-    """CFG-08: More than 500 updates to a snapshot keep a broker from starting."""
+    """CFG-30: More than 500 updates to a snapshot keep a broker from starting."""
     name = "share.coordinator.snapshot.update.records.per.snapshot"
-    await _refused(run_options, judge, "CFG-08", {name: "501"})
+    await _refused(run_options, judge, "CFG-30", {name: "501"})

@@ -108,17 +108,17 @@ async def _fence(queue: Queue) -> None:
         raise Undecided(f"ReadShareGroupState: {error_name(code)}")
 
 
-@pytest.mark.requirement("LAG-09")
+@pytest.mark.requirement("LAG-24")
 async def test_failed_write(share: Share, judge: Judge) -> None:
-    """LAG-09: An acknowledgement whose state write failed leaves the lag as it was."""
+    """LAG-24: An acknowledgement whose state write failed leaves the lag as it was."""
     world = await pinned(share, 10)
     await world.consumer.acked(accept(5, 6))
-    judge.equal("LAG-09", 8, await world.queue.lag(8), "lag before")
+    judge.equal("LAG-24", 8, await world.queue.lag(8), "lag before")
     await _fence(world.queue)
     part = await world.consumer.ack(accept(0, 4))
     if result(part) == "NONE":
         raise Undecided("the leader could write although it was fenced")
-    judge.equal("LAG-09", 8, await world.queue.lag(8), f"lag after {result(part)}")
+    judge.equal("LAG-24", 8, await world.queue.lag(8), f"lag after {result(part)}")
 
 
 class _Bounds:

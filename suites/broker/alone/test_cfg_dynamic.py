@@ -53,10 +53,10 @@ def _keys(lone: SingleBroker, *, dynamic: bool) -> list[Config]:
     return [config for config in known if config.dynamic == dynamic]
 
 
-@pytest.mark.requirement("CFG-09")
+@pytest.mark.requirement("CFG-28")
 @pytest.mark.timeout(120)
 async def test_static_keys_stay(lone: SingleBroker, judge: Judge) -> None:
-    """CFG-09: A key that is not dynamic cannot be altered at run time and stays as it was."""
+    """CFG-28: A key that is not dynamic cannot be altered at run time and stays as it was."""
     share = lone.share
     for config in _keys(lone, dynamic=False):
         before = await _shown(share, config.name)
@@ -64,10 +64,10 @@ async def test_static_keys_stay(lone: SingleBroker, judge: Judge) -> None:
         for resource in (str(lone.node), EVERYWHERE):
             response = await alter(share.cluster, BROKER_RESOURCE, resource, {config.name: value})
             refused = response.error_code != ErrorCode.NONE
-            judge.holds("CFG-09", refused, f"{config.name}={value} was taken at run time")
+            judge.holds("CFG-28", refused, f"{config.name}={value} was taken at run time")
         after = await _shown(share, config.name)
-        judge.equal("CFG-09", before, after, f"{config.name} after the attempt to alter it")
-    judge.saw("CFG-09", keys=len(_keys(lone, dynamic=False)))
+        judge.equal("CFG-28", before, after, f"{config.name} after the attempt to alter it")
+    judge.saw("CFG-28", keys=len(_keys(lone, dynamic=False)))
 
 
 @pytest.mark.requirement("CFG-09")

@@ -51,9 +51,9 @@ async def test_in_flight(lone: SingleBroker, judge: Judge) -> None:
     judge.equal("LAG-16", 0, seen, "batches in flight with all accepted")
 
 
-@pytest.mark.requirement("LAG-16")
+@pytest.mark.requirement("LAG-25")
 async def test_lock_expiries(lone: SingleBroker, judge: Judge) -> None:
-    """LAG-16: Locks that run out are counted."""
+    """LAG-25: Locks that run out are counted."""
     queue = await lone.share.queue(2, lock_ms=1000)
     consumer = await queue.consumer()
     await consumer.acquire(2)
@@ -67,7 +67,7 @@ async def test_lock_expiries(lone: SingleBroker, judge: Judge) -> None:
         seen = await lone.number(PARTITION, "Count", **name)
         if seen:
             break
-    judge.holds("LAG-16", seen >= 1, f"{seen} lock expiries are counted after two records' locks")
+    judge.holds("LAG-25", seen >= 1, f"{seen} lock expiries are counted after two records' locks")
 
 
 async def _acknowledgements(lone: SingleBroker, queue: Queue) -> dict[str, float]:

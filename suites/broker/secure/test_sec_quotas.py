@@ -144,9 +144,9 @@ async def test_requests_count(realm: Realm, judge: Judge, kind: str) -> None:
     judge.holds("SEC-30", most <= LONGEST_FOR_REQUESTS, sentence)
 
 
-@pytest.mark.requirement("SEC-30")
+@pytest.mark.requirement("SEC-33")
 async def test_the_larger_delay_is_told(realm: Realm, judge: Judge) -> None:
-    """SEC-30: Where the byte rate and the request quota are both exceeded, the larger counts."""
+    """SEC-33: Where the byte rate and the request quota are both exceeded, the larger counts."""
     payer = await _payer(realm, 2 * HEAVY, {BYTE_RATE: RATE})
     await payer.fetch(HEAVY)
     await set_quotas(realm.share.cluster, payer.user.name, {REQUEST_SHARE: LITTLE})
@@ -155,7 +155,7 @@ async def test_the_larger_delay_is_told(realm: Realm, judge: Judge) -> None:
         delays.append(_delay(await payer.fetch(HEAVY, timeout=PATIENCE)))
         if delays[-1] > LONGEST_FOR_REQUESTS:
             break
-    judge.holds("SEC-30", max(delays) > LONGEST_FOR_REQUESTS, f"delays {delays}")
+    judge.holds("SEC-33", max(delays) > LONGEST_FOR_REQUESTS, f"delays {delays}")
 
 
 @pytest.mark.requirement("SEC-31")
