@@ -246,7 +246,7 @@ def test_an_hour_of_chaos_is_drawn(browser: Browser, chaos: Path) -> None:
         captions = seen.page.locator("figcaption").all_inner_texts()
         assert captions == [
             "Records per second",
-            "Answer to an acknowledgement, ms",
+            "Response to an acknowledgement, ms",
             "In flight",
             "Start offset (SPSO)",
             "Lag",
