@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from shareproof.runner.scheduling import LONGEST, first_open, scope, wait
+from shareproof.runner.scheduling import LONGEST, first_open, last_at_work, scope, wait
 
 
 @pytest.mark.parametrize(
@@ -30,6 +31,29 @@ def test_modules_that_wait_longest() -> None:
 
     checks = [f"suites/broker/test_{name}.py::test_x" for name in ("ack_gaps", *LONGEST)]
     assert sorted(checks, key=wait) == [*checks[1:], checks[0]]
+
+
+@dataclass(eq=False)
+class Worker:
+    """What the scheduler knows of a worker."""
+
+    shutting_down: bool = False
+
+    def shutdown(self) -> None:
+        """Take no more checks."""
+        self.shutting_down = True
+
+
+def test_the_exclusive_stage_waits_for_all_others() -> None:
+    """One worker is kept, and gets the stage when the others are done."""
+    first, second, third = Worker(), Worker(), Worker()
+
+    assert last_at_work({first: 3, second: 2, third: 0}) is None
+    assert (first.shutting_down, second.shutting_down, third.shutting_down) == (False, True, True)
+    assert last_at_work({first: 1, second: 1}) is None
+    assert last_at_work({first: 2}) is None
+    assert last_at_work({first: 1, second: 0}) is first
+    assert last_at_work({second: 0}) is None
 
 
 def test_work_of_a_dead_worker() -> None:

@@ -6,10 +6,14 @@ runs one of them runs them all, one after the other; the folder's ``conftest.py`
 cluster. Stages are the longest work there is, so they are handed out first. Next come the checks
 that wait for a lock or a session to end: on a cluster that allows no short ones that is what takes
 the time, and they wait together.
+
+One stage may have to be *exclusive*: on somebody's cluster the ``failover`` stage moves what other
+checks need where it is. It is handed out last, when every other worker is done.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -39,14 +43,40 @@ LONGEST = (
 """Modules whose checks wait for ends of locks and sessions, those that wait longest first."""
 
 
-def stage_scheduler(config: Any, log: Any) -> Any:
-    """Return pytest-xdist's scheduler by scope, where a scope is a stage or a single check."""
+MOVING = "suites/broker/failover"
+"""The stage that is exclusive where it has no cluster of its own."""
+
+
+def stage_scheduler(config: Any, log: Any, exclusive: str = "") -> Any:
+    """Return pytest-xdist's scheduler by scope, where a scope is a stage or a single check.
+
+    Args:
+        config: pytest's.
+        log: pytest-xdist's.
+        exclusive: the stage that runs when nothing else does.
+    """
     # Pytest wants to rewrite a plugin's assertions before anybody imports it.
     from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415
 
     class StageScheduling(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
         def _split_scope(self, nodeid: str) -> str:
             return scope(nodeid)
+
+        def _assign_work_unit(self, node: Any) -> None:
+            if exclusive in self.workqueue:
+                self.workqueue.move_to_end(exclusive)
+            super()._assign_work_unit(node)
+
+        def _reschedule(self, node: Any) -> None:
+            if list(self.workqueue) == [exclusive]:
+                self._hand_out_exclusive()
+            else:
+                super()._reschedule(node)
+
+        def _hand_out_exclusive(self) -> None:
+            left = {node: self._pending_of(work) for node, work in self.assigned_work.items()}
+            if alone := last_at_work(left):
+                super()._assign_work_unit(alone)
 
         def remove_node(self, node: Any) -> str | None:
             """Give what a dead worker left to others; return the check that it died of, if any.
@@ -61,6 +91,21 @@ def stage_scheduler(config: Any, log: Any) -> Any:
             return died
 
     return StageScheduling(config, log)
+
+
+def last_at_work(left: Mapping[Any, int]) -> Any | None:
+    """Let all workers but one end; return that one when it is the last with anything to do.
+
+    A worker begins with a check when it knows what comes after it, or that nothing does: so this
+    one keeps a last check in hand.
+
+    Args:
+        left: how many checks each worker still has to do.
+    """
+    up = [node for node in left if not node.shutting_down]
+    for node in up[1:]:
+        node.shutdown()
+    return up[0] if up and all(n <= (node is up[0]) for node, n in left.items()) else None
 
 
 def wait(nodeid: str) -> int:

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from fixtures.interface.capability import Capability
 from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import UsageFault
 from reports import console, writing
@@ -31,7 +32,7 @@ from shareproof.runner.checks import rules_of, transcript_name
 from shareproof.runner.lifecycle import Host
 from shareproof.runner.options import commission_of, options_of
 from shareproof.runner.recorder import Recorder
-from shareproof.runner.scheduling import scope, stage_scheduler
+from shareproof.runner.scheduling import MOVING, scope, stage_scheduler
 from spec.requirement import SpecError
 from spec.verdict import EnvironmentFault
 from suites.options import OWN
@@ -89,7 +90,8 @@ class Controller:
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
         """Keep the checks of a stage on one worker when work is handed out by scope."""
         by_scope = config.getvalue("dist") == "loadscope"
-        return stage_scheduler(config, log) if by_scope else None
+        exclusive = "" if self._ours else MOVING
+        return stage_scheduler(config, log, exclusive) if by_scope else None
 
     def pytest_report_header(self) -> str:
         """Print the seed first: it is what a repetition needs."""
@@ -112,6 +114,10 @@ class Controller:
         return folder.is_dir() and any(
             folder.is_relative_to(path) or path.is_relative_to(folder) for path in paths
         )
+
+    @property
+    def _ours(self) -> bool:
+        return Capability.OWN_CLUSTER in self.options.offers
 
     def _stages_only(self) -> bool:
         """Tell whether nothing was asked for but files of stages, which have their own clusters."""
@@ -141,7 +147,7 @@ class Controller:
 
     def _await_cluster(self, checks: list[str]) -> None:
         self.recorder.planned.update(checks)
-        common = [check for check in checks if scope(check) == check]
+        common = [check for check in checks if scope(check) == check or not self._ours]
         if not common or self.config.option.collectonly:
             return
         try:

@@ -57,7 +57,7 @@ async def fetched(consumer: Consumer) -> set[str]:
 async def play(run: Run) -> bool:
     """Play the scenario; tell whether the member was told of a server error."""
     async with world(run.info, random.Random(), []) as share:
-        stage = FailoverCluster(run.target, share)
+        stage = FailoverCluster(share, run.target.brokers)
         victim = await stage.victim()
         near, far = (node for node in stage.nodes if node != victim)
         queue = await stage.queue(near, far, state=victim, group=far)

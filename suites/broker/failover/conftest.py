@@ -1,4 +1,8 @@
-"""Fixtures of the stage: one cluster of three brokers, which a check breaks and gets whole."""
+"""Fixtures of the stage: one cluster of three brokers, which a check breaks and gets whole.
+
+Somebody's cluster is not broken. Checks marked ``moves`` only move leaders, by requests of the
+admin API, and run there too, when no other check does (:mod:`shareproof.runner.scheduling`).
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,17 @@ from random import Random
 
 import pytest
 
+from fixtures.interface.capability import Capability, why_not
+from fixtures.interface.info import ClusterInfo
 from fixtures.targets import Target, TargetOptions
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
+from spec.verdict import OutOfReach
 from suites import clusters
 from suites.broker.failover.failover_cluster import FailoverCluster
+from suites.broker.failover.guest import GuestCluster
 from suites.broker.share import world
+from suites.judge import PATIENCE
 from suites.options import RunOptions
 
 PROPERTIES = {
@@ -25,30 +34,46 @@ PROPERTIES = {
 
 
 @pytest.fixture(scope="package")
-def failover_target(run_options: RunOptions) -> Iterator[Target]:
-    """Three brokers that the checks of this folder break and mend in turn."""
+def failover_target(run_options: RunOptions) -> Iterator[Target | None]:
+    """Three brokers that the checks of this folder break and mend in turn; None elsewhere."""
+    if Capability.OWN_CLUSTER not in run_options.offers:
+        yield None
+        return
     wanted = TargetOptions(brokers=3, properties=PROPERTIES)
     with clusters.own_cluster(run_options, wanted) as target:
         yield target
 
 
+Ground = tuple[ClusterInfo, Schemas]
+"""A cluster, and the message definitions of its release."""
+
+
 @pytest.fixture(scope="package")
-def failover_schemas(failover_target: Target) -> Schemas:
-    """The message definitions of the release under test."""
-    return Schemas.from_jar(failover_target.info.schema_jar)
+def failover_ground(request: pytest.FixtureRequest, failover_target: Target | None) -> Ground:
+    """The stage's cluster, which is the one under test where that is somebody's."""
+    known = failover_target.info if failover_target else request.getfixturevalue("cluster_info")
+    return known, Schemas.from_jar(known.schema_jar)
 
 
 @pytest.fixture
 async def stage(
-    failover_target: Target,
-    failover_schemas: Schemas,
+    request: pytest.FixtureRequest,
+    failover_target: Target | None,
+    failover_ground: Ground,
     rng: Random,
     transcripts: list[Transcript],
 ) -> AsyncIterator[FailoverCluster]:
     """The stage, whole before the check and mended after it."""
-    async with world(failover_target.info, rng, transcripts, failover_schemas) as share:
-        stage = FailoverCluster(failover_target, share)
-        await stage.mend()
+    if not failover_target and not request.node.get_closest_marker("moves"):
+        raise OutOfReach(why_not({Capability.OWN_CLUSTER}, frozenset()))
+    info, schemas = failover_ground
+    async with world(info, rng, transcripts, schemas) as share:
+        request.node.stash[PATIENCE] = share.bounds.patience
+        if failover_target:
+            stage = FailoverCluster(share, failover_target.brokers)
+            await stage.mend()
+        else:
+            stage = await GuestCluster.of(share)
         yield stage
         await stage.mend()
         await share.disband()

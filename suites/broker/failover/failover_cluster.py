@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from fixtures.clients.cluster import RETRIABLE, Cluster, eventually, share_key
 from fixtures.interface.handle import Handle
-from fixtures.targets import Target
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed
 from fixtures.wire.placing import partition_of
@@ -22,7 +21,6 @@ from suites.broker.failover.placing import (
     draw_group,
     layout,
 )
-from suites.broker.mixed_states import LONG_LOCK_MS
 from suites.broker.share import Queue, Share
 
 MENDED_WITHIN = 60.0
@@ -40,9 +38,9 @@ class FailoverCluster:
     connection where one was lost.
     """
 
-    def __init__(self, target: Target, share: Share) -> None:
-        self.target = target
+    def __init__(self, share: Share, brokers: Sequence[Handle]) -> None:
         self.share = share
+        self.brokers = brokers
 
     @property
     def cluster(self) -> Cluster:
@@ -56,7 +54,7 @@ class FailoverCluster:
 
     def broker(self, node: int) -> Handle:
         """Return the handle on a broker."""
-        return next(broker for broker in self.target.brokers if broker.node_id == node)
+        return next(broker for broker in self.brokers if broker.node_id == node)
 
     async def kill(self, *nodes: int) -> None:
         """Kill brokers as a power cut would, frozen ones too."""
@@ -101,7 +99,7 @@ class FailoverCluster:
         *replicas: int,
         state: int | None = None,
         group: int | None = None,
-        lock_ms: int = LONG_LOCK_MS,
+        lock_ms: int | None = None,
         **options: Any,
     ) -> Queue:
         """Return a new queue placed at will.
@@ -110,21 +108,28 @@ class FailoverCluster:
             replicas: the nodes that have partition 0, its leader first.
             state: the node wanted as its share coordinator; ``None`` for any.
             group: the node wanted as its group coordinator; ``None`` for any.
-            lock_ms: acquisition lock duration in milliseconds.
-            **options: ``topic_config`` and further group configs.
+            lock_ms: acquisition lock duration in milliseconds; the longest if left out.
+            **options: ``topic_config``, ``shard`` (the partition of the state topic that is to
+                hold its state) and further group configs.
         """
         configs = options.pop("topic_config", None)
         placed = [list(replicas)]
         bare = await self.share.queue(assignments=placed, reset=None, topic_config=configs)
         now = await self.layout()
-        name = draw_group(self.cluster, now, bare.topic, state=state, group=group)
+        name = draw_group(
+            self.cluster, now, bare.topic, state=state, group=group, shard=options.pop("shard", -1)
+        )
         wanted = {"share.auto.offset.reset": "earliest"} | options
-        wanted["share.record.lock.duration.ms"] = str(lock_ms)
+        wanted["share.record.lock.duration.ms"] = str(lock_ms or self.share.bounds.longest_lock)
         await self.share.admin.group_config(name, wanted)
         return replace(bare, group=name)
 
     async def led_by(self, name: str, partition: int, node: int) -> None:
-        """Let a broker lead a partition of a topic that has replicas on all."""
+        """Let a broker lead a partition of a topic that has replicas on all.
+
+        Raises:
+            OutOfReach: it has none on this one.
+        """
         topic = await self.cluster.topic(name)
         await self.share.admin.move_leader(topic, node, partition)
 
@@ -137,9 +142,9 @@ class FailoverCluster:
         Raises:
             EnvironmentFault, Undecided: that did not come about.
         """
-        for broker in self.target.brokers:
+        for broker in self.brokers:
             broker.resume()
-        await self.start(*(b.node_id for b in self.target.brokers if not b.is_alive))
+        await self.start(*(b.node_id for b in self.brokers if not b.is_alive))
         self.cluster.away.clear()
         await self.caught_up()
         await self._poll("the first replicas leading", self._in_order)

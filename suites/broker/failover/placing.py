@@ -69,6 +69,7 @@ def draw_group(
     *,
     state: int | None = None,
     group: int | None = None,
+    shard: int = -1,
 ) -> str:
     """Return a fresh group id whose coordinators are the wanted nodes.
 
@@ -78,12 +79,16 @@ def draw_group(
         topic: the topic whose partition 0 the group will consume.
         state: the node wanted as share coordinator of partition 0; ``None`` for any.
         group: the node wanted as group coordinator; ``None`` for any.
+        shard: the partition of the state topic that is to hold the state of partition 0; -1 for
+            any.
 
     Raises:
         Undecided: that node coordinates nothing.
     """
     for _ in range(_DRAWS):
         name = cluster.fresh_name("g")
+        if shard not in {-1, state_partition(now, name, topic)}:
+            continue
         if state not in {None, now.state_coordinator(name, topic)}:
             continue
         if group in {None, now.group_coordinator(name)}:

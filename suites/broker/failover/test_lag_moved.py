@@ -41,6 +41,7 @@ async def _move(stage: FailoverCluster, name: str, partition: int) -> tuple[int,
 
 
 @pytest.mark.requirement("LAG-08")
+@pytest.mark.moves
 async def test_coordinators_move(stage: FailoverCluster, judge: Judge) -> None:
     """LAG-08: Start offset and lag are the same with another coordinator of either kind."""
     leader = stage.share.rng.choice(stage.nodes)

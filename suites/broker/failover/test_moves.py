@@ -18,15 +18,15 @@ from suites.broker.acknowledging import result
 from suites.broker.failover.all_roles import MOVING, Pulse, judge_member
 from suites.broker.failover.failover_cluster import FailoverCluster
 from suites.broker.failover.fencing import judge_raised, raised
-from suites.broker.failover.placing import OFFSETS, STATE
+from suites.broker.failover.placing import OFFSETS, STATE, state_partition
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
 from suites.broker.locks import SLACK
 from suites.broker.membership import member_ids
+from suites.broker.settings import HEARTBEAT, SESSION
 from suites.broker.statestore import EVERY, StateKey
 from suites.judge import Judge
 
-SILENT_MS = 3000
-"""The session timeout of a member that falls silent."""
+pytestmark = pytest.mark.moves
 
 PROBES = {
     "InitializeShareGroupState": {"state_epoch": 0, "start_offset": 0},
@@ -58,10 +58,9 @@ async def _asking(work: AsyncIterator[None]) -> AsyncIterator[None]:
 @pytest.mark.requirement("COO-01", "COO-02", "COO-03", "COO-04")
 async def test_group_coordinator_moves(stage: FailoverCluster, judge: Judge) -> None:
     """COO-03, COO-04: Members outlive moves of their coordinator, unless they fall silent."""
-    timing: dict[str, Any] = {
-        "share.session.timeout.ms": str(SILENT_MS),
-        "share.heartbeat.interval.ms": str(SILENT_MS // 6),
-    }
+    bounds = stage.share.bounds
+    silent_ms = bounds.session(3000)
+    timing: dict[str, Any] = {SESSION: str(silent_ms), HEARTBEAT: str(bounds.short_heartbeat)}
     queue = await stage.queue(*stage.nodes, **timing)
     live = await stage.share.member(queue.group, queue.topic)
     partition = partition_of(queue.group, len((await stage.layout()).offsets))
@@ -74,8 +73,8 @@ async def test_group_coordinator_moves(stage: FailoverCluster, judge: Judge) -> 
             await stage.led_by(OFFSETS, partition, node)
             carried |= {silent.member_id} & set(await member_ids(stage.share, queue.group))
         if not carried:
-            raise Undecided(f"every move took longer than the {SILENT_MS} ms of a silent member")
-        left = await _members_but(stage, queue.group, carried)
+            raise Undecided(f"every move took longer than the {silent_ms} ms of a silent member")
+        left = await _members_but(stage, queue.group, carried, silent_ms / 1000 + SLACK)
         judge.equal("COO-04", [], sorted(carried & left), "members that fell silent long ago")
 
     await judge_member(judge, pulse)
@@ -99,10 +98,12 @@ async def _heartbeats(
             yield
 
 
-async def _members_but(stage: FailoverCluster, group: str, gone: set[str]) -> set[str]:
+async def _members_but(
+    stage: FailoverCluster, group: str, gone: set[str], within: float
+) -> set[str]:
     """Return the members of a group as soon as some are not among them, or when time is up."""
     seen: set[str] = set()
-    async for _ in attempts(SILENT_MS / 1000 + SLACK):
+    async for _ in attempts(within):
         seen = set(await member_ids(stage.share, group))
         if not seen & gone:
             break
@@ -117,8 +118,9 @@ async def test_share_coordinator_moves(stage: FailoverCluster, judge: Judge) -> 
     await queue.produce(100, batches=100)
     consumer = await queue.consumer()
     await consumer.acquire(100)
-    key = await raised(await stage.queue(*stage.nodes, state=home))
-    decoy = await stage.queue(*stage.nodes, state=home)
+    shard = state_partition(await stage.layout(), queue.group, queue.topic)
+    key = await raised(await stage.queue(*stage.nodes, shard=shard))
+    decoy = await stage.queue(*stage.nodes, shard=shard)
     probe = StateKey(stage.share, decoy.group, decoy.topic.id)
 
     await _judge_refusals(stage, judge, probe, home)
@@ -127,7 +129,7 @@ async def test_share_coordinator_moves(stage: FailoverCluster, judge: Judge) -> 
 
     async def moves() -> None:
         for node in [*stage.nodes[1:], home, *stage.nodes[1:]]:
-            await stage.led_by(STATE, 0, node)
+            await stage.led_by(STATE, shard, node)
 
     async with _asking(_summaries(stage, key, told)):
         moving = asyncio.create_task(moves())
@@ -183,10 +185,13 @@ async def test_everything_moves(stage: FailoverCluster, judge: Judge) -> None:
     """COO-35: With leaders and coordinators on the move, every record gets finished."""
     rng, nodes = stage.share.rng, stage.nodes
     placed = [rng.sample(nodes, 3) for _ in range(2)]
-    queue = await stage.share.queue(assignments=placed, lock_ms=LOCK_MS)
+    lock = stage.share.bounds.lock(LOCK_MS)
+    queue = await stage.share.queue(assignments=placed, lock_ms=lock)
     await queue.consumer()
-    keys = {(queue.topic.name, i) for i in range(2)} | {(STATE, i) for i in range(3)}
-    keys |= {(OFFSETS, i) for i in range(3)}
+    now = await stage.layout()
+    keys = {(queue.topic.name, index) for index in range(2)}
+    keys |= {(STATE, state_partition(now, queue.group, queue.topic, i)) for i in range(2)}
+    keys |= {(OFFSETS, partition_of(queue.group, len(now.offsets)))}
 
     async with Traffic(queue, rng, releases=0.2) as traffic:
         await traffic.flowing()
@@ -194,7 +199,7 @@ async def test_everything_moves(stage: FailoverCluster, judge: Judge) -> None:
             name, partition = rng.choice(sorted(keys))
             await stage.led_by(name, partition, rng.choice(nodes))
         await traffic.flowing()
-        produced = await traffic.drained()
+        produced = await traffic.drained(lock / 1000)
 
     judge_books(judge, "COO-35", traffic, produced)
     judge.saw("COO-35", moves=25)

@@ -103,12 +103,16 @@ class Traffic:
                 return
         raise Undecided(f"the traffic does not flow: {len(self.books.finished)} of {goal} finished")
 
-    async def drained(self) -> set[Place]:
-        """Stop producing, let the consumers work on, and return every record that is in the log."""
+    async def drained(self, lock: float = LOCK_MS / 1000) -> set[Place]:
+        """Stop producing, let the consumers work on, and return every record that is in the log.
+
+        Args:
+            lock: seconds for which a response that got lost leaves records locked.
+        """
         self._producing = False
         await self._tasks[0]
         produced = await self._produced()
-        async for _ in attempts(_DRAINED_WITHIN):
+        async for _ in attempts(_DRAINED_WITHIN + 2 * lock):
             left = produced - self.books.finished.keys() - self.books.doubtful
             if not left and produced <= self.books.delivered:
                 break
