@@ -13,6 +13,7 @@ checks need where it is. It is handed out last, when every other worker is done.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
@@ -55,28 +56,37 @@ def stage_scheduler(config: Any, log: Any, exclusive: str = "") -> Any:
         log: pytest-xdist's.
         exclusive: the stage that runs when nothing else does.
     """
+
+    class Scheduling(_by_stage()):  # type: ignore[misc]  # it has no types
+        def _assign_work_unit(self, node: Any) -> None:
+            put_last(self.workqueue, exclusive)
+            if not self._hands_out_exclusive():
+                super()._assign_work_unit(node)
+
+        def _reschedule(self, node: Any) -> None:
+            if not self._hands_out_exclusive():
+                super()._reschedule(node)
+
+        def _hands_out_exclusive(self) -> bool:
+            """Tell whether only the exclusive stage is left; hand it out when it may begin."""
+            if list(self.workqueue) != [exclusive]:
+                return False
+            left = {node: self._pending_of(work) for node, work in self.assigned_work.items()}
+            if alone := last_at_work(left):
+                super()._assign_work_unit(alone)
+            return True
+
+    return Scheduling(config, log)
+
+
+def _by_stage() -> Any:
+    """Return pytest-xdist's scheduler by scope, for our scopes."""
     # Pytest wants to rewrite a plugin's assertions before anybody imports it.
     from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415
 
     class StageScheduling(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
         def _split_scope(self, nodeid: str) -> str:
             return scope(nodeid)
-
-        def _assign_work_unit(self, node: Any) -> None:
-            if exclusive in self.workqueue:
-                self.workqueue.move_to_end(exclusive)
-            super()._assign_work_unit(node)
-
-        def _reschedule(self, node: Any) -> None:
-            if list(self.workqueue) == [exclusive]:
-                self._hand_out_exclusive()
-            else:
-                super()._reschedule(node)
-
-        def _hand_out_exclusive(self) -> None:
-            left = {node: self._pending_of(work) for node, work in self.assigned_work.items()}
-            if alone := last_at_work(left):
-                super()._assign_work_unit(alone)
 
         def remove_node(self, node: Any) -> str | None:
             """Give what a dead worker left to others; return the check that it died of, if any.
@@ -90,7 +100,13 @@ def stage_scheduler(config: Any, log: Any, exclusive: str = "") -> Any:
                 self._reschedule(other)
             return died
 
-    return StageScheduling(config, log)
+    return StageScheduling
+
+
+def put_last(work: OrderedDict[str, Any], name: str) -> None:
+    """Move an entry to the end, if it is there."""
+    if name in work:
+        work.move_to_end(name)
 
 
 def last_at_work(left: Mapping[Any, int]) -> Any | None:
