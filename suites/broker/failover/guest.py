@@ -32,7 +32,7 @@ class GuestCluster(FailoverCluster):
         """Look at what will have to be restored.
 
         Raises:
-            OutOfReach: there are too few brokers.
+            OutOfReach: there are too few brokers, or coordinators are found in another way.
         """
         if len(share.cluster.brokers) < 3:
             raise OutOfReach("a coordinator can be moved about where there are three brokers")
@@ -42,6 +42,8 @@ class GuestCluster(FailoverCluster):
         await share.cluster.coordinator(share_key(share.cluster.info.prefix, topic.id, 0), SHARE)
         stage = cls(share)
         stage._found = await stage._partitions()
+        if {name for name, _ in stage._found} != set(INTERNAL):
+            raise OutOfReach(f"no topics {' and '.join(INTERNAL)} say which broker coordinates")
         return stage
 
     async def mend(self) -> None:
