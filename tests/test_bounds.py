@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.clients.bounds import HEARTBEAT, LOCK, SESSION, Bounds, Range
+from fixtures.clients.bounds import HEARTBEAT, LOCK, SESSION, Bounds, Range, bounds_of
+from fixtures.clients.cluster import Cluster
+from fixtures.targets import TargetOptions, open_target
 from spec.verdict import OutOfReach
 
 
@@ -51,3 +53,24 @@ def test_patience_grows_with_what_must_be_waited_for() -> None:
     """A check on our own configuration gets no second more than it asks for."""
     assert OURS.patience == 0
     assert SHIPPED.patience == 3 * 14 + 2 * 44
+
+
+@pytest.mark.parametrize(("shortest", "session"), [(15_000, 45_000), (1000, 1000)])
+async def test_bounds_are_those_of_the_brokers(shortest: int, session: int) -> None:
+    """What a broker describes is what checks may use, asked once for a cluster."""
+    properties = {
+        "group.share.min.record.lock.duration.ms": str(shortest),
+        "group.share.min.session.timeout.ms": str(session),
+    }
+    target = open_target("reference", TargetOptions(properties=properties))
+    target.start()
+    try:
+        async with Cluster(target.info) as cluster:
+            asked = await bounds_of(cluster)
+            again = await bounds_of(cluster)
+    finally:
+        target.stop()
+
+    assert (asked.short_lock, asked.short_session) == (shortest, session)
+    assert (asked.locks.high, asked.locks.default) == (60_000, 30_000)
+    assert again is asked

@@ -111,6 +111,14 @@ def test_the_callers_wishes_win() -> None:
     assert cluster_properties("4.4.0", TargetOptions(properties={key: "5000"}))[key] == "5000"
 
 
+def test_brokers_as_shipped_have_no_bounds_of_ours() -> None:
+    """Beside listeners and replication only what server.properties of a release sets."""
+    shipped = cluster_properties("4.4.0", TargetOptions(shipped=True))
+
+    assert not [name for name in shipped if name.startswith(("group.", "auto.", "log.cleaner"))]
+    assert shipped["log.retention.check.interval.ms"] == "300000"
+
+
 def test_nodes_share_the_voters_and_nothing_else() -> None:
     """Every broker votes with the same three controllers on listeners of its own."""
     ports = [Ports(client=i, internal=i + 1, controller=i + 2) for i in (10, 20, 30)]
