@@ -17,9 +17,6 @@ from suites.judge import Judge
 BYTES = range(-128, 128)
 WITHOUT_RENEW = range(4)
 WITH_RENEW = range(5)
-LOCK_MS = 30_000
-"""How long a lock lasts where nobody says otherwise; hundreds of requests may take longer."""
-
 NOTHING = {"max_bytes": 0, "min_bytes": 0, "max_records": 0, "max_wait_ms": 0}
 """What a ShareFetch with IsRenewAck has to ask for (KIP-1222)."""
 
@@ -36,20 +33,21 @@ async def judge_bytes(
 ) -> None:
     """Send every byte by ShareAcknowledge: valid ones settle a record each, others nothing."""
     since = time.monotonic()
-    world = await pinned(share, 12)
+    # Hundreds of requests may take longer than the usual lock.
+    world = await pinned(share, 12, lock_ms=share.bounds.longest_lock)
     consumer = world.consumer
     for byte in sorted(set(BYTES) - set(valid)):
         response = await consumer.ack(bearing(share, byte), version=version)
         judge.equal(rule, "INVALID_REQUEST", result(response), f"result of type byte {byte}")
     judge.saw(rule, refused=256 - len(set(valid)))
     for byte in valid:
-        in_time(since, LOCK_MS)
+        in_time(since, share.bounds.longest_lock)
         flag = {"is_renew_ack": True} if byte == AckType.RENEW else {}
         offset = 4 + byte
         response = await consumer.ack(Ack(offset, offset, (byte,)), version=version, **flag)
         judge.equal(rule, "NONE", result(response), f"result of type byte {byte}")
     again = await next_catch(world.queue, consumer)
-    in_time(since, LOCK_MS)
+    in_time(since, share.bounds.longest_lock)
     expected = {4 + AckType.RELEASE: 2}
     judge.equal(rule, expected, again.counts, "records that came again after one of each type")
     await judge_held(judge, rule, consumer, range(1, 4), "all invalid bytes")
@@ -73,7 +71,7 @@ async def test_bytes_of_version_2(share: Share, judge: Judge) -> None:
 async def test_bytes_inside_a_fetch(share: Share, judge: Judge) -> None:
     """ACK-13: Inside a ShareFetch the same bytes are refused, in AcknowledgeErrorCode."""
     since = time.monotonic()
-    world = await pinned(share, 8)
+    world = await pinned(share, 8, lock_ms=share.bounds.longest_lock)
     consumer = world.consumer
     newest = consumer.session.connection.newest("ShareFetch")
     for version in range(1, newest + 1):
@@ -84,7 +82,7 @@ async def test_bytes_inside_a_fetch(share: Share, judge: Judge) -> None:
             judge.equal("ACK-13", "INVALID_REQUEST", seen, f"type byte {byte}, version {version}")
             judge.equal("ACK-13", 0, response.only.error, f"the fetch's own error, byte {byte}")
     for byte in WITHOUT_RENEW:
-        in_time(since, LOCK_MS)
+        in_time(since, share.bounds.longest_lock)
         response = await consumer.fetch(Ack(4 + byte, 4 + byte, (byte,)), version=1, max_wait_ms=0)
         judge.equal("ACK-13", "NONE", result_in(response, consumer), f"result of type byte {byte}")
     await judge_held(judge, "ACK-13", consumer, range(1, 4), "all invalid bytes")
@@ -94,7 +92,7 @@ async def test_bytes_inside_a_fetch(share: Share, judge: Judge) -> None:
 @pytest.mark.feature("renew")
 async def test_renew_needs_the_flag(share: Share, judge: Judge) -> None:
     """ACK-14: A RENEW without IsRenewAck is refused and nothing beside it is applied."""
-    world = await pinned(share, 8)
+    world = await pinned(share, 8, lock_ms=share.bounds.longest_lock)
     consumer = world.consumer
     mixed = (accept(1, 2), renew(3), release(4))
     part = await consumer.ack(*mixed)

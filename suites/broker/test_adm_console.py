@@ -33,17 +33,14 @@ COUNT = 9
 """Records for a tool to consume."""
 
 
-LOCK_MS = 60_000
-"""The longest lock that brokers allow unasked: a tool has to be through with everything by then."""
-
-
 async def _pinned(share: Share) -> tuple[Queue, float]:
     """Return a queue whose record 0 is held by a consumer of ours, and since when (monotonic).
 
     Above a start offset that cannot move the store keeps what became of each record. Once the lock
     has run out, record 0 is anybody's.
     """
-    queue = await share.queue(COUNT + 1, batches=COUNT + 1, lock_ms=LOCK_MS)
+    lock = share.bounds.longest_lock  # by its end a tool has to be through with everything
+    queue = await share.queue(COUNT + 1, batches=COUNT + 1, lock_ms=lock)
     consumer = await queue.consumer()
     since = time.monotonic()
     await consumer.acquire(1, max_records=1)
@@ -82,7 +79,7 @@ async def test_console_share_consumer(share: Share, judge: Judge, how: str) -> N
         raise Undecided(f"nothing came of {run}")
     expected = [f"record {number}" for number in range(1, COUNT + 1)]
     if run.lines != expected:
-        in_time(since, LOCK_MS)
+        in_time(since, share.bounds.longest_lock)
     judge.equal("ADM-44", expected, run.lines, f"records printed by {tools.version}")
     state = {"accept": ACKNOWLEDGED, "release": AVAILABLE, "reject": ARCHIVED}[how]
     seen: set[tuple[int, int]] = set()
@@ -90,7 +87,7 @@ async def test_console_share_consumer(share: Share, judge: Judge, how: str) -> N
         seen = await _states(queue)
         if seen == {(state, 1)}:
             break
-        in_time(since, LOCK_MS)
+        in_time(since, share.bounds.longest_lock)
     judge.equal("ADM-44", {(state, 1)}, seen, f"states and counts stored after {how}")
 
 
@@ -128,7 +125,7 @@ async def test_counting_consumers(share: Share, judge: Judge) -> None:
     ]
     once = {(ACKNOWLEDGED, 1)}
     if (consumed, settled, states, counts) != (COUNT, COUNT, once, [str(COUNT)]):
-        in_time(since, LOCK_MS)
+        in_time(since, share.bounds.longest_lock)
     judge.equal("ADM-44", COUNT, consumed, f"records consumed by {verifiable}")
     judge.equal("ADM-44", COUNT, settled, f"records acknowledged by {verifiable}")
     judge.equal("ADM-44", once, states, "stored by the verifiable one")
