@@ -21,7 +21,10 @@ BROKEN: Mapping[str, Mapping[str, Mutant[Any]]] = {
 }
 """The mutants of each kind, by name."""
 
-EXEMPT: Mapping[str, str] = {}
+EXEMPT: Mapping[str, str] = {
+    "COO-32": "Kafka 4.4.0 breaks it by itself (finding 018), and no reference broker has replicas",
+    "DLV-34": "Kafka 4.4.0 breaks it by itself (finding 019), and no reference broker has quotas",
+}
 """Why nothing that breaks just this rule can be built, by rule."""
 
 
