@@ -41,6 +41,13 @@ class Undecided(Exception):
     """A check could not decide: an outcome stayed indeterminate, or a time budget ran out."""
 
 
+class Stalled(Undecided):
+    """Records stopped coming, and others of the same broker still came: a rule is broken by that.
+
+    Which one is for whoever knows the check: the next that it would have put to the test.
+    """
+
+
 class OutOfReach(Undecided):
     """This target cannot be asked, and why: the rule is `out of reach`, not held against it.
 

@@ -19,6 +19,7 @@ from spec.verdict import (
     EnvironmentFault,
     Observation,
     OutOfReach,
+    Stalled,
     Undecided,
     Verdict,
     Violation,
@@ -57,6 +58,8 @@ def observe(
     error = _cause(error)
     if error and refusal and not isinstance(error, OutOfReach):
         error = OutOfReach(refusal)
+    if isinstance(error, Stalled) and judge.rules:
+        error = Violation((*judge.unexercised(), judge.rules[-1])[0], str(error))
     rules = list(judge.rules)
     if isinstance(error, Violation) and error.rule not in rules:
         rules.append(error.rule)

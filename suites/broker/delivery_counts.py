@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import Ack, Range, release
-from spec.verdict import Undecided
 from suites.broker.share import Catch, Consumer, Queue, Share
 
 
@@ -28,6 +27,7 @@ async def hold_at(consumer: Consumer, count: int, delivery: int, within: float =
     broker may hand out ever smaller ones as records near the limit (KAFKA-17541).
 
     Raises:
+        Stalled: they did not all get there, and nothing came any more.
         Undecided: they did not all get there.
     """
     held: set[int] = set()
@@ -39,7 +39,9 @@ async def hold_at(consumer: Consumer, count: int, delivery: int, within: float =
             await consumer.acked(*releases(early))
         if len(held) >= count:
             return
-    raise Undecided(f"only {sorted(held)} were held on delivery {delivery}, not {count} records")
+    raise await consumer.stopped(
+        f"only {sorted(held)} were held on delivery {delivery}, not {count} records"
+    )
 
 
 async def sentinel_only(queue: Queue, consumer: Consumer) -> tuple[list[int], Catch]:

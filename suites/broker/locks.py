@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fixtures.clients.cluster import RETRIABLE, WITHIN, attempts
-from spec.verdict import Undecided
-from suites.broker.share import Consumer, Queue, Share
+from spec.verdict import Stalled, Undecided
+from suites.broker.share import BYSTANDING, Consumer, Queue, Share, goes_on
 
 SLACK = 15.0
 """Seconds after a lock's end by which the record has to be available again."""
@@ -40,6 +40,9 @@ async def watch(
 
     Unlike :meth:`Consumer.acquire` it leaves the judgement of what is missing to the check, and it
     sits out the errors that a new leader answers for a moment.
+
+    Raises:
+        Undecided: some did not come, and a bystander on the same broker got nothing either.
     """
     missing = set(wanted)
     seen: dict[int, Sighting] = {}
@@ -54,6 +57,10 @@ async def watch(
         missing -= seen.keys()
         if not missing:
             break
+    if missing and within >= BYSTANDING:
+        node = consumer.where[0].leaders[consumer.where[1]]
+        if not await goes_on(consumer.member.cluster, node):
+            raise Undecided(f"{sorted(missing)} did not come, nor did the record of a bystander")
     return seen
 
 
@@ -97,7 +104,7 @@ async def outlast(queue: Queue, lock_ms: int) -> None:
     await holder.acquire(1)
     other = await queue.consumer(1, join=False)
     if offset not in await watch(other, [offset], lock_ms / 1000 + SLACK):
-        raise Undecided("the lock of the sentinel on partition 1 never ran out")
+        raise Stalled("the lock of the sentinel on partition 1 never ran out")
 
 
 async def reconfigure(
