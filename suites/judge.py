@@ -7,6 +7,7 @@ names but never puts before the judge is vacuous, however green the test is.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
@@ -65,13 +66,24 @@ class Judge:
     def one_of(
         self,
         rule: str,
-        allowed: Collection[object],
+        allowed: Mapping[Any, str],
         actual: object,
         what: str,
         *,
         witness: Witness = (),
     ) -> None:
-        """Demand that ``actual`` is among ``allowed``, where the specification leaves a choice."""
+        """Demand that ``actual`` is among ``allowed``, where the specification leaves a choice.
+
+        Each choice has the source that allows it: a section of a KIP, a field of a message, a page
+        of the documentation or Javadoc, the rule where it is one about Apache's own choice, or
+        ``order:`` where no contract says which of two things comes first.
+
+        Raises:
+            MisusedJudge: a choice has no source.
+        """
+        bare = [choice for choice, source in allowed.items() if not _SOURCE.match(source)]
+        if bare:
+            raise MisusedJudge(f"nothing is said to allow {bare} as the {what}")
         choices = " or ".join(_short(choice) for choice in allowed)
         sentence = f"{what}: expected {choices}, got {_short(actual)}"
         self.holds(rule, actual in allowed, sentence, witness=witness, step=what)
@@ -131,6 +143,12 @@ class Judge:
             named = ", ".join(self.rules) or "no rule"
             raise MisusedJudge(f"the check judges {rule} but its marker names {named}") from None
 
+
+_SOURCE = re.compile(
+    r"(KIP-\d+ §|[A-Z]\w+(Request|Response) [A-Z]|documentation |Javadoc |[A-Z]{3}-\d+ |order: )"
+    r".{6}"
+)
+"""What the source of a choice begins with; a sentence follows."""
 
 Witness = str | tuple[Any, ...] | list[Any]
 

@@ -7,6 +7,8 @@ import pytest
 from spec.verdict import Violation
 from suites.judge import MAX_TEXT, Judge, MisusedJudge
 
+CHOICE = dict.fromkeys((6, 42), "ShareFetchResponse ErrorCode: one or the other")
+
 
 @pytest.fixture
 def court() -> Judge:
@@ -58,10 +60,17 @@ def test_sentences_stay_short(court: Judge) -> None:
 
 def test_choice_is_any_of_the_allowed(court: Judge) -> None:
     """Where the specification leaves a choice, each choice holds and nothing else does."""
-    court.one_of("ACK-01", (6, 42), 42, "error code")
+    court.one_of("ACK-01", CHOICE, 42, "error code")
 
     with pytest.raises(Violation, match="expected 6 or 42, got 3"):
-        court.one_of("ACK-01", (6, 42), 3, "error code")
+        court.one_of("ACK-01", CHOICE, 3, "error code")
+
+
+@pytest.mark.parametrize("source", ["", "Kafka does so", "KIP-932", "KIP-932 §", "order: "])
+def test_each_choice_has_a_source(court: Judge, source: str) -> None:
+    """A choice that no sentence allows is none, also where it was not taken."""
+    with pytest.raises(MisusedJudge, match=r"nothing is said to allow \[6\]"):
+        court.one_of("ACK-01", CHOICE | {6: source}, 42, "error code")
 
 
 def test_expected_exception_must_come(court: Judge) -> None:

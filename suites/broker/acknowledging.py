@@ -21,6 +21,12 @@ from suites.judge import Judge
 
 LEFT_OUT = "no answer for the partition"
 
+GONE = {
+    "UNKNOWN_TOPIC_ID": "ShareAcknowledgeResponse ErrorCode: a topic id that is not known",
+    "UNKNOWN_TOPIC_OR_PARTITION": "ShareAcknowledgeResponse ErrorCode: no such topic or partition",
+}
+"""Results about a topic that was deleted, and what allows each; so also in a fetch."""
+
 
 def result(part: Part | None) -> str:
     """Return the name of a partition's acknowledge error, or that the response leaves it out."""

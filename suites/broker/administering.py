@@ -19,6 +19,12 @@ from suites.broker.share import Queue, Share
 from suites.broker.stored import read_state
 
 NONE, NO_GROUP, NON_EMPTY = "NONE", "GROUP_ID_NOT_FOUND", "NON_EMPTY_GROUP"
+
+RACED = {
+    NONE: "order: the request may come before the join that it races",
+    NON_EMPTY: "KIP-932 §Administration: offsets are changed of empty groups only",
+}
+"""Errors of a change of offsets that races a join, and what allows each."""
 NO_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
 UNSET = -1
 """The start offset of a share-partition that has none."""

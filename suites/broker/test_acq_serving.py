@@ -68,7 +68,11 @@ async def test_leader_move_ends_the_wait(share: Share, judge: Judge) -> None:
     # A broker that stopped leading may say so at once or end the fetch with nothing and say so to
     # the next one; both send the client to the new leader without delay (KAFKA-19567).
     errors = waiting.result().errors
-    allowed = [(), (ErrorCode.NOT_LEADER_OR_FOLLOWER,), (ErrorCode.FENCED_LEADER_EPOCH,)]
+    allowed = {
+        (): "order: the fetch may end before its broker has heard that it leads no more",
+        (ErrorCode.NOT_LEADER_OR_FOLLOWER,): "ShareFetchResponse ErrorCode: not the leader",
+        (ErrorCode.FENCED_LEADER_EPOCH,): "ShareFetchResponse CurrentLeader: comes with this error",
+    }
     judge.one_of("ACQ-03", allowed, errors, "errors of the fetch that waited")
     judge.equal("ACQ-03", [], waiting.result().offsets, "offsets acquired from the former leader")
 

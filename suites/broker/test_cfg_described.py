@@ -41,8 +41,10 @@ async def test_group_keys(share: Share, judge: Judge) -> None:
         judge.equal("CFG-18", _type(config), TYPES[setting.type], f"type of {name}")
         own = setting.source == Source.GROUP
         judge.holds("CFG-18", not own, f"{name} is shown as the group's own, which set nothing")
-        # Up to 4.2 the default that is shown is what the group falls back to, the broker's value.
-        defaults = [config.default, in_force]
+        defaults = {
+            in_force: "documentation of DescribeConfigs: what holds where the group sets nothing",
+            config.default: "documentation of group configs: the column of defaults",
+        }
         judge.one_of("CFG-18", defaults, setting.default, f"default shown of {name}")
 
     await share.admin.group_config(group, {LOCK: "20001"})

@@ -11,7 +11,7 @@ from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
-from suites.broker.acknowledging import result_in
+from suites.broker.acknowledging import GONE, result_in
 from suites.broker.locks import SLACK
 from suites.broker.share import Consumer, Share
 from suites.judge import Judge
@@ -21,8 +21,6 @@ NOTICED = 8.0
 
 LONG_WAIT_MS = 40_000
 """MaxWaitMs of a fetch that has to be answered before it is over."""
-
-GONE = ("UNKNOWN_TOPIC_ID", "UNKNOWN_TOPIC_OR_PARTITION")
 
 
 async def _die(consumer: Consumer, how: str) -> None:

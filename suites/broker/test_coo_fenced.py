@@ -21,16 +21,14 @@ from suites.broker.share import Catch, Consumer, Queue, Share
 from suites.broker.statestore import StateKey, Store
 from suites.judge import Judge
 
-KNOWN = frozenset(
-    {
-        "COORDINATOR_NOT_AVAILABLE",
-        "NOT_LEADER_OR_FOLLOWER",
-        "GROUP_ID_NOT_FOUND",
-        "UNKNOWN_TOPIC_OR_PARTITION",
-        "UNKNOWN_SERVER_ERROR",
-    }
-)
-"""What a client may be told when the state of its acknowledgement could not be stored."""
+KNOWN = {
+    "NOT_LEADER_OR_FOLLOWER": "ShareAcknowledgeResponse ErrorCode: the leader was fenced",
+    "UNKNOWN_TOPIC_OR_PARTITION": "ShareAcknowledgeResponse ErrorCode: no such topic or partition",
+    "UNKNOWN_SERVER_ERROR": "ShareAcknowledgeResponse ErrorCode: what the server did not expect",
+    "COORDINATOR_NOT_AVAILABLE": "COO-15 about Apache's choice: the coordinator's own error",
+    "GROUP_ID_NOT_FOUND": "COO-15 about Apache's choice: the coordinator's own error",
+}
+"""What a client may be told when the state of its acknowledgement could not be stored, and why."""
 
 
 async def _held(share: Share, lock_ms: int = 0) -> tuple[Queue, Consumer, StateKey]:

@@ -66,8 +66,10 @@ async def test_closing_fetch_that_names_partitions(share: Share, judge: Judge) -
     more = await queue.produce(3)
 
     closed = await consumer.session.fetch(consumer.where, epoch=CLOSE, max_wait_ms=1000)
-    # KIP-932 §Share sessions asks for INVALID_REQUEST, Kafka has come to ignore the names.
-    allowed = (ErrorCode.NONE, ErrorCode.INVALID_REQUEST)
+    allowed = {
+        ErrorCode.NONE: "KIP-932 §Share sessions: a final request ends the session",
+        ErrorCode.INVALID_REQUEST: "KIP-932 §Share sessions: so for topics to add in a final fetch",
+    }
     judge.one_of("SES-15", allowed, closed.error, "error of a final fetch with partitions")
     judge.equal("SES-15", [], closed.offsets, "offsets it acquired")
     back = await taken(other, more, more + 1, more + 2)

@@ -13,10 +13,13 @@ from suites.judge import Judge
 
 STATE = "__share_group_state"
 FACTOR = "share.coordinator.state.topic.replication.factor"
-RETRIABLE = (
-    ErrorCode.COORDINATOR_NOT_AVAILABLE.name,
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS.name,
-    ErrorCode.NOT_COORDINATOR.name,
+RETRIABLE = dict.fromkeys(
+    (
+        ErrorCode.COORDINATOR_NOT_AVAILABLE.name,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS.name,
+        ErrorCode.NOT_COORDINATOR.name,
+    ),
+    "documentation of the protocol's error codes: the coordinator is not there yet; retriable",
 )
 
 

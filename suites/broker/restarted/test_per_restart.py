@@ -77,9 +77,10 @@ class Writer:
         """Take what was answered for the only thing that may be stored."""
         self.possible = [self.model.state] if self.model.state is not None else []
 
-    def stored(self) -> list[tuple[str, int, tuple[StateBatch, ...]]]:
-        """Return what may be read: no error, start offset and batches."""
-        return [("NONE", state.start, state.batches) for state in self.possible]
+    def stored(self) -> dict[tuple[str, int, tuple[StateBatch, ...]], str]:
+        """Return what may be read: no error, start offset and batches; and why."""
+        source = "order: a write without a response may have been stored before the crash, or not"
+        return {("NONE", state.start, state.batches): source for state in self.possible}
 
 
 async def _log_starts(share: Share, key: StateKey) -> list[int]:
