@@ -10,20 +10,19 @@ import asyncio
 import time
 from collections.abc import Awaitable
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
-from fixtures.clients.cluster import WITHIN
+from fixtures.clients.cluster import WITHIN, gather_all
 from fixtures.clients.member import Response, accept, release
 from spec.verdict import Undecided
 from suites.broker.share import Consumer, Queue, Share
+from suites.broker.timing import Span, apart, idle_consumer, judge_prompt, judge_span
 from suites.judge import Judge
 
 LONG = 50_000
 """MaxWaitMs of a fetch that has to be answered before it is over."""
-
-AT_ONCE, TRIES = 1.0, 8
-"""Seconds within which a response comes at once in the fastest of some tries."""
 
 EARLY = 0.05
 """Seconds that the clocks of the two sides may disagree over one wait."""
@@ -86,6 +85,31 @@ async def test_empty_fetch_takes_max_wait(share: Share, judge: Judge) -> None:
     judge.holds("ACQ-60", took < wait + WITHIN, f"answered after {took:.1f} s, MaxWaitMs {wait} s")
 
 
+@pytest.mark.requirement("ACQ-60")
+@pytest.mark.draft("not yet seen failing on real Kafka")
+async def test_waits_last_as_asked(share: Share, judge: Judge) -> None:
+    """ACQ-60: Fetches that find nothing end soon after MaxWaitMs, and not before; so two of it."""
+    idle = await idle_consumer(share)
+
+    async def plain(_seconds: float) -> float:
+        return min([await _timed_fetch(idle, 0) for _ in range(5)])
+
+    async def waits(seconds: float) -> list[Span]:
+        consumers = [await idle_consumer(share) for _ in range(3)]
+        took = await gather_all(_timed_fetch(each, seconds) for each in consumers)
+        return [Span(each, each) for each in took]
+
+    await judge_span(
+        judge, "wait", apart(1000, 3000), waits, plain, shorter="ACQ-60", longer="ACQ-60"
+    )
+
+
+async def _timed_fetch(consumer: Consumer, seconds: float) -> float:
+    asked = time.monotonic()
+    consumer.sound(await consumer.fetch(max_wait_ms=int(seconds * 1000)))
+    return time.monotonic() - asked
+
+
 @pytest.mark.requirement("ACQ-61")
 @pytest.mark.fast
 async def test_no_wait(share: Share, judge: Judge) -> None:
@@ -93,18 +117,14 @@ async def test_no_wait(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=1)
     consumer = await queue.consumer()
     await consumer.acquire(1)
-    took = []
-    for _ in range(TRIES):
-        sent = time.monotonic()
-        empty = await consumer.fetch(max_wait_ms=0)
-        took.append(time.monotonic() - sent)
-        judge.equal("ACQ-61", [], empty.offsets, "acquired with nothing available")
+    empty = await consumer.fetch(max_wait_ms=0)
     await queue.produce(3)
     filled = await consumer.acquire(3, max_wait_ms=0)
 
+    judge.equal("ACQ-61", [], empty.offsets, "acquired with nothing available")
     judge.equal("ACQ-61", [1, 2, 3], filled.offsets, "acquired afterwards")
-    fastest = min(took)
-    judge.holds("ACQ-61", fastest < AT_ONCE, f"the fastest of {len(took)} took {fastest:.1f} s")
+    call = partial(_timed_fetch, consumer, 0)
+    await judge_prompt(share, judge, "ACQ-61", "a fetch with MaxWaitMs 0", call)
 
 
 @pytest.mark.requirement("ACQ-62")
@@ -119,6 +139,15 @@ async def test_new_records_wake(share: Share, judge: Judge) -> None:
     await queue.produce(2)
 
     judge.equal("ACQ-62", [1, 2], await _woken(judge, "ACQ-62", waiting, "a produce"), "acquired")
+
+    async def again() -> float:
+        waiting = await _start(consumer)
+        asked = time.monotonic()
+        await queue.produce(1)
+        await waiting.task
+        return time.monotonic() - asked
+
+    await judge_prompt(share, judge, "ACQ-62", "a produced record and its delivery", again)
 
 
 @pytest.mark.requirement("ACQ-63")

@@ -1,0 +1,78 @@
+"""What is said of durations: as configured, not, or too slow to tell."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from spec.verdict import OutOfReach, Undecided, Violation
+from suites.broker.timing import ROUNDS, Span, apart, judge_span
+from suites.judge import Judge
+
+SHORTER, LONGER = "LCK-02", "LCK-01"
+
+
+def judged(spans: Mapping[float, Sequence[Span]], late: float = 0.0) -> int:
+    """Judge spans of locks of one and of three seconds; return how often they were measured."""
+    rounds = 0
+
+    async def measure(configured: float) -> Sequence[Span]:
+        nonlocal rounds
+        rounds += configured == 1
+        return spans[configured]
+
+    async def lateness(_seconds: float) -> float:
+        return late
+
+    judge = Judge([SHORTER, LONGER])
+    asyncio.run(
+        judge_span(judge, "lock", (1, 3), measure, lateness, shorter=SHORTER, longer=LONGER)
+    )
+    return rounds
+
+
+def exactly(factor: float, *, slow: float = 0.0) -> dict[float, Sequence[Span]]:
+    """Return spans of locks that last ``factor`` times as long and are seen ``slow`` too late."""
+    return {
+        each: [Span(each * factor - slow, each * factor + slow), Span(0, 99)] for each in (1.0, 3.0)
+    }
+
+
+def test_as_configured() -> None:
+    """What is as configured is so at the first look, however late the machine is."""
+    assert judged(exactly(1.0)) == judged(exactly(1.02, slow=0.1), late=2.0) == 1
+
+
+@pytest.mark.parametrize(("factor", "rule"), [(1.3, LONGER), (2.0, LONGER), (0.75, SHORTER)])
+def test_another_factor(factor: float, rule: str) -> None:
+    """A factor is noticed in either direction."""
+    spans = {each: [Span(each * factor - 0.05, each * factor)] for each in (1.0, 3.0)}
+    with pytest.raises(Violation) as caught:
+        judged(spans, late=0.05)
+    assert caught.value.rule == rule
+
+
+def test_a_factor_shows_in_the_longer_one() -> None:
+    """A machine that is 250 ms late hides a factor of 1.3 in a second, and not in three."""
+    longer = {1.0: [Span(1.3, 1.3)], 3.0: [Span(3.9, 3.9)]}
+    with pytest.raises(Violation, match="the shortest lock of 3 s"):
+        judged(longer, late=0.25)
+
+
+def test_a_slow_machine_is_not_accused() -> None:
+    """Where waits end late, too, nothing is said of locks that end late."""
+    with pytest.raises(Undecided, match="too slow"):
+        judged({1.0: [Span(1.9, 2.0)], 3.0: [Span(3.9, 4.0)]}, late=1.0)
+    with pytest.raises(Undecided, match="too slow"):
+        judged({1.0: [Span(0.2, 9.0)], 3.0: [Span(0.2, 9.0)]})
+    assert ROUNDS > 1
+
+
+def test_bounds_that_allow_one_duration_only() -> None:
+    """Two durations are needed that can be told apart."""
+    assert apart(1000, 60_000) == (1.0, 3.0)
+    assert apart(15_000, 40_000) == (15.0, 40.0)
+    with pytest.raises(OutOfReach):
+        apart(15_000, 15_000)
