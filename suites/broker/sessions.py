@@ -25,25 +25,21 @@ async def others(queue: Queue, consumer: Consumer) -> dict[int, int]:
 
 
 async def acquired(
-    session: Session,
-    *partitions: Where,
-    count: int,
-    within: float = WITHIN,
-    named: bool = True,
+    session: Session, *partitions: Where, count: int, within: float = WITHIN
 ) -> dict[Where, list[int]]:
     """Fetch from several partitions until ``count`` records are acquired; return them by place.
 
     The error of a whole fetch ends it, with what was acquired by then.
 
-    Partitions are named in the first of the fetches only, and not at all if not ``named``.
+    Partitions are named in the first of the fetches only.
     """
     found: dict[Where, list[int]] = {where: [] for where in partitions}
-    names = partitions if named else ()
+    named = partitions
     async for _ in attempts(within):
-        response = await session.fetch(*names)
+        response = await session.fetch(*named)
         for where in partitions:
             found[where] += offsets_in(response, where)
-        names = ()
+        named = ()
         if response.error or sum(map(len, found.values())) >= count:
             break
     return found

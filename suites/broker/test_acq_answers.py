@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 
 import pytest
 
@@ -55,28 +56,37 @@ async def test_records_come_as_produced(share: Share, judge: Judge, codec: Compr
     queue = await share.queue()
     produced = [
         Record(
-            offset=index % 4,
+            offset=index,
             key=None if index % 3 == 0 else b"k%d" % index,
             value=share.rng.randbytes(share.rng.randint(0, 200)),
             headers=(("h", b"%d" % index), ("none", None)),
         )
         for index in range(12)
     ]
-    for first in range(0, len(produced), 4):
-        batch = encode_batch(produced[first : first + 4], compression=codec)
-        await share.admin.append(queue.topic, batch)
+    await share.admin.append(queue.topic, encode_batch(produced, compression=codec))
     consumer = await queue.consumer()
 
     catch = await consumer.acquire(12)
 
+    _judge_records(judge, produced, catch)
+
+    # Out of the middle of the batch, and not in one piece.
+    again = sorted(share.rng.sample(range(1, 11), 5))
+    await consumer.acked(*(release(offset) for offset in again))
+    _judge_records(judge, [produced[offset] for offset in again], await consumer.acquire(5))
+
+
+def _judge_records(judge: Judge, produced: Sequence[Record], catch: Catch) -> None:
+    """Judge that there is a record for each acquired offset, as it was produced."""
     got = [r for a in catch.responses for part in a.parts for r in part.acquired_records()]
-    judge.equal("ACQ-06", list(range(12)), [r.offset for r in got], "offsets of the records")
+    offsets = [record.offset for record in produced]
+    judge.equal("ACQ-06", offsets, [r.offset for r in got], "offsets of the records")
     for ours, theirs in zip(produced, got, strict=True):
         judge.equal(
             "ACQ-06",
             (ours.key, ours.value, ours.headers),
             (theirs.key, theirs.value, theirs.headers),
-            f"record {theirs.offset}",
+            f"record {ours.offset}",
         )
 
 

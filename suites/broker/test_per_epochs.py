@@ -122,13 +122,18 @@ async def test_write_by_older_leader(store: Store, judge: Judge) -> None:
     late = StateBatch(12, 30, ARCHIVED, 9)
     error = await key.write(late, leader_epoch=epoch - 1, start=20)
     judge.equal("PER-07", FENCED_LEADER, error, "error of the former leader's Write")
-    error = await key.write(late, leader_epoch=0, start=20)
-    judge.equal("PER-10", FENCED_LEADER, error, "error of an old leader's Write")
-    seen = shown(await key.read(leader_epoch=epoch))
+    newest = epoch + store.share.rng.randint(1, 5)
+    await key.read(leader_epoch=newest)
+    before = await trail.records()
+    for older in (0, epoch, newest - 1):
+        error = await key.write(late, leader_epoch=older, start=20)
+        judge.equal("PER-10", FENCED_LEADER, error, f"error of a Write with {older} after {newest}")
+    seen = shown(await key.read(leader_epoch=newest))
     judge.equal("PER-10", ("NONE", 0, 10, SOME), seen, "state after refused Writes")
-    judge.equal("PER-10", [], await trail.records(), "records written by refused Writes")
-    await key.written(late, leader_epoch=epoch)
-    judge.holds("PER-07", late in batches_of(await key.read(epoch)), "the new leader cannot write")
+    written = (await trail.records())[len(before) :]
+    judge.equal("PER-10", [], written, "records written by refused Writes")
+    await key.written(late, leader_epoch=newest)
+    judge.holds("PER-07", late in batches_of(await key.read(newest)), "the new leader cannot write")
 
 
 @pytest.mark.requirement("PER-08")
@@ -138,7 +143,11 @@ async def test_read_without_leader_epoch(store: Store, judge: Judge) -> None:
     key = await led(store, 5)
 
     error = error_name((await key.read(leader_epoch=-1)).error_code)
-    judge.one_of("PER-08", ("NONE", "INVALID_REQUEST"), error, "error of a Read with -1 after 5")
+    allowed = {
+        "NONE": "PER-08 as Apache's issue KAFKA-20694 has it: a Read without an epoch is served",
+        "INVALID_REQUEST": "ReadShareGroupStateResponse ErrorCode: INVALID_REQUEST is supported",
+    }
+    judge.one_of("PER-08", allowed, error, "error of a Read with -1 after 5")
 
 
 @pytest.mark.requirement("PER-11")

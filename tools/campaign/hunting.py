@@ -106,15 +106,11 @@ def control(check: str, seed: int) -> Control:
     )
 
 
-def rejection(target: str, check: str, seed: int, rule: str = "") -> Entry | None:
-    """Return how a check rejects a broken broker, None if it does not, or not for its own rule.
-
-    ``rule``: only by this one.
-    """
-    rules = (rule,) if rule else checks()[check].rules
+def rejection(target: str, check: str, seed: int) -> Entry | None:
+    """Return how a check rejects a broken broker, None if it does not, or not for its own rule."""
+    rules = checks()[check].rules
     for at, case in enumerate(cases_of(check)):
-        played = play(target, case, seed)
-        broken = played.broken_of(rule) if rule else played.broken
+        broken = play(target, case, seed).broken
         if broken and broken.requirement in rules and _honest(check, at, seed).held:
             kind, name = broken_by(target)
             return Entry(
@@ -158,7 +154,8 @@ def again(entry: Entry) -> list[Entry]:
         return list(control(entry.check, entry.seed or 1).accepted)
     seeds = dict.fromkeys([entry.seed or 1, *range(1, 1 + TRIES)])
     for seed in seeds:
-        if seen := rejection(target_of(entry), entry.check, seed, entry.rule):
+        seen = rejection(target_of(entry), entry.check, seed)
+        if seen and seen.rule == entry.rule:
             return [seen]
     return []
 
