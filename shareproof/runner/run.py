@@ -29,7 +29,7 @@ FEW = 3
 WORKERS = 8
 """Checks mostly wait for locks to expire, so there are more workers than processors."""
 
-WORKERS_ELSEWHERE = 20
+WORKERS_ELSEWHERE = 12
 """The same on somebody's cluster, where a lock may last 15 s at least and a session 45 s."""
 
 
