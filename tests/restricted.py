@@ -130,9 +130,11 @@ def _refuse(exchange: Exchange, refused: Refusal) -> Body | None:
 
 
 @contextlib.contextmanager
-def restricted(*names: str, brokers: int = 1) -> Iterator[ClusterInfo]:
+def restricted(
+    *names: str, brokers: int = 1, properties: Mapping[str, str] | None = None
+) -> Iterator[ClusterInfo]:
     """Run a cluster with some of :data:`RESTRICTIONS`, and yield it as a stranger sees it."""
-    target = open_target("reference", TargetOptions(brokers=brokers))
+    target = open_target("reference", TargetOptions(brokers=brokers, properties=properties or {}))
     fronts: list[ProxyThread] = []
     try:
         target.start()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from fixtures.clients.bounds import HEARTBEAT, LOCK, SESSION, Bounds, Range, bounds_of
 from fixtures.clients.cluster import Cluster
 from fixtures.targets import TargetOptions, open_target
 from spec.verdict import OutOfReach
+from tests.restricted import restricted
 
 
 def bounds(locks: tuple[int, int], sessions: tuple[int, int], beats: tuple[int, int]) -> Bounds:
@@ -74,3 +77,27 @@ async def test_bounds_are_those_of_the_brokers(shortest: int, session: int) -> N
     assert (asked.short_lock, asked.short_session) == (shortest, session)
     assert (asked.locks.high, asked.locks.default) == (60_000, 30_000)
     assert again is asked
+
+
+async def test_a_fetch_tells_how_long_locks_last() -> None:
+    """Where nothing can be asked or configured, every lock is as long as responses say."""
+    usual = {
+        "group.share.record.lock.duration.ms": "17000",
+        "group.share.heartbeat.interval.ms": "900",
+    }
+    with restricted("group-configs", "broker-configs", properties=usual) as info:
+        async with Cluster(replace(info, name=f"external:{info.bootstrap[0]}")) as cluster:
+            asked = await bounds_of(cluster)
+
+    assert (asked.short_lock, asked.longest_lock, asked.short_heartbeat) == (17_000, 17_000, 900)
+    with pytest.raises(OutOfReach, match=LOCK):
+        _ = asked.long_lock
+
+
+async def test_what_is_not_described_is_tried() -> None:
+    """Where a broker does not show its bounds, a group that takes a short lock proves it."""
+    with restricted("broker-configs") as info:
+        async with Cluster(info) as cluster:
+            asked = await bounds_of(cluster)
+
+    assert (asked.short_lock, asked.short_session) == (1000, 1000)
