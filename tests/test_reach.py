@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import Cluster
 from fixtures.interface.info import ClusterInfo
 from fixtures.targets.blocking import run_blocking
+from fixtures.targets.leftovers import ANY_RUN, Found, find
 from tests.fake import ROOT
 from tests.restricted import PREFIX, restricted
 
@@ -129,3 +131,64 @@ def test_one_broker_and_forty(tmp_path: Path, sized: tuple[int, ClusterInfo]) ->
     assert code == 0, found
     assert found[KEPT][0] == "pass"
     assert found[LEADER][0] == ("out of reach" if brokers == 1 else "pass"), found
+
+
+async def _left(info: ClusterInfo) -> Found:
+    async with Cluster(info) as cluster:
+        return (await find(cluster, ANY_RUN))[0]
+
+
+def _shareproof(*words: str) -> list[str]:
+    return [sys.executable, "-m", "shareproof", *words]
+
+
+def _clean(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        _shareproof("clean", *words),
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_what_a_killed_run_leaves_is_removed(tmp_path: Path) -> None:
+    """A run that is killed leaves names with its prefix; they are listed, and then removed."""
+    with restricted(brokers=3) as info:
+        run_blocking(_create(info, "somebodys", "sp-nobodys"))
+        named = ("--target", f"external:{','.join(info.bootstrap)}")
+        running = subprocess.Popen(
+            _shareproof("broker", *named, "--workers", "0", "--fast", "--out", str(tmp_path)),
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        deadline = time.monotonic() + 300
+        while (
+            not {"groups", "topics", "configurations of groups"} <= run_blocking(_left(info)).keys()
+        ):
+            assert running.poll() is None, "the run ended by itself"
+            assert time.monotonic() < deadline, "the run made nothing"
+        running.kill()
+        running.wait()
+
+        shown = _clean(*named, "--dry-run")
+        there = run_blocking(_left(info))
+        while "left alone" in (done := _clean(*named)).stdout or done.returncode:
+            assert time.monotonic() < deadline, done.stdout + done.stderr
+
+        assert shown.returncode == 0, shown.stderr
+        assert "found" in shown.stdout or "left alone" in shown.stdout
+        assert there
+        assert run_blocking(_left(info)) == {}
+        assert run_blocking(_topics(info)) == ["__share_group_state", "somebodys", "sp-nobodys"]
+        assert "removed" not in _clean(*named).stdout
+
+
+def test_only_clusters_of_others_are_cleaned() -> None:
+    """Brokers that a run starts end with it."""
+    done = _clean("--target", "reference")
+    assert done.returncode == 2
+    assert "its brokers end with the run" in done.stderr
