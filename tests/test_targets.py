@@ -344,6 +344,7 @@ def test_the_last_error_is_its_root_cause(log: str, sentence: str | None) -> Non
      ({"metadata.version": 28}, (1, 2), "4.2"), ({"metadata.version": 30}, (1, 2), "4.3"),
      ({"metadata.version": 33}, (1, 2), "4.4"), ({"metadata.version": 99}, (1, 2), newest().name),
      ({"metadata.version": 21}, None, ""), ({}, (1, 1), "4.1"), ({}, (1, 2), "4.2"),
+     ({"metadata.version": 25}, (1, 2), "4.2"), ({"metadata.version": 7}, (1, 1), "4.1"),
      ({}, None, "")],
 )  # fmt: skip
 def test_the_closest_release_line(

@@ -149,16 +149,14 @@ def line_by_levels(features: Mapping[str, int], share_fetch: tuple[int, int] | N
     Returns:
         The line, such as ``4.3``; empty when the broker does not show what it is.
     """
-    level = features.get("metadata.version")
-    if level is not None:
-        if level <= _EARLY_LEVELS[1]:
-            return EARLY_ACCESS if level >= _EARLY_LEVELS[0] else ""
+    level = features.get("metadata.version", 0)
+    if level > _EARLY_LEVELS[1]:
         fitting = (n for n, line in lines().items() if level <= line.levels["metadata.version"])
         return next(fitting, newest().name)
-    if share_fetch is None:
-        return ""
-    if share_fetch == (0, 0):
-        return EARLY_ACCESS
+    if share_fetch is None or share_fetch == (0, 0):
+        early = _EARLY_LEVELS[0] <= level or (not level and share_fetch is not None)
+        return EARLY_ACCESS if early else ""
+    # Not Apache's: metadata.version is a level of its own records, ShareFetch is the contract.
     fitting = (name for name, line in lines().items() if share_fetch <= line.apis["ShareFetch"])
     return next(fitting, newest().name)
 
