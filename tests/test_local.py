@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import tarfile
+import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -83,6 +86,71 @@ def test_a_source_tree(tmp_path: Path) -> None:
     found = of(local_release(tmp_path / "tree"))
 
     assert found == ["kafka-clients-4.5.0.jar", "kafka_2.13-4.5.0.jar", "slf4j-api.jar"]
+
+
+def compiled(module: Path, name: str, content: str, *, age: int) -> None:
+    """Put a class of a module where Gradle puts it, changed so many seconds ago."""
+    file = module / "build" / "classes" / "java" / "main" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(content)
+    os.utime(file, (time.time() - age, time.time() - age))
+
+
+def library(module: Path, name: str, **entries: str) -> Path:
+    """Put a jar of a module where Gradle puts it, built a minute ago."""
+    file = module / "build" / "libs" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(file, "w") as packed:
+        for entry, content in entries.items():
+            packed.writestr(f"{entry}.class", content)
+    os.utime(file, (time.time() - 60, time.time() - 60))
+    return file
+
+
+def content(version: str, jar: str) -> dict[str, str]:
+    """Return the entries of a jar of a release."""
+    with zipfile.ZipFile(next(p for p in kafka_release(version).jars if p.name == jar)) as packed:
+        return {name: packed.read(name).decode() for name in packed.namelist()}
+
+
+def test_newer_classes_take_the_place_of_a_jars(tmp_path: Path) -> None:
+    """Classes compiled since count, on top of what the jar has beside them; older ones do not."""
+    tree = tmp_path / "tree"
+    (jars(tree) / "gradle.properties").write_text("version=4.5.0-SNAPSHOT\nscalaVersion=2.13.18\n")
+    library(tree / "clients", "kafka-clients-4.5.0-SNAPSHOT.jar", A="old", Shaded="kept")
+    library(tree / "clients", "kafka-clients-4.4.0-SNAPSHOT.jar", A="of another branch")
+    library(tree / "server", "kafka-server-4.5.0-SNAPSHOT.jar", C="jarred")
+    compiled(tree / "server", "C.class", "from before the jar", age=120)
+    before = local_release(tree)
+    compiled(tree / "clients", "A.class", "new", age=0)
+    compiled(tree / "core", "B.class", "never jarred", age=0)
+
+    version = local_release(tree)
+
+    assert version != before
+    assert version.startswith("4.5.0+")
+    assert of(version) == [
+        "kafka-clients-4.5.0-SNAPSHOT.jar",
+        "kafka-server-4.5.0-SNAPSHOT.jar",
+        "kafka_2.13-4.5.0-SNAPSHOT.jar",
+    ]
+    clients = content(version, "kafka-clients-4.5.0-SNAPSHOT.jar")
+    assert clients == {"A.class": "new", "Shaded.class": "kept"}
+    assert content(version, "kafka-server-4.5.0-SNAPSHOT.jar") == {"C.class": "jarred"}
+    assert local_release(tree) == version
+
+
+def test_old_copies_of_modules_are_left_alone(tmp_path: Path) -> None:
+    """Gradle copies modules beside what they depend on, and leaves the copies of before there."""
+    tree = tmp_path / "tree"
+    library(tree / "clients", "kafka-clients-4.5.0.jar", A="of the module")
+    libs = tree / "core" / "build" / "dependant-libs-2.13.18"
+    jars(libs, "kafka-clients-4.5.0.jar", "kafka-raft-4.4.0.jar", "slf4j-api.jar", content="copy")
+
+    version = local_release(tree)
+
+    assert of(version) == ["kafka-clients-4.5.0.jar", "slf4j-api.jar"]
+    assert content(version, "kafka-clients-4.5.0.jar") == {"A.class": "of the module"}
 
 
 @pytest.mark.parametrize("place", ["nowhere", "empty", "file.tgz"])
