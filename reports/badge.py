@@ -72,7 +72,8 @@ def of_results(results: Results) -> Badge:
         message += f", {summary['fail']} known bugs" if summary["fail"] else ""
         enough = not summary["fail"] or summary["pass"] >= MOST * judged
         colour = GOOD if enough and judged >= HALF * (judged + beyond) else DIM
-    return Badge("share groups", message, colour)
+    label = f"share groups, tier {run.tier}" if run.tier else "share groups"
+    return Badge(label, message, colour)
 
 
 _SVG = """\

@@ -67,6 +67,7 @@ class Run:
             suite.
         level: Rules from MUST down to this level must hold.
         canary: The check that must fail; null where a run has none.
+        tier: The tier of rules that was asked for; not there for a run of all rules.
     """
 
     started: str
@@ -82,6 +83,7 @@ class Run:
     fast: bool
     versions: Mapping[str, str]
     canary: Canary | None
+    tier: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

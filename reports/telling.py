@@ -36,6 +36,12 @@ SIGNS: Mapping[str, str] = {
 MOST_REASONS = 2
 """A headline has at most so many reasons why rules are out of reach; the page lists them all."""
 
+TIERS: Mapping[int, str] = {
+    1: "what a share consumer sends: heartbeats, fetches and acknowledgements",
+    2: "what share consumers, administrators and other clients send",
+}
+"""What the rules of a tier are about; see :mod:`spec.tiers`."""
+
 _ADDRESS = re.compile(r"https://\S+|\b(?:KAFKA|KIP)-\d+\b")
 _TRACKER = "https://issues.apache.org/jira/browse/"
 

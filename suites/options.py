@@ -18,6 +18,7 @@ from spec import profile as profiles
 from spec import requirement as requirements
 from spec.profile import Profile
 from spec.requirement import AREAS, Level, Requirement, SpecError
+from spec.tiers import ALL
 
 DEFAULT_BROKERS = 3
 _NAME = re.compile(r"[a-zA-Z0-9._-]*")
@@ -95,6 +96,7 @@ class RunOptions:
     strict_reach: bool = False
     topics: tuple[str, ...] = ()
     prefix: str = ""
+    tier: int = ALL
 
     @classmethod
     def asked(

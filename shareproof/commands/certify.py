@@ -27,11 +27,13 @@ from shareproof.commands.options import (
     Seed,
     StrictReach,
     Target,
+    Tier,
     Topics,
     Workers,
     takes,
 )
 from spec.requirement import Level
+from spec.tiers import ALL
 
 if TYPE_CHECKING:
     from suites.options import Client, RunOptions
@@ -70,6 +72,8 @@ class Certification:
 @dataclass(frozen=True, kw_only=True)
 class BrokerOptions(Certification):
     """The options of ``shareproof broker``."""
+
+    tier: Tier = ALL
 
     expect_version: Annotated[
         str, typer.Option(help="Judge an external target as this release.")

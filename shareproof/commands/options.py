@@ -14,6 +14,7 @@ import typer
 from fixtures.interface.names import FORMS
 from shareproof import manual
 from spec.requirement import Level
+from spec.tiers import ALL, TIERS
 
 _Options = TypeVar("_Options")
 
@@ -45,6 +46,15 @@ LowestLevel = Annotated[
 ]
 Out = Annotated[Path, typer.Option(help="Output directory for the reports.")]
 Fast = Annotated[bool, typer.Option("--fast", help="Run the fast subset only.")]
+Tier = Annotated[
+    int,
+    typer.Option(
+        min=TIERS[0],
+        max=ALL,
+        help="Rules that need no more than heartbeats, fetches and acknowledgements (1), also "
+        "administration (2), or everything (3).",
+    ),
+]
 Drafts = Annotated[bool, typer.Option("--drafts", help="Run draft checks, too.")]
 StrictReach = Annotated[
     bool,

@@ -16,10 +16,12 @@ from fixtures.interface.info import ClusterInfo
 from fixtures.wire.frame import Transcript
 from reports.verdicts import known_failure
 from shareproof.runner import allured, second_try
+from shareproof.runner.inventory import tiers
 from shareproof.runner.outcome import broken, observe, pack, refused
 from shareproof.runner.recorder import PROPERTY
 from spec.profile import Absent, defined_in
 from spec.requirement import Requirement
+from spec.tiers import ALL
 from spec.verdict import Observation, Undecided, Verdict
 from suites import canary
 from suites.canary import CANARY, is_canary
@@ -67,6 +69,8 @@ def keep(item: pytest.Item, options: RunOptions, known: Mapping[str, Requirement
         for rule in rules
     )
     if not any(asked):
+        return False
+    if options.tier < ALL and all(tiers().get(rule, ALL) > options.tier for rule in rules):
         return False
     if options.fast and not item.get_closest_marker("fast"):
         return False

@@ -8,12 +8,15 @@ instead of importing keeps that fast and independent of what the checks need in 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import suites
 from shareproof.runner.scheduling import scope
+from spec.requirement import Requirement
+from spec.tiers import ALL, rule_tiers
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -63,6 +66,19 @@ def by_rule(checks: Iterable[Check]) -> dict[str, list[Check]]:
         for rule in check.rules:
             found.setdefault(rule, []).append(check)
     return found
+
+
+@cache
+def tiers() -> Mapping[str, int]:
+    """Return the tier of each rule of brokers that a check reaches."""
+    return rule_tiers((check.id, check.solo, check.rules) for check in read_checks())
+
+
+def in_tier(rules: Mapping[str, Requirement], tier: int) -> dict[str, Requirement]:
+    """Return the rules of a tier and of those below; a rule without a check is in the last."""
+    if tier == ALL:
+        return dict(rules)
+    return {id_: rule for id_, rule in rules.items() if tiers().get(id_, ALL) <= tier}
 
 
 def _of_file(file: Path, where: str) -> Iterator[Check]:

@@ -9,6 +9,7 @@ import pytest
 from fixtures.targets import DEFAULT_TARGET
 from reports.results import Results
 from spec.requirement import Level
+from spec.tiers import ALL, TIERS
 from suites.options import DEFAULT_BROKERS, Client, RunOptions, checked
 
 
@@ -40,6 +41,7 @@ def add_options(parser: pytest.Parser) -> None:
         "--strict-reach", action="store_true", help="a rule that is out of reach fails the run"
     )
     group.addoption("--once", action="store_true", help="play no undecided check again")
+    group.addoption("--tier", type=int, choices=TIERS, default=ALL, help="rules of this tier")
     group.addoption("--drafts", action="store_true", help="run checks that are drafts, too")
     group.addoption("--expect-version", default="", help="judge an external target as this release")
     group.addoption(
@@ -59,7 +61,7 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 _ACCESS = (
-    *("expect_version", "strict_reach", "command_config", "topics", "prefix"),
+    *("expect_version", "strict_reach", "tier", "command_config", "topics", "prefix"),
     *("broker_option", "broker_jvm"),
 )
 

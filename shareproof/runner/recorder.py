@@ -16,12 +16,13 @@ from fixtures.interface.info import ClusterInfo
 from reports.building import timing_of
 from reports.results import Canary, Run, Timing, suite_version
 from reports.verdicts import BROKEN, FAULT, OK, Judged, exit_code, settle
-from shareproof.runner.inventory import Check, by_rule, read_checks
+from shareproof.runner.inventory import Check, by_rule, in_tier, read_checks
 from shareproof.runner.outcome import broken, unpack
 from shareproof.runner.second_try import AGAIN, merged
 from spec import requirement
 from spec.profile import Profile, check_profile, defined_in
 from spec.releases import release_notice
+from spec.tiers import ALL
 from spec.verdict import Observation, Verdict
 from suites import canary
 from suites.canary import CANARY
@@ -138,7 +139,7 @@ class Recorder:
         profile = load_ledger(options.ledger(info.profile if info else UNSEEN))
         release = options.expect_version or (info.version if info else options.version)
         version = options.judged(release)
-        rules = options.selected()
+        rules = in_tier(options.selected(), options.tier)
         observations = self._observations() + self._lost()
         judged = settle(
             rules,
@@ -247,6 +248,7 @@ class Recorder:
                 "platform": platform.platform(),
             },
             canary=self._canary(),
+            tier=self.options.tier if self.options.tier < ALL else None,
         )
 
     def _canary(self) -> Canary | None:

@@ -1,0 +1,68 @@
+"""A listener that speaks tier 1 and no more, to try the tutorial "certify your own implementation".
+
+    python docs/tutorials/listener.py [--port 19092]
+
+It is the reference broker of this suite without administration. A topic is created, with one
+partition, when a Metadata request names it, and groups have no configurations of their own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+
+from fixtures.machine.maven import clients_jar, coordinator_jar
+from fixtures.reference.cluster import ReferenceCluster
+from fixtures.reference.handler import ApiMethod, Body, Call, RequestHandler, serves
+from fixtures.reference.handlers import HANDLERS
+from fixtures.reference.handlers.finding import Finding
+from fixtures.reference.parts import Parts
+from fixtures.wire.schema import Schemas
+from spec.tiers import BESIDE, CONSUMER
+
+VERSION = "4.4.0"
+
+
+class ByName(Finding):
+    """Creates topics that are named."""
+
+    @serves("Metadata")
+    def metadata(self, call: Call) -> Body:
+        """Describe brokers and topics; create those that are not there."""
+        for one in call.body.topics or ():
+            if one.name and one.name not in self.state.topics:
+                self.state.create_topic(one.name, [self.state.place(1)], {})
+        return super().metadata(call)
+
+
+def tier_1(handler: type[RequestHandler]) -> type[RequestHandler]:
+    """Return a handler that serves only what tier 1 asks for."""
+
+    class Limited(handler):  # type: ignore[misc, valid-type]
+        def by_api(self) -> dict[str, ApiMethod]:
+            methods = super().by_api()
+            return {api: methods[api] for api in methods if api in {*BESIDE, *CONSUMER}}
+
+    return Limited
+
+
+async def serve(port: int, parts: Parts) -> None:
+    """Listen until interrupted."""
+    jar = clients_jar(VERSION)
+    cluster = ReferenceCluster(
+        Schemas.from_jar(jar), Schemas.from_jar(coordinator_jar(jar)), parts=parts
+    )
+    (address,) = await cluster.start(port)
+    print(f"listening at {address}", flush=True)
+    try:
+        await asyncio.Event().wait()
+    finally:
+        await cluster.stop()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, default=19092)
+    asked = parser.parse_args()
+    handlers = tuple(tier_1(ByName if one is Finding else one) for one in HANDLERS)
+    asyncio.run(serve(asked.port, Parts(handlers=handlers)))

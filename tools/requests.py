@@ -1,0 +1,81 @@
+"""Records which requests each check of a broker sends, for ``shareproof broker --tier``.
+
+    python -m tools.requests                    # plays all checks on the reference broker
+    python -m tools.requests suites/broker/test_x.py::test_new     # adds a check to the table
+
+A pytest plugin, and the command that runs pytest with it. What a check sends may depend on the
+target: the reference broker offers every API. Checks that it does not play are not in the table,
+and are of the highest tier.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from fixtures.wire.connection import Connection
+from shareproof.runner.inventory import read_checks
+from spec.tiers import REQUESTS, recorded
+
+_PROPERTY = "shareproof-requests"
+_SENT: set[str] = set()
+_FOUND: dict[str, set[str]] = {}
+
+_exchange = Connection.exchange
+
+
+async def _recorded(self: Connection, api: str, *args: Any) -> bytes:
+    _SENT.add(api)
+    return await _exchange(self, api, *args)
+
+
+def pytest_configure() -> None:
+    """Record from now on, in the controller and in every worker."""
+    setattr(Connection, "exchange", _recorded)  # noqa: B010  # a wrapper of another signature
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    """Begin with nothing sent."""
+    _SENT.clear()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Put what was sent so far into the report."""
+    report = yield
+    report.user_properties.append((_PROPERTY, " ".join(sorted(_SENT))))
+    return report
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Collect the reports of all workers; parameters of a check count together."""
+    sent = str(dict(report.user_properties).get(_PROPERTY, ""))
+    _FOUND.setdefault(report.nodeid.partition("[")[0], set()).update(sent.split())
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write the table, in the controller: what was played now, and the other checks there are."""
+    if not hasattr(session.config, "workerinput") and _FOUND:
+        known = {check.id for check in read_checks(drafts=True)}
+        old = {check: list(apis) for check, apis in recorded().items() if check in known}
+        found = old | {check: sorted(apis) for check, apis in _FOUND.items() if apis}
+        lines = (f" {json.dumps(name)}: {json.dumps(apis)}" for name, apis in sorted(found.items()))
+        REQUESTS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+def main() -> int:
+    """Play all checks on the reference broker."""
+    command = [sys.executable, "-m", "pytest", "-p", "tools.requests", "-p", "no:cacheprovider"]
+    command += ["-q", "-n", "2", "--target", "reference", "--profile", "reference"]
+    return subprocess.run([*command, *(sys.argv[1:] or ["suites/broker"])], check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
