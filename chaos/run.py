@@ -17,6 +17,7 @@ from chaos.schedule import Schedule
 from chaos.world import World, broker_clock, client_clock
 from fixtures.clocks import Clocks
 from fixtures.interface.capability import Capability
+from fixtures.interface.credentials import security_of
 from fixtures.interface.names import (
     AlteredName,
     innermost,
@@ -68,6 +69,7 @@ class Chaos:
         allowed: Whether brokers that are not ours may be broken.
         hooks: How to break them.
         clocks: Whether the clocks of brokers and clients are to be movable in any case.
+        command_config: The client.properties by which brokers of others let us in; or empty.
     """
 
     target: str
@@ -81,6 +83,7 @@ class Chaos:
     allowed: bool = False
     hooks: Hooks | None = None
     clocks: bool = False
+    command_config: str = ""
 
 
 COMPACTED: Mapping[str, str] = {
@@ -136,6 +139,8 @@ def check(chaos: Chaos) -> None:
     """
     offers = offered(chaos.target, brokers=chaos.brokers, proxies=chaos.proxies, hooks=chaos.hooks)
     external = Capability.OWN_CLUSTER not in offers
+    if chaos.command_config and not external:
+        raise UsageFault(f"--command-config: {chaos.target} needs no credentials.")
     if chaos.schedule.strikes and external and (not chaos.allowed or chaos.hooks is None):
         raise UsageFault(
             f"{chaos.target} is not ours to break: give --no-faults, or --allow-faults and --hooks."
@@ -211,6 +216,7 @@ def _opened(chaos: Chaos, tell: Tell) -> Iterator[RunningTarget]:
                 advertise=proxies.advertise if proxies else None,
                 variables=_clocked(clocks, broker_clock),
                 toxiproxy=contained,
+                security=security_of(chaos.command_config),
             ),
         )
         if isinstance(target, ContainerTarget) and contained:

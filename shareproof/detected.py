@@ -21,6 +21,12 @@ BROKEN: Mapping[str, Mapping[str, Mutant[Any]]] = {
 }
 """The mutants of each kind, by name."""
 
+EXEMPT: Mapping[str, str] = {
+    "COO-32": "Kafka 4.4.0 breaks it by itself (finding 018), and no reference broker has replicas",
+    "DLV-34": "Kafka 4.4.0 breaks it by itself (finding 019), and no reference broker has quotas",
+}
+"""Why nothing that breaks just this rule can be built, by rule."""
+
 
 def detection(entries: Iterable[Entry] | None = None) -> Detection:
     """Return what was detected of everything that is broken on purpose; by default, on record."""
@@ -35,7 +41,34 @@ def detection(entries: Iterable[Entry] | None = None) -> Detection:
         if (kind, name) not in seen
     )
     made = {kind: len(mutants) for kind, mutants in BROKEN.items()}
-    return Detection(made=made, noticed=noticed, missed=missed)
+    kills = {rule: _kill(mine) for rule, mine in own_kills(found).items()}
+    return Detection(made=made, noticed=noticed, missed=missed, kills=kills, exempt=EXEMPT)
+
+
+def _kill(entries: Iterable[Entry]) -> Noticed:
+    """Return the most telling kill of a rule: of real Kafka before the reference broker."""
+    one = min(entries, key=lambda one: (one.release == evidence.REFERENCE, one.kind, one.name))
+    known = ALTERATIONS if one.kind == evidence.ALTERATION else BROKEN[one.kind]
+    sentence = known[one.name].sentence
+    return Noticed(kind=one.kind, name=one.name, sentence=sentence, rule=one.rule, check=one.check)
+
+
+def own_kills(entries: Iterable[Entry] | None = None) -> dict[str, list[Entry]]:
+    """Return by rule what rightly died by it: each broke this very rule, and was declared to.
+
+    What breaks nearly everything declares no rule, and so is no kill of any.
+    """
+    found: dict[str, list[Entry]] = {}
+    for one in evidence.read() if entries is None else entries:
+        if one.verdict == "fail" and one.rule in declared(one.kind, one.name):
+            found.setdefault(one.rule, []).append(one)
+    return found
+
+
+def declared(kind: str, name: str) -> tuple[str, ...]:
+    """Return the rules that a mutant or an alteration is meant to break."""
+    known = ALTERATIONS if kind == evidence.ALTERATION else BROKEN.get(kind, {})
+    return known[name].rules if name in known else ()
 
 
 def _noticed(failed: Iterable[Entry]) -> Iterator[Noticed]:

@@ -14,6 +14,8 @@ import pytest
 from fixtures.clients.cluster import Cluster
 from fixtures.clients.users import let_in
 from fixtures.interface.info import ClusterInfo
+from fixtures.interface.names import Address
+from fixtures.proxies.proxy import FrameProxy
 from fixtures.targets.certificates import make_certificates
 from fixtures.wire.connection import AuthenticationFailed, Connection, ConnectionLost
 from fixtures.wire.security import DialogueFailed, Security, dialogue
@@ -186,3 +188,36 @@ async def test_a_new_user_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None
     await let_in(info, schemas())
 
     assert tried == 3
+
+
+@pytest.mark.anyio
+async def test_a_proxy_logs_in_for_its_clients() -> None:
+    """A client that comes by a proxy needs no login: each of its connections gets the proxy's."""
+    async with _broker() as (broker, port):
+        proxy = FrameProxy(schemas(), Security(mechanism="PLAIN", **ME))
+        front = await proxy.listen(1, Address(host=HOST, port=port))
+        opening = _open(front.address.port)
+        asked = await broker.next()
+        assert (asked.api, asked.body.mechanism) == ("SaslHandshake", "PLAIN")
+        broker.answer(asked, mechanisms=["PLAIN"])
+        asked = await broker.next()
+        assert asked.body.auth_bytes == b"\0user\0pencil"
+        broker.answer(asked, auth_bytes=b"")
+
+        async with await asyncio.wait_for(opening, LONG):
+            assert broker.asked.empty()
+        await proxy.stop()
+
+
+@pytest.mark.anyio
+async def test_a_proxy_that_is_not_let_in_resets_its_client() -> None:
+    """To a client it is as if the broker were not there."""
+    async with _broker() as (broker, port):
+        proxy = FrameProxy(schemas(), Security(mechanism="PLAIN", **ME))
+        front = await proxy.listen(1, Address(host=HOST, port=port))
+        opening = _open(front.address.port)
+        broker.answer(await broker.next(), error_code=33)
+
+        with pytest.raises(ConnectionLost):
+            await asyncio.wait_for(opening, LONG)
+        await proxy.stop()

@@ -168,6 +168,8 @@ def _write_rules(
         "detection.html",
         figures=figures(detection),
         missed=detection.missed,
+        kills=sum(row.kill is not None for found in areas.values() for row in found),
+        owed=sum(map(len, areas.values())),
         areas=areas,
         titles=AREAS,
         kinds=BROKEN,

@@ -58,19 +58,25 @@ class Detection:
 
     ``made`` says how many broken ones of a kind there are, for kinds of which each one was hunted.
     Alterations are not: a campaign plays one after the other until the check fails.
+    ``kills`` has by rule what broke this very rule, was declared to, and was noticed;
+    ``exempt`` why nothing of that kind can be built for a rule.
     """
 
     made: Mapping[str, int] = field(default_factory=dict)
     noticed: tuple[Noticed, ...] = ()
     missed: tuple[Missed, ...] = ()
+    kills: Mapping[str, Noticed] = field(default_factory=dict)
+    exempt: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One rule of the matrix, and what was noticed by it, by kind."""
+    """One rule of the matrix, what was noticed by it, by kind, and what broke just this rule."""
 
     rule: Requirement
     noticed: Mapping[str, tuple[Noticed, ...]]
+    kill: Noticed | None = None
+    exempt: str = ""
 
 
 def figures(detection: Detection) -> dict[str, str]:
@@ -99,5 +105,6 @@ def matrix(detection: Detection, rules: Iterable[Requirement]) -> dict[str, tupl
         mine = by_rule.get(rule.id, [])
         if mine or (rule.honesty is not Honesty.UNTESTED and rule.area != "INV"):
             kinds = {kind: tuple(each for each in mine if each.kind == kind) for kind in KINDS}
-            rows[rule.area].append(Row(rule=rule, noticed=kinds))
+            why, kill = detection.exempt.get(rule.id, ""), detection.kills.get(rule.id)
+            rows[rule.area].append(Row(rule=rule, noticed=kinds, kill=kill, exempt=why))
     return {area: tuple(found) for area, found in rows.items() if found}

@@ -79,6 +79,7 @@ def _play_schedule(asked: ChaosOptions, console: Console) -> tuple[Path, ...]:
         proxies=_proxies(asked, [strike.fault for strike in schedule.strikes]),
         allowed=asked.allow_faults,
         hooks=_hooks(asked),
+        command_config=str(asked.command_config or ""),
     )
     out = asked.out.absolute()
     with running(chaos, lambda text: line(console, text)) as ready:

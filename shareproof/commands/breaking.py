@@ -10,7 +10,15 @@ from typing import Annotated
 import typer
 
 from fixtures.targets import DEFAULT_TARGET
-from shareproof.commands.options import AsJson, Brokers, LowestLevel, Seed, Target, takes
+from shareproof.commands.options import (
+    AsJson,
+    Brokers,
+    CommandConfig,
+    LowestLevel,
+    Seed,
+    Target,
+    takes,
+)
 from spec.requirement import Level
 
 
@@ -55,6 +63,7 @@ class ChaosOptions:
         Path | None,
         typer.Option(help="TOML file of commands that break and heal an external cluster."),
     ] = None
+    command_config: CommandConfig = None
     rejudge: Annotated[
         list[Path] | None, typer.Option(help="Judge an earlier run again; repeatable.")
     ] = None
@@ -84,7 +93,7 @@ def break_things(asked: ChaosOptions) -> None:
     if asked.list_faults or asked.list_scenarios:
         _list(asked)
         raise typer.Exit
-    asked = replace(asked, target=asked_target(asked.target))
+    asked = replace(asked, target=asked_target(asked.target, str(asked.command_config or "")))
     results = chaos.run(asked, screen(stderr=True))
     if results is None:
         line(screen(stderr=True), f"not judged: shareproof chaos --rejudge {asked.out}")

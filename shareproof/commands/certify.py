@@ -56,6 +56,7 @@ class Certification:
     profile: Ledger = ""
     broker_option: BrokerOption = None
     broker_jvm: BrokerJvm = None
+    command_config: CommandConfig = None
     as_json: AsJson = False
 
     def options(self, client: Client | None = None) -> RunOptions:
@@ -78,7 +79,6 @@ class BrokerOptions(Certification):
     expect_version: Annotated[
         str, typer.Option(help="Judge an external target as this release.")
     ] = ""
-    command_config: CommandConfig = None
     topics: Topics = None
     prefix: Prefix = ""
 

@@ -25,21 +25,25 @@ async def others(queue: Queue, consumer: Consumer) -> dict[int, int]:
 
 
 async def acquired(
-    session: Session, *partitions: Where, count: int, within: float = WITHIN
+    session: Session,
+    *partitions: Where,
+    count: int,
+    within: float = WITHIN,
+    named: bool = True,
 ) -> dict[Where, list[int]]:
     """Fetch from several partitions until ``count`` records are acquired; return them by place.
 
     The error of a whole fetch ends it, with what was acquired by then.
 
-    Partitions are named in the first of the fetches only.
+    Partitions are named in the first of the fetches only, and not at all if not ``named``.
     """
     found: dict[Where, list[int]] = {where: [] for where in partitions}
-    named = partitions
+    names = partitions if named else ()
     async for _ in attempts(within):
-        response = await session.fetch(*named)
+        response = await session.fetch(*names)
         for where in partitions:
             found[where] += offsets_in(response, where)
-        named = ()
+        names = ()
         if response.error or sum(map(len, found.values())) >= count:
             break
     return found

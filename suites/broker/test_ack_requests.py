@@ -188,6 +188,10 @@ async def test_deleted_topic(share: Share, judge: Judge) -> None:
     response = await session.acknowledge({(doomed, 0): [accept(0, 3)], (kept, 0): [accept(1, 3)]})
     judge.one_of("ACK-51", GONE, result(response.part(doomed.id)), "result beside another topic")
     judge.equal("ACK-51", "NONE", result(response.part(kept.id)), "result of the other topic")
+    # Record 0 is still held, so that the start offset cannot pass what was accepted.
+    again = await session.acknowledge({(kept, 0): [accept(1, 3)]})
+    settled = result(again.part(kept.id))
+    judge.equal("ACK-51", "INVALID_RECORD_STATE", settled, "accepting these again")
 
 
 @pytest.mark.requirement("ACK-64")

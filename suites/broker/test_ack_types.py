@@ -118,15 +118,18 @@ async def test_start_offset_follows_settled_records(share: Share, judge: Judge) 
 async def test_groups_do_not_share_acknowledgements(share: Share, judge: Judge) -> None:
     """ACK-10: Acknowledgements in one group change nothing in another group."""
     queue = await share.queue(8)
-    sibling = await share.sibling(queue)
-    ours, theirs = await queue.consumer(), await sibling.consumer()
+    sibling, early = await share.sibling(queue), await share.sibling(queue)
+    ours, theirs, holder = [await one.consumer() for one in (queue, sibling, early)]
+    await holder.acquire(8)
     await ours.acquire(8)
-    await ours.acked(accept(0, 2), release(3, 4), reject(5, 6))
+    await ours.acked(accept(1, 2), release(3, 4), reject(5, 6))  # 0 holds the start offset
 
     seen = await next_catch(sibling, theirs)
     judge.equal("ACK-10", dict.fromkeys(range(8), 1), seen.counts, "records of the other group")
     part = await theirs.ack(release(0, 7))
     judge.equal("ACK-10", "NONE", result(part), "result of the other group's release")
+    part = await holder.ack(release(0, 7))
+    judge.equal("ACK-10", "NONE", result(part), "result of a group's that held them meanwhile")
     mine = await next_catch(queue, ours)
     mine.counts.pop(8, None)  # the other group's sentinel is a record like any other here
     judge.equal("ACK-10", {3: 2, 4: 2}, mine.counts, "records that come again in the first group")

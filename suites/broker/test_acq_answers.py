@@ -56,14 +56,16 @@ async def test_records_come_as_produced(share: Share, judge: Judge, codec: Compr
     queue = await share.queue()
     produced = [
         Record(
-            offset=index,
+            offset=index % 4,
             key=None if index % 3 == 0 else b"k%d" % index,
             value=share.rng.randbytes(share.rng.randint(0, 200)),
             headers=(("h", b"%d" % index), ("none", None)),
         )
         for index in range(12)
     ]
-    await share.admin.append(queue.topic, encode_batch(produced, compression=codec))
+    for first in range(0, len(produced), 4):
+        batch = encode_batch(produced[first : first + 4], compression=codec)
+        await share.admin.append(queue.topic, batch)
     consumer = await queue.consumer()
 
     catch = await consumer.acquire(12)
@@ -86,7 +88,7 @@ def _judge_records(judge: Judge, produced: Sequence[Record], catch: Catch) -> No
             "ACQ-06",
             (ours.key, ours.value, ours.headers),
             (theirs.key, theirs.value, theirs.headers),
-            f"record {ours.offset}",
+            f"record {theirs.offset}",
         )
 
 

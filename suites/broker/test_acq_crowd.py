@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from fixtures.clients.member import Ack, accept, release
+from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
 from suites.broker.share import Consumer, Queue, Share
 from suites.judge import Judge
@@ -30,6 +31,7 @@ class Crowd:
     held: dict[int, str] = field(default_factory=dict)
     accepted: set[int] = field(default_factory=set)
     double: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
     deliveries: int = 0
     most: int = 0
     deadline: float = field(default_factory=lambda: time.monotonic() + 60)
@@ -39,6 +41,8 @@ class Crowd:
         first = await queue.consumer()
         others = [await queue.consumer(join=False) for _ in range(members - 1)]
         await asyncio.gather(*(self._consume(member) for member in (first, *others)))
+        if self.refused and not self.double:
+            raise Undecided(f"acknowledging what is held was refused: {self.refused[:3]}")
         if len(self.accepted) < self.total and not self.double:
             raise Undecided(f"{len(self.accepted)} of {self.total} records were accepted in 60 s")
 
@@ -77,7 +81,12 @@ class Crowd:
         for offset in counts:
             del self.held[offset]
         acks: list[Ack] = [accept(o) if o in kept else release(o) for o in sorted(counts)]
-        await member.acked(*acks)
+        part = await member.ack(*acks)
+        if (
+            part.ack_error
+        ):  # somebody else has them, or had them: whoever was given them twice tells
+            self.refused.append(f"{member.member_id}: {error_name(part.ack_error)}")
+            return
         self.accepted |= kept
 
 

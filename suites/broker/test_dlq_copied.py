@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from fixtures.clients.deadletters import DeadLetter
+from fixtures.clients.deadletters import NAME, DeadLetter
 from fixtures.clients.member import reject
 from fixtures.wire.batch import TimestampType
 from fixtures.wire.compression import Compression
@@ -50,7 +50,9 @@ async def _sources(box: DeadLetterSetup, *codecs: Compression) -> int:
 @pytest.mark.fast
 async def test_no_copy_by_default(share: Share, judge: Judge) -> None:
     """DLQ-08: A letter of a group that does not ask for copies has neither key nor value."""
-    box = await boxed(share, topic_config=FOREVER)
+    dead = await dead_topic(share)
+    queue = await share.queue(group_config={NAME: dead.name}, topic_config=FOREVER)
+    box = DeadLetterSetup(queue, dead)
     count = await _sources(box, Compression.NONE)
     await rejecting(box, count)
 

@@ -134,13 +134,18 @@ async def test_records_of_a_batch_count_apart(share: Share, judge: Judge) -> Non
 async def test_counts_belong_to_a_group(share: Share, judge: Judge) -> None:
     """DLV-08: Deliveries in one group do not count in another."""
     queue = await share.queue(3)
-    sibling = await share.sibling(queue)
-    busy, calm = await queue.consumer(), await sibling.consumer()
+    sibling, early = await share.sibling(queue), await share.sibling(queue)
+    busy, calm, first = [await one.consumer() for one in (queue, sibling, early)]
+    await hold_at(first, 3, delivery=1)
+    await first.acked(release(0, 2))
     await hold_at(busy, 3, delivery=3)
 
     caught = await calm.acquire(3)
 
     judge.equal("DLV-08", dict.fromkeys(range(3), 1), caught.counts, "counts in the other group")
+    again = await first.acquire(3)
+    counts = "counts in a group that had released before"
+    judge.equal("DLV-08", dict.fromkeys(range(3), 2), again.counts, counts)
     await calm.acked(*releases(caught.responses[-1].only.ranges))
     await busy.acked(release(0, 2))
     judge.equal("DLV-08", 4, (await busy.acquire(1)).counts[0], "count in the first group")

@@ -69,6 +69,7 @@ async def test_last_delivery_can_be_renewed(share: Share, judge: Judge) -> None:
 
     judge.equal("LCK-39", 0, part.ack_error, "error of RENEW on the last delivery")
     judge.equal("LCK-39", alone, came.offsets, "offsets delivered after the renewed lock")
+    judge.equal("LCK-39", 1, await queue.spso(1), "start offset, the record being archived")
 
 
 @pytest.mark.requirement("DLV-12")

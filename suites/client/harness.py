@@ -351,7 +351,8 @@ async def harness_on(
 ) -> AsyncIterator[Harness]:
     """Put a tap in front of a cluster for one check; its frames are kept in case it fails."""
     async with world(info, rng, [], schemas) as share:
-        tap = Tap(schemas=schemas, brokers=dict(share.cluster.brokers))
+        brokers = dict(share.cluster.brokers)
+        tap = Tap(schemas=schemas, brokers=brokers, security=info.security)
         transcripts += [tap.transcript, Spoken(adapter)]
         await tap.start()
         try:

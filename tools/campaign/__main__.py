@@ -32,6 +32,7 @@ from tools.campaign import (
     reference,
     releases,
     repeats,
+    rules,
 )
 from tools.campaign.asked import Asked, Outcome, Progress, means_rule, split
 from tools.campaign.record import Keeper, rehash
@@ -71,6 +72,8 @@ SUBJECTS = {
         play=releases.play, replay=releases.replay, owns=_on(True, evidence.RELEASE)
     ),
     "repeat": Subject(play=repeats.play),
+    "rules": Subject(play=rules.play),
+    "declared": Subject(play=rules.play_on_kafka),
 }
 
 
@@ -79,8 +82,9 @@ Subjects = Annotated[
     typer.Argument(
         help="What to play: reference (mutants of the reference broker, in virtual time; the "
         "default), alterations (in front of real Kafka), kafka (mutants of real Kafka), "
-        "clients (mutants of the model client), releases (past defects), repeat; or check, "
-        "which is reference, alterations and repeat for the checks of --only.",
+        "clients (mutants of the model client), releases (past defects), repeat, rules (what "
+        "breaks a rule that nothing has died by yet), declared (the same on real Kafka); or "
+        "check, which is reference, alterations and repeat for the checks of --only.",
         show_default=False,
     ),
 ]

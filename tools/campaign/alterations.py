@@ -41,14 +41,14 @@ def play(asked: Asked) -> Outcome:
     # A cluster that runs already cannot be altered by its own configuration.
     by_proxy = [name for name in names if not ALTERATIONS[name].properties]
     if shared and (asked.full or pending(asked, shared)):
-        with _cluster(asked.target) as target:
+        with cluster(asked.target) as target:
             _sweep(asked, shared, target, by_proxy)
     _sweep(asked, solo, DEFAULT_TARGET, names)
     for stage in dict.fromkeys(scope(check.id) for check in staged):
         here = [check for check in staged if scope(check.id) == stage]
         wanted = here if asked.full else pending(asked, here)
         if wanted and by_proxy:
-            _sweep_stage(asked, wanted, by_proxy)
+            sweep_stage(asked, wanted, by_proxy)
         _sweep(asked, here, DEFAULT_TARGET, [name for name in names if name not in by_proxy])
     unseen = pending(asked, checks)
     return Outcome(
@@ -62,7 +62,7 @@ def replay(entries: Sequence[Entry], asked: Asked) -> list[Entry]:
     known = {check.id: check for check in read_checks(drafts=True)}
     entries = [one for one in entries if one.check in known and one.name in {"", *ALTERATIONS}]
     before = len(asked.keeper.new)
-    with _cluster(asked.target) as target:
+    with cluster(asked.target) as target:
         for name in dict.fromkeys(one.name for one in entries):
             checks = [known[c] for c in dict.fromkeys(e.check for e in entries if e.name == name)]
             shared, solo, staged = _sorts(checks)
@@ -70,7 +70,7 @@ def replay(entries: Sequence[Entry], asked: Asked) -> list[Entry]:
                 shared, solo = [], [*shared, *solo]
             for where, some in ((target, shared), (DEFAULT_TARGET, [*solo, *staged])):
                 if some:
-                    _behind(asked, name, where, some)
+                    behind(asked, name, where, some)
     seen = {one.key for one in asked.keeper.new[before:]}
     return [one for one in entries if one.key not in seen]
 
@@ -93,17 +93,17 @@ def _sorts(checks: Iterable[Check]) -> tuple[list[Check], list[Check], list[Chec
 
 
 @contextmanager
-def _cluster(target: str) -> Iterator[str]:
+def cluster(target: str) -> Iterator[str]:
     """Start a cluster unless one was given that runs; yield what checks reach it by."""
     if target.startswith("external:"):
         yield target
         return
-    cluster = open_target(target, TargetOptions(brokers=3))
-    cluster.start()
+    started = open_target(target, TargetOptions(brokers=3))
+    started.start()
     try:
-        yield f"external:{','.join(cluster.info.bootstrap)}"
+        yield f"external:{','.join(started.info.bootstrap)}"
     finally:
-        cluster.stop()
+        started.stop()
 
 
 def _sweep(asked: Asked, checks: Sequence[Check], target: str, names: Sequence[str]) -> None:
@@ -112,12 +112,12 @@ def _sweep(asked: Asked, checks: Sequence[Check], target: str, names: Sequence[s
         wanted = list(checks) if asked.full else pending(asked, checks)
         if not wanted:
             return
-        new = _behind(asked, name, target, wanted)
+        new = behind(asked, name, target, wanted)
         left = len(pending(asked, checks))
         asked.say(f"{name}: {len(wanted)} checks, {new} failures, {left} checks left")
 
 
-def _behind(asked: Asked, name: str, target: str, checks: Iterable[Check]) -> int:
+def behind(asked: Asked, name: str, target: str, checks: Iterable[Check]) -> int:
     """Run checks behind one alteration and keep what failed; return how many rules did."""
     ids = [*PROFILE, *(check.id for check in checks)]
     found = runs.results(f"altered:{name}@{target}", ids, patience=PATIENCE)
@@ -133,7 +133,9 @@ def _behind(asked: Asked, name: str, target: str, checks: Iterable[Check]) -> in
     return len(entries)
 
 
-def _sweep_stage(asked: Asked, checks: Sequence[Check], names: Sequence[str]) -> None:
+def sweep_stage(
+    asked: Asked, checks: Sequence[Check], names: Sequence[str], options: Sequence[str] = ()
+) -> None:
     """Play the checks of one stage behind one alteration after the other, on one cluster."""
 
     def take(one: Mapping[str, Any]) -> None:
@@ -142,7 +144,7 @@ def _sweep_stage(asked: Asked, checks: Sequence[Check], names: Sequence[str]) ->
         if one["verdict"] == "fail" and one["name"] != HONEST.name:
             asked.keeper.add([_entry(one["name"], one["check"], one["rule"], one["reason"])])
 
-    more = ["--alterations", ",".join(names), *(["--full"] if asked.full else [])]
+    more = ["--alterations", ",".join(names), *options, *(["--full"] if asked.full else [])]
     target = f"altered:{HONEST.name}@{DEFAULT_TARGET}"
     sweep(target, checks, take, [*more, *PROFILE], patience=PATIENCE)
 

@@ -106,11 +106,15 @@ def control(check: str, seed: int) -> Control:
     )
 
 
-def rejection(target: str, check: str, seed: int) -> Entry | None:
-    """Return how a check rejects a broken broker, None if it does not, or not for its own rule."""
-    rules = checks()[check].rules
+def rejection(target: str, check: str, seed: int, rule: str = "") -> Entry | None:
+    """Return how a check rejects a broken broker, None if it does not, or not for its own rule.
+
+    ``rule``: only by this one.
+    """
+    rules = (rule,) if rule else checks()[check].rules
     for at, case in enumerate(cases_of(check)):
-        broken = play(target, case, seed).broken
+        played = play(target, case, seed)
+        broken = played.broken_of(rule) if rule else played.broken
         if broken and broken.requirement in rules and _honest(check, at, seed).held:
             kind, name = broken_by(target)
             return Entry(
@@ -154,8 +158,7 @@ def again(entry: Entry) -> list[Entry]:
         return list(control(entry.check, entry.seed or 1).accepted)
     seeds = dict.fromkeys([entry.seed or 1, *range(1, 1 + TRIES)])
     for seed in seeds:
-        seen = rejection(target_of(entry), entry.check, seed)
-        if seen and seen.rule == entry.rule:
+        if seen := rejection(target_of(entry), entry.check, seed, entry.rule):
             return [seen]
     return []
 

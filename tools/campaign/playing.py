@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fixtures import virtual
@@ -46,7 +46,14 @@ class Played:
     @property
     def broken(self) -> Observation | None:
         """The first rule that was broken, if any was."""
-        return next((o for o in self.observations if o.verdict is Verdict.FAIL), None)
+        return next(self._broken(), None)
+
+    def broken_of(self, rule: str) -> Observation | None:
+        """What was seen of one rule, if it was broken."""
+        return next((seen for seen in self._broken() if seen.requirement == rule), None)
+
+    def _broken(self) -> Iterator[Observation]:
+        return (seen for seen in self.observations if seen.verdict is Verdict.FAIL)
 
 
 def play(target: str, case: Case, seed: int) -> Played:

@@ -104,26 +104,29 @@ def carry_out(seen: Seen, known: Sequence[Entry], tell: Progress) -> None:
     What was found up to an interruption is in ``seen``.
     """
     plan = seen.plan
-    with _pool(plan.workers) as pool:
-        controls = (pool.submit(hunting.control, check, plan.seed) for check in plan.checks)
+    with pool(plan.workers) as workers:
+        controls = (workers.submit(hunting.control, check, plan.seed) for check in plan.checks)
         for one in _each(controls, "checks on the honest broker", tell):
             seen.controls[one.check] = one
         hunts = (
-            pool.submit(hunting.hunt_mutant, name, plan.seed, _killers(known, name), plan.full)
+            workers.submit(hunting.hunt_mutant, name, plan.seed, _killers(known, name), plan.full)
             for name in plan.mutants
         )
         for found in _each(hunts, "mutants", tell):
             seen.rejections += found
         altered = _alterations(known)
         hunts = (
-            pool.submit(hunting.hunt_for, check, plan.seed, _rejected(known, check), altered[check])
+            workers.submit(
+                hunting.hunt_for, check, plan.seed, _rejected(known, check), altered[check]
+            )
             for check in seen.blind
         )
         for found in _each(hunts, "checks that killed none of these", tell):
             seen.rejections += found
 
 
-def _pool(workers: int) -> ProcessPoolExecutor:
+def pool(workers: int) -> ProcessPoolExecutor:
+    """Return processes to hunt in."""
     # Fresh processes: a copy of this one would have copies of its threads' locks, too.
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(workers or os.cpu_count(), mp_context=context)
@@ -201,8 +204,8 @@ def replay(entries: Sequence[Entry], asked: Asked) -> list[Entry]:
     """Play again what entries are about; return those that were not seen again."""
     entries = [one for one in entries if one.check in hunting.checks()]
     lost: list[Entry] = []
-    with _pool(asked.workers) as pool:
-        plays = {pool.submit(hunting.again, one): one for one in entries}
+    with pool(asked.workers) as workers:
+        plays = {workers.submit(hunting.again, one): one for one in entries}
         for done, future in enumerate(as_completed(plays), 1):
             found = future.result()
             asked.keeper.add(found)

@@ -6,6 +6,7 @@ alteration in turn while the cluster stays: ``pytest -p tools.campaign.sweep --a
 runs; its fixtures, which mend the stage, see what is true. What each check said is written to the
 file of ``--seen`` at once, so that a sweep that is cut short has not run in vain.
 
+``--declared`` plays each check behind those alterations only that are meant to break its rules.
 ``--rounds 20`` without alterations plays each check twenty times.
 """
 
@@ -40,6 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--rounds", type=int, default=1, help="how often each check runs behind each")
     group.addoption("--seen", default="", help="file for what each check said, as JSON Lines")
     group.addoption("--full", action="store_true", help="go on with checks that have failed")
+    group.addoption("--declared", action="store_true", help="only what declares a check's rules")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -52,6 +54,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if any(metafunc.definition.iter_markers("requirement")):
         option = metafunc.config.option
         names = option.alterations.split(",")
+        if option.declared:
+            rules = set(rules_of(metafunc.definition))
+            names = [name for name in names if rules & set(ALTERATIONS[name].rules)]
         plays = [f"<{name} {n}>" for n in range(option.rounds) for name in names]
         metafunc.fixturenames.append("play")
         metafunc.parametrize("play", plays, indirect=True, ids=plays)

@@ -74,6 +74,7 @@ def detection(entries: Sequence[Entry]) -> str:
     for kind, mutants in BROKEN.items():
         title = KINDS[kind]
         parts += [f"## {title[0].upper()}{title[1:]}", _mutants(mutants, by_kind[kind])]
+    parts += ["## Rules, and what died by each", _rules(entries)]
     parts += ["## Checks and what each rejects", *_checks(entries)]
     return "\n\n".join(parts) + "\n"
 
@@ -93,6 +94,33 @@ def _mutants(mutants: Mapping[str, Mutant[Any]], entries: Iterable[Entry]) -> st
         else:
             by = f" | survives: {_cell(why)}"
         rows.append(f"| `{name}` | {_cell(mutant.sentence)} | {by} |")
+    return "\n".join(rows)
+
+
+def _rules(entries: Sequence[Entry]) -> str:
+    """Return a table of the rules that checks judge, each with something that breaks just it."""
+    from shareproof.detected import detection as detected
+    from shareproof.runner.inventory import CLIENT, by_rule, read_checks
+
+    found = detected(entries)
+    rules = [*by_rule(read_checks()), *by_rule(read_checks(CLIENT))]
+    killed = sum(rule in found.kills for rule in rules)
+    rows = [
+        f"What is broken says which rules it breaks. By {killed} of {len(rules)} rules something",
+        "died that breaks this very rule; a broker that answers everything with an error, or with",
+        "none, counts for no rule.",
+        "",
+        "| rule | killed | what was wrong with it | by |",
+        "|---|---|---|---|",
+    ]
+    for rule in sorted(rules):
+        kill = found.kills.get(rule)
+        shown = (
+            f"`{kill.name}` | {_cell(kill.sentence)} | `{_short(kill.check)}`"
+            if kill
+            else f"nothing | {_cell(found.exempt.get(rule, 'nothing of the kind was built'))} |"
+        )
+        rows.append(f"| {rule} | {shown} |")
     return "\n".join(rows)
 
 

@@ -1,0 +1,87 @@
+"""One kill a rule: what is broken declares the rules that it breaks, and rules die by that."""
+
+from __future__ import annotations
+
+from fixtures.proxies.alterations import ALTERATIONS
+from fixtures.proxies.alterations.declared import BREAKS
+from fixtures.reference.mutants import MUTANTS
+from reports import evidence
+from reports.evidence import Entry
+from shareproof.detected import EXEMPT, own_kills
+from spec.requirement import load_requirements
+from tools.campaign.rules import by_alteration, judged, without
+
+LEAST = 587
+"""Rules by which something died that breaks just them; this number only rises."""
+
+GENERIC = {
+    "accepts-refused",
+    "acks-refused",
+    "answers-slow",
+    "counts-frozen",
+    "counts-raised",
+    "errors-blurred",
+    "errors-swallowed",
+    "errors-unexplained",
+    "everybody-may",
+    "one-record-lost",
+    "partitions-left-out",
+    "ranges-narrowed",
+    "ranges-widened",
+    "records-emptied",
+    "redeliveries-hidden",
+    "requests-refused",
+    "state-errors-blurred",
+    "state-errors-swallowed",
+}
+"""Alterations that break nearly everything: a check that notices one has shown little."""
+
+
+def test_rules_have_kills_of_their_own() -> None:
+    """So many rules have killed what declares them, each judged rule or an explanation."""
+    rules = judged()
+    left = without(evidence.read(), rules)
+    assert len(rules) - len(left) >= LEAST
+
+
+def test_alterations_declare_live_rules() -> None:
+    """What an alteration is said to break exists, and is some rule that a check judges."""
+    declared = {rule for rules in BREAKS.values() for rule in rules}
+    assert BREAKS.keys() <= ALTERATIONS.keys()
+    assert declared <= set(judged())
+    assert all(ALTERATIONS[name].rules == rules for name, rules in BREAKS.items())
+    assert by_alteration(["ACQ-08"])["records-null"]
+
+
+def test_what_breaks_everything_kills_no_rule() -> None:
+    """A generic alteration declares nothing, and its failures are no kills."""
+    assert ALTERATIONS.keys() >= GENERIC
+    assert not GENERIC & BREAKS.keys()
+    [name, *_] = sorted(GENERIC)
+    one = Entry(
+        kind=evidence.ALTERATION, name=name, rule="ACK-01", verdict="fail", release="4.4.0", date=""
+    )
+    assert own_kills([one]) == {}
+
+
+def test_a_kill_is_by_a_declared_rule() -> None:
+    """The same mutant kills by a rule that it declares, and by no other."""
+    mutant = next(iter(MUTANTS.values()))
+    good, other = (
+        Entry(
+            kind=evidence.REFERENCE_MUTANT,
+            name=mutant.name,
+            rule=rule,
+            verdict="fail",
+            release=evidence.REFERENCE,
+            date="",
+        )
+        for rule in (mutant.rules[0], "CFG-01")
+    )
+    assert own_kills([good, other]) == {mutant.rules[0]: [good]}
+
+
+def test_rules_without_a_kill_say_why() -> None:
+    """An exemption is about a judged rule that nothing died by, and is a sentence."""
+    assert EXEMPT.keys() <= set(without(evidence.read(), judged())) <= load_requirements().keys()
+    assert all(len(why) > len("nothing") for why in EXEMPT.values())
