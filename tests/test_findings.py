@@ -39,8 +39,10 @@ def test_every_finding_is_ranked() -> None:
         if rules[rule].level.value != level
     ]
     merged = [page for page in PAGES.glob("[0-9]*.md") if page.name not in heads()]
+    numbers = [page.name[:3] for page in PAGES.glob("[0-9]*.md")]
 
     assert wrong == []
+    assert len(numbers) == len(set(numbers))
     assert {head[1] for head in heads().values()} <= set(RANKS)
     assert all("Merged into [" in page.read_text(encoding="utf-8") for page in merged)
 
