@@ -303,7 +303,8 @@ class Share:
             lock_ms: acquisition lock duration in milliseconds; ``None`` leaves the default.
             group_config: further group configs.
             topic_config: topic configs.
-            untouched: whether the group must have no offsets beforehand, on any target.
+            untouched: whether nothing may have been done to the group's offsets beforehand, or a
+                topic is to come that the group is to read from the start.
             **topic_options: as for :meth:`Admin.create_topic`.
         """
         topic = await self.admin.create_topic(partitions, configs=topic_config, **topic_options)

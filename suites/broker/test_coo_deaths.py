@@ -104,7 +104,7 @@ async def test_wait_ends_with_its_topic(share: Share, judge: Judge) -> None:
 @pytest.mark.timeout(90)
 async def test_topic_deleted_under_its_consumers(share: Share, judge: Judge) -> None:
     """ACK-51: Deleting a topic ends its acknowledgements; SES-47: its successor is served."""
-    queue = await share.queue(6, lock_ms=share.bounds.longest_lock)
+    queue = await share.queue(6, lock_ms=share.bounds.longest_lock, untouched=True)
     holder = await queue.consumer()
     await holder.acquire(6)
 

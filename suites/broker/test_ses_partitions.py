@@ -251,7 +251,7 @@ async def first_error(consumer: Consumer) -> tuple[int, int | None]:
 async def created_again(share: Share) -> tuple[Consumer, Topic]:
     """Return a consumer whose session remembers a deleted topic, and one of the same name."""
     node = share.rng.choice(sorted(share.cluster.brokers))
-    queue = await share.queue(1, assignments=[[node]])
+    queue = await share.queue(1, untouched=True, assignments=[[node]])
     consumer = await queue.consumer()
     await consumer.acquire(1)
 
