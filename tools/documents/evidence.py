@@ -106,9 +106,9 @@ def _rules(entries: Sequence[Entry]) -> str:
     rules = [*by_rule(read_checks()), *by_rule(read_checks(CLIENT))]
     killed = sum(rule in found.kills for rule in rules)
     rows = [
-        f"What is broken says which rules it breaks. By {killed} of {len(rules)} rules something",
-        "died that breaks this very rule; a broker that answers everything with an error, or with",
-        "none, counts for no rule.",
+        f"What is broken says which rules it breaks. {killed} of {len(rules)} rules have killed",
+        "something that breaks this very rule; a broker that answers everything with an error, or",
+        "with none, counts for no rule.",
         "",
         "| rule | killed | what was wrong with it | by |",
         "|---|---|---|---|",
