@@ -10,6 +10,7 @@ from reports.evidence import Entry
 from shareproof.detected import EXEMPT, own_kills
 from spec.requirement import load_requirements
 from tools.campaign.rules import by_alteration, judged, without
+from tools.documents.evidence import detection as evidence_page
 
 LEAST = 587
 """Rules by which something died that breaks just them; this number only rises."""
@@ -85,3 +86,12 @@ def test_rules_without_a_kill_say_why() -> None:
     """An exemption is about a judged rule that nothing died by, and is a sentence."""
     assert EXEMPT.keys() <= set(without(evidence.read(), judged())) <= load_requirements().keys()
     assert all(len(why) > len("nothing") for why in EXEMPT.values())
+
+
+def test_kills_are_published_by_rule() -> None:
+    """The page shows of every judged rule what died by it, or why nothing did."""
+    page = evidence_page(evidence.read())
+    shown = {row.split(" | ")[0].removeprefix("| "): row for row in page.splitlines()}
+    assert set(judged()) <= shown.keys()
+    assert "`released-in-a-fetch-is-not-counted`" in shown["ACK-05"]
+    assert all(f"nothing | {EXEMPT[rule]}" in shown[rule] for rule in EXEMPT)

@@ -39,6 +39,12 @@ SEEN = Detection(
     missed=(
         Missed(kind=KAFKA_MUTANT, name="odd", sentence="It is odd.", why="nobody looks there"),
     ),
+    kills={
+        "ACK-01": Noticed(
+            kind=ALTERATION, name="fib", sentence="It fibs.", rule="ACK-01", check="a/b.py::test_x"
+        )
+    },
+    exempt={"ACK-02": "it cannot be broken"},
 )
 
 
@@ -234,6 +240,8 @@ def test_matrix_shows_what_was_noticed_and_what_was_not(runs: Path, tmp_path: Pa
     assert list(figures(SEEN).values()) == ["0", "1", "1 of 2", "0"]
     rule = (first.parent / "rules" / "ACK-01.html").read_text(encoding="utf-8")
     assert "1 of the alterations in front of real Kafka" in rule
+    assert "Killed by this rule: <code>fib</code>. It fibs." in rule
+    assert "it cannot be broken" in page
     assert 'href="../detection.html#ACK-01"' in rule
 
 
