@@ -56,16 +56,14 @@ async def test_records_come_as_produced(share: Share, judge: Judge, codec: Compr
     queue = await share.queue()
     produced = [
         Record(
-            offset=index % 4,
+            offset=index,
             key=None if index % 3 == 0 else b"k%d" % index,
             value=share.rng.randbytes(share.rng.randint(0, 200)),
             headers=(("h", b"%d" % index), ("none", None)),
         )
         for index in range(12)
     ]
-    for first in range(0, len(produced), 4):
-        batch = encode_batch(produced[first : first + 4], compression=codec)
-        await share.admin.append(queue.topic, batch)
+    await share.admin.append(queue.topic, encode_batch(produced, compression=codec))
     consumer = await queue.consumer()
 
     catch = await consumer.acquire(12)
@@ -88,7 +86,7 @@ def _judge_records(judge: Judge, produced: Sequence[Record], catch: Catch) -> No
             "ACQ-06",
             (ours.key, ours.value, ours.headers),
             (theirs.key, theirs.value, theirs.headers),
-            f"record {theirs.offset}",
+            f"record {ours.offset}",
         )
 
 
