@@ -71,7 +71,7 @@ def runs(results: Results, timelines: Mapping[str, Any]) -> list[dict[str, Any]]
 
 
 def _history(run: str, histories: Mapping[str, Any]) -> str:
-    inside = str(Path(run) / "history")
+    inside = f"{run.rstrip('/')}/history"
     return inside if inside in histories else run
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from fixtures.interface.credentials import security_of
+from fixtures.machine.storage import reached, settings
 from fixtures.targets import TargetOptions, UsageFault, open_target
 from fixtures.targets.asked import asked_target
 from reports import writing
@@ -38,21 +39,28 @@ def require(*modules: str) -> None:
 def load(asked: LoadOptions, console: Console) -> dict[str, object]:
     """Put load on a target, leave its history in ``out`` and return what came of it."""
     require("pyarrow", "numpy")
+    from fixtures.history.mirror import kept_at  # noqa: PLC0415
     from fixtures.workload.load import run_load  # noqa: PLC0415
     from fixtures.workload.terms import Load  # noqa: PLC0415
 
     out = asked.out.absolute()
-    if (out / "history").exists():
-        raise UsageFault(f"--out {out}: there is a history already; give a new directory.")
+    with reached(out):
+        if (out / "history").exists():
+            raise UsageFault(f"--out {out}: there is a history already; give a new directory.")
     config = str(asked.command_config or "")
     options = TargetOptions(brokers=asked.brokers, security=security_of(config))
     cluster = open_target(asked_target(asked.target, config), options)
-    try:
-        cluster.start()
-        load = Load(seconds=asked.seconds, rate=asked.rate, seed=asked.seed)
-        done = asyncio.run(run_load(load, cluster.info, out, lambda text: line(console, text)))
-    finally:
-        cluster.stop()
+
+    def tell(text: str) -> None:
+        line(console, text)
+
+    with kept_at(out, tell) as folder:
+        try:
+            cluster.start()
+            load = Load(seconds=asked.seconds, rate=asked.rate, seed=asked.seed)
+            done = asyncio.run(run_load(load, cluster.info, folder, tell))
+        finally:
+            cluster.stop()
     return {
         "produced": done.produced,
         "delivered": done.delivered,
@@ -70,9 +78,11 @@ def analyse(asked: AnalyseOptions, console: Console) -> Results:
     only = words(asked.only)
     _known(only)
     from fixtures.history.class_data import class_data_options  # noqa: PLC0415
+    from fixtures.history.mirror import kept_at  # noqa: PLC0415
     from reports.analysis.analysis import Request, analyse  # noqa: PLC0415
 
-    _prepare([*asked.runs, *([asked.control] if asked.control else [])], console)
+    places = [*asked.runs, *([asked.control] if asked.control else [])]
+    _prepare(places, console)
     request = Request(
         runs=tuple(run.absolute() for run in asked.runs),
         control=asked.control.absolute() if asked.control else None,
@@ -81,11 +91,21 @@ def analyse(asked: AnalyseOptions, console: Console) -> Results:
         level=asked.level,
         only=only,
         brief=asked.brief,
-        settings={"spark.driver.defaultJavaOptions": class_data_options()},
+        settings={
+            "spark.driver.defaultJavaOptions": class_data_options(),
+            **settings(places, asked.master),
+            **asked.settings,
+        },
         command=tuple(sys.argv),
     )
-    found = analyse(request, lambda text: line(console, text))
-    writing.publish(asked.folder, found.results, found.timelines)
+
+    def tell(text: str) -> None:
+        line(console, text)
+
+    with reached(asked.runs[0]):
+        found = analyse(request, tell)
+    with kept_at(asked.folder, tell) as folder:
+        writing.publish(folder, found.results, found.timelines)
     return found.results
 
 
@@ -112,19 +132,23 @@ def _prepare(runs: list[Path], console: Console) -> None:
     from fixtures.history.upgrading import is_old, upgrade  # noqa: PLC0415
 
     for run in runs:
-        folder = run / "history" if (run / "history").is_dir() else run
-        if not folder.is_dir():
-            raise UsageFault(f"{run}: there is no such directory.")
-        if not is_compacted(folder) and (folder / "journal").is_dir():
-            line(console, f"{folder}: compacting what its run left behind")
-            _written(folder, compact)
-        if is_old(folder):
-            line(console, f"{folder}: upgrading it from an earlier schema")
-            _written(folder, upgrade)
+        with reached(run):
+            folder = run / "history" if (run / "history").is_dir() else run
+            if not folder.is_dir():
+                raise UsageFault(f"{run}: there is no such directory.")
+            if not is_compacted(folder) and (folder / "journal").is_dir():
+                line(console, f"{folder}: compacting what its run left behind")
+                _written(folder, compact)
+            if is_old(folder):
+                line(console, f"{folder}: upgrading it from an earlier schema")
+                _written(folder, upgrade)
 
 
 def _written(folder: Path, write: Callable[[Path], object]) -> None:
+    from fixtures.history.mirror import brought  # noqa: PLC0415
+
     try:
-        write(folder)
+        with brought(folder) as local:
+            write(local)
     except (OSError, ValueError) as error:
         raise EnvironmentFault(f"{folder}: {error}") from None

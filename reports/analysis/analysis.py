@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PosixPath
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -99,6 +99,9 @@ def analyse(request: Request, tell: Tell) -> Analysis:
     # Checksums take a while, and so does the start of a JVM: both at once.
     with ThreadPoolExecutor(1) as pool:
         opened = pool.submit(_open, request.runs, request.control)
+        if not all(isinstance(run, PosixPath) for run in request.runs):
+            # A JVM is started by a fork, which the locks of remote file systems do not survive.
+            opened.exception()
         with _session(request, rows) as spark:
             histories, quiet, faults = opened.result()
             of_one_target(histories)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ _KINDS: dict[str, type] = {
 }
 """What the parts of ``run.json`` are, where they are there."""
 _CHUNK = 1 << 20
+_AT_ONCE = 8
+"""Files that are read at the same time, for those that lie far away."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +136,9 @@ def open_history(path: Path) -> History:
     """
     folder, manifest = read_manifest(path)
     _look_through(folder, manifest)
-    wrong = [(file, why) for file in manifest.files if (why := _fault(folder, file))]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        faults = list(pool.map(lambda file: _fault(folder, file), manifest.files))
+    wrong = [(file, why) for file, why in zip(manifest.files, faults, strict=True) if why]
     lost = frozenset(file.table for file, _ in wrong if file.table not in BUCKETED)
     spoiled = tuple(f"{folder / file.path}: {why}" for file, why in wrong)
     if unjudgeable := lost & NEEDED:
@@ -167,11 +172,19 @@ def _look_through(folder: Path, manifest: Manifest) -> None:
         raise EnvironmentFault(f"{folder}: nothing can be judged, {why}")
     known = {folder / file.path for file in manifest.files}
     for name in TABLES:
-        if strange := sorted(set((folder / name).glob("[!._]*")) - known):
+        if strange := sorted(_inside(folder / name) - known):
             raise EnvironmentFault(
                 f"{strange[0]}: {MANIFEST} does not name it, so it is no part of this history: "
                 "take it away."
             )
+
+
+def _inside(folder: Path) -> set[Path]:
+    """Return the files of a directory that Spark would read."""
+    try:
+        return {file for file in folder.iterdir() if file.name[:1] not in {".", "_", ""}}
+    except (FileNotFoundError, NotADirectoryError):
+        return set()
 
 
 def _run(folder: Path) -> tuple[dict[str, Any], str]:
@@ -209,7 +222,8 @@ def _fault(folder: Path, file: File) -> str:
     if crc != file.crc:
         return "was changed: its checksum is another"
     try:
-        schema = pq.read_schema(path)
+        with path.open("rb") as source:
+            schema = pq.read_schema(source)
     except (pa.ArrowException, OSError) as error:
         return f"is no Parquet file ({error})"
     expected = TABLES[file.table]

@@ -12,7 +12,7 @@ _STDERR = 2
 _CHATTER = re.compile(
     rb"WARNING: |Picked up \w*JAVA\w*OPTIONS|Using Spark's default log4j|"
     rb"Setting default log level|Setting Spark log level|To adjust logging level|"
-    rb"\d\d/\d\d/\d\d \d\d:\d\d:\d\d (WARN|INFO) "
+    rb"SLF4J: |\d\d/\d\d/\d\d \d\d:\d\d:\d\d (WARN|INFO) "
 )
 """How lines begin that tell nobody anything: which modules it uses, how to change its log level."""
 _ENDS_WITHIN = 5.0

@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator
+from pathlib import PosixPath
 
 import pyarrow as pa
 from pyspark.errors import PySparkRuntimeError
@@ -27,6 +28,7 @@ _TYPES = {
     pa.bool_(): "BOOLEAN",
 }
 MOST_LOGS = 100_000
+_LOOPBACK = "127.0.0.1"
 
 _HUGE = "-XX:-DontCompileHugeMethods"
 """All rules over a view become one method, and the JVM only interprets those over 8000 bytes."""
@@ -69,14 +71,15 @@ def open_session(
     """Return a session.
 
     Args:
-        master: where Spark runs: ``local[*]``, or ``spark://HOST:PORT`` for a cluster.
+        master: where Spark runs: ``local[*]``, or whatever cluster Spark knows.
         memory: of the driver, and of each executor.
         settings: Spark settings that win over ours.
 
     Raises:
         EnvironmentFault: its JVM does not start.
     """
-    if master.startswith("local"):
+    here = master.startswith("local") or "//127.0.0.1" in master or "//localhost" in master
+    if here:
         # Spark looks up the machine's own name, which need not have an address, as in a container.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
@@ -101,9 +104,8 @@ def open_session(
         # A join by log and offset is at home in buckets by log alone.
         "spark.sql.requireAllClusterKeysForCoPartition": "false",
         "spark.sql.catalogImplementation": "in-memory",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
         "spark.log.level": "ERROR",
+        **({"spark.driver.bindAddress": _LOOPBACK, "spark.driver.host": _LOOPBACK} if here else {}),
         **(settings or {}),
     }
     for name in ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"):
@@ -204,7 +206,9 @@ def _table(spark: SparkSession, history: History, name: str) -> DataFrame:
 
 def _location(history: History, name: str) -> str:
     """Return where a table is, as Hadoop reads it: nothing is escaped, unlike in a URI."""
-    return f"file://{(history.folder / name).absolute()}"
+    if isinstance(history.folder, PosixPath):
+        return f"file://{(history.folder / name).absolute()}"
+    return re.sub("^s3:", "s3a:", str(history.folder / name))
 
 
 def _quoted(text: str) -> str:

@@ -22,11 +22,13 @@ def span(history: History) -> tuple[int, int]:
 
 def _spans(history: History) -> Iterator[tuple[int, int]]:
     for file in history.readable("phases"):
-        table = pq.read_table(history.folder / file.path, columns=["since", "until"])
+        with (history.folder / file.path).open("rb") as source:
+            table = pq.read_table(source, columns=["since", "until"])
         if table.num_rows:
             yield pc.min(table["since"]).as_py(), pc.max(table["until"]).as_py()
     for file in history.readable("deliveries"):
-        footer = pq.read_metadata(history.folder / file.path)
+        with (history.folder / file.path).open("rb") as source:
+            footer = pq.read_metadata(source)
         column = footer.schema.names.index("acquired")
         for number in range(footer.num_row_groups):
             seen = footer.row_group(number).column(column).statistics

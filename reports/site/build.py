@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -98,6 +97,16 @@ def _moment(started: str) -> str:
     return f"{datetime.fromisoformat(started).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
+def _copy_all(source: Path, target: Path) -> None:
+    """Copy a directory, wherever it lies."""
+    target.mkdir(parents=True, exist_ok=True)
+    for one in source.iterdir():
+        if one.is_dir():
+            _copy_all(one, target / one.name)
+        else:
+            (target / one.name).write_bytes(one.read_bytes())
+
+
 def _keep(run: Run, folder: Path, archive: Archive) -> None:
     """Copy what readers want of a run, render its page again, and give it a badge."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -106,9 +115,9 @@ def _keep(run: Run, folder: Path, archive: Archive) -> None:
         if source == (folder / name).resolve():  # a site that is built of itself
             continue
         if source.is_dir():
-            shutil.copytree(source, folder / name, dirs_exist_ok=True)
+            _copy_all(source, folder / name)
         elif source.is_file():
-            shutil.copyfile(source, folder / name)
+            (folder / name).write_bytes(source.read_bytes())
     told = archive.told(run, lambda other: f"../{other.slug}/report.html")
     html.write(folder, run.results, told=told, home="../../index.html")
     _write_badge(run, folder / "badge")

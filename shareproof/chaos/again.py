@@ -19,15 +19,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fixtures.history.class_data import class_data_options
+from fixtures.history.mirror import brought, kept_at
 from fixtures.history.upgrading import is_old, upgrade
+from fixtures.machine.storage import place
 from reports import writing
 from reports.analysis.analysis import Request, analyse
 from reports.results import Results, Run
 from reports.site.archive import Archive, find, judged
 from reports.site.comparing import Comparison, compare
 from reports.verdicts import BROKEN, FAULT, OK, USAGE
-from shareproof.chaos.judging import judge
+from shareproof.chaos.judging import judge, spark_settings
 from spec.verdict import EnvironmentFault
 
 Judge = Callable[["Earlier", Path], Results]
@@ -111,8 +112,8 @@ def earlier(archive: Archive) -> list[Earlier]:
 
 def _earlier(folder: Path, results: Results) -> Earlier:
     told = [one.run for one in results.chaos or ()]
-    told = told or [str(Path(name).parent) for name in results.distributions or ()]
-    places = {name: _place(folder, Path(name)) for name in told}
+    told = told or [name.rpartition("/")[0] for name in results.distributions or ()]
+    places = {name: _place(folder, place(name)) for name in told}
     lost = tuple(name for name, place in places.items() if place is None)
     runs = () if lost else tuple(place for place in places.values() if place is not None)
     return Earlier(folder=folder, results=results, runs=runs, lost=lost)
@@ -121,10 +122,10 @@ def _earlier(folder: Path, results: Results) -> Earlier:
 def _place(folder: Path, run: Path) -> Path | None:
     """Return where a run lies today: beside its results, or where it was made; archives move."""
     beside = (folder / run.name, folder, folder.parent)
-    named = [place for place in beside if place.name == run.name]
-    for place in (*named, run, *beside):
-        if (place / "history").is_dir():
-            return place
+    named = [one for one in beside if one.name == run.name]
+    for one in (*named, run, *beside):
+        if (one / "history").is_dir():
+            return one
     return None
 
 
@@ -140,17 +141,19 @@ def judged_again(one: Earlier, out: Path) -> Results:
         return judge(request, out, _quiet)
     for each in one.runs:
         if is_old(each / "history"):
-            upgrade(each / "history")
-    options = {"spark.driver.defaultJavaOptions": class_data_options()}
+            with brought(each / "history") as history:
+                upgrade(history)
+    options = spark_settings(one.runs)
     found = analyse(replace(request, control=_control(run), settings=options), _quiet)
-    writing.publish(out, found.results, found.timelines)
+    with kept_at(out, _quiet) as folder:
+        writing.publish(folder, found.results, found.timelines)
     return found.results
 
 
 def _control(run: Run) -> Path | None:
     if "--control" not in run.command:
         return None
-    return Path(run.command[run.command.index("--control") + 1])
+    return place(run.command[run.command.index("--control") + 1])
 
 
 def rejudge(found: Iterable[Earlier], *, replace: bool, by: Judge = judged_again) -> list[Again]:
@@ -192,7 +195,7 @@ def _quiet(_: str) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Do what the command line says."""
     parser = argparse.ArgumentParser(prog="python -m shareproof.chaos.again", description=__doc__)
-    parser.add_argument("archive", type=Path, nargs="+", help="runs, or directories above them")
+    parser.add_argument("archive", type=place, nargs="+", help="runs, or directories above them")
     parser.add_argument("--replace", action="store_true", help="let the new results take over")
     parser.add_argument("--json", action="store_true", help="print what changed as JSON")
     asked = parser.parse_args(arguments)

@@ -19,7 +19,9 @@ from chaos.fitting import fitting, offered, usual_proxies
 from chaos.hooks import Hooks
 from chaos.run import RECORD, Chaos, running, usual_load
 from chaos.schedule import Schedule, draw
+from fixtures.history.mirror import kept_at
 from fixtures.interface.capability import Capability
+from fixtures.machine.storage import reached
 from fixtures.targets import UsageFault
 from reports.analysis.analysis import Request
 from reports.console import line
@@ -43,31 +45,47 @@ def run(asked: ChaosOptions, console: Console) -> Results | None:
         UsageFault: the options make no sense.
         EnvironmentFault: the target did not start, or nothing can be judged.
     """
+    out = asked.out.absolute()
     if asked.rejudge:
         runs = tuple(each for run in asked.rejudge for each in _runs_in(run.absolute()))
     else:
         line(console, f"seed {asked.seed}, target {asked.target}")
-        if asked.out.exists() and any(asked.out.rglob("history")):
-            raise UsageFault(
-                f"--out {asked.out}: there is a history already; give a new directory."
-            )
-        runs = _play_scenarios(asked, console) if asked.scenario else _play_schedule(asked, console)
+        runs = _played(asked, out, console)
         if not asked.judged:
             return None
-    request = Request(runs=runs, level=asked.level, command=tuple(sys.argv))
-    return judge(request, asked.out.absolute(), lambda text: line(console, text))
+    request = Request(
+        runs=runs,
+        level=asked.level,
+        command=tuple(sys.argv),
+        master=asked.master,
+        memory=asked.memory,
+        settings=asked.settings,
+    )
+    return judge(request, out, lambda text: line(console, text))
+
+
+def _played(asked: ChaosOptions, out: Path, console: Console) -> tuple[Path, ...]:
+    """Play what was asked for, and return where each run is kept."""
+    with reached(out):
+        if out.exists() and any(out.rglob("history")):
+            raise UsageFault(f"--out {out}: there is a history already; give a new directory.")
+    play = _play_scenarios if asked.scenario else _play_schedule
+    with kept_at(out, lambda text: line(console, text)) as folder:
+        runs = [run.relative_to(folder) for run in play(asked, folder, console)]
+    return tuple(out / run.as_posix() if run.parts else out for run in runs)
 
 
 def _runs_in(folder: Path) -> list[Path]:
-    if (folder / RECORD).is_file():
-        return [folder]
-    inside = sorted(record.parent for record in folder.glob(f"*/{RECORD}"))
+    with reached(folder):
+        if (folder / RECORD).is_file():
+            return [folder]
+        inside = sorted(record.parent for record in folder.glob(f"*/{RECORD}"))
     if not inside:
         raise UsageFault(f"--rejudge {folder}: there is no chaos run in it.")
     return inside
 
 
-def _play_schedule(asked: ChaosOptions, console: Console) -> tuple[Path, ...]:
+def _play_schedule(asked: ChaosOptions, out: Path, console: Console) -> tuple[Path, ...]:
     schedule = _schedule(asked)
     for strike in schedule.strikes:
         line(console, f"{strike.at:5.1f} s  {strike.fault} for {strike.lasts:g} s")
@@ -81,13 +99,12 @@ def _play_schedule(asked: ChaosOptions, console: Console) -> tuple[Path, ...]:
         hooks=_hooks(asked),
         command_config=str(asked.command_config or ""),
     )
-    out = asked.out.absolute()
     with running(chaos, lambda text: line(console, text)) as ready:
         ready.play(chaos, out)
     return (out,)
 
 
-def _play_scenarios(asked: ChaosOptions, console: Console) -> tuple[Path, ...]:
+def _play_scenarios(asked: ChaosOptions, out: Path, console: Console) -> tuple[Path, ...]:
     if asked.faults or asked.no_faults or asked.schedule:
         raise UsageFault("--scenario excludes --faults, --no-faults and --schedule.")
     return play_all(
@@ -95,7 +112,7 @@ def _play_scenarios(asked: ChaosOptions, console: Console) -> tuple[Path, ...]:
         target=asked.target,
         proxies=asked.proxies,
         seed=asked.seed,
-        out=asked.out.absolute(),
+        out=out,
         tell=lambda text: line(console, text),
     )
 

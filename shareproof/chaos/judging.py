@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from chaos.run import RECORD
 from fixtures.history.class_data import class_data_options
+from fixtures.history.mirror import brought, kept_at
 from fixtures.history.upgrading import is_old, upgrade
+from fixtures.machine.storage import reached, settings
 from reports import writing
 from reports.analysis.analysis import Request, analyse
 from reports.reading import chaos_run
@@ -28,20 +30,28 @@ def judge(request: Request, out: Path, tell: Tell) -> Results:
     Raises:
         EnvironmentFault: a directory holds no chaos run, or nothing of it can be judged.
     """
-    played = [read(run) for run in request.runs]
-    for run in request.runs:
-        if is_old(run / "history"):
-            tell(f"{run}: adding what an earlier release did not write")
-            upgrade(run / "history")
-    whole = replace(
-        request,
-        owed={run: one.owed for run, one in zip(request.runs, played, strict=True)},
-        settings={"spark.driver.defaultJavaOptions": class_data_options()},
-    )
-    found = analyse(whole, tell)
+    with reached(request.runs[0]):
+        played = [read(run) for run in request.runs]
+        for run in request.runs:
+            if is_old(run / "history"):
+                tell(f"{run}: adding what an earlier release did not write")
+                with brought(run / "history") as history:
+                    upgrade(history)
+        whole = replace(
+            request,
+            owed={run: one.owed for run, one in zip(request.runs, played, strict=True)},
+            settings={**spark_settings(request.runs, request.master), **request.settings},
+        )
+        found = analyse(whole, tell)
     results = with_chaos(found.results, played)
-    writing.publish(out, results, found.timelines)
+    with kept_at(out, tell) as folder:
+        writing.publish(folder, results, found.timelines)
     return results
+
+
+def spark_settings(runs: Iterable[Path], master: str = "local[*]") -> dict[str, str]:
+    """Return the settings with which Spark starts sooner, and reads runs where they are."""
+    return {"spark.driver.defaultJavaOptions": class_data_options(), **settings(runs, master)}
 
 
 def read(run: Path) -> ChaosRun:

@@ -16,14 +16,16 @@ from shareproof.commands.options import (
     CommandConfig,
     LowestLevel,
     Seed,
+    SparkOptions,
     Target,
+    asked_place,
     takes,
 )
 from spec.requirement import Level
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChaosOptions:
+class ChaosOptions(SparkOptions):
     """The options of ``shareproof chaos``."""
 
     target: Target = DEFAULT_TARGET
@@ -65,7 +67,8 @@ class ChaosOptions:
     ] = None
     command_config: CommandConfig = None
     rejudge: Annotated[
-        list[Path] | None, typer.Option(help="Judge an earlier run again; repeatable.")
+        list[Path] | None,
+        typer.Option(parser=asked_place, help="Judge an earlier run again; repeatable."),
     ] = None
     judged: Annotated[
         bool, typer.Option("--judge/--no-judge", help="Judge the history at the end.")
@@ -73,9 +76,12 @@ class ChaosOptions:
     rate: Annotated[float, typer.Option(min=1, help="Records per second.")] = 1000.0
     level: LowestLevel = Level.SHOULD
     seed: Seed
-    out: Annotated[Path, typer.Option(help="Output directory for history and reports.")] = Path(
-        "out"
-    )
+    out: Annotated[
+        Path,
+        typer.Option(
+            parser=asked_place, help="Output directory, or a URI, for history and reports."
+        ),
+    ] = Path("out")
     as_json: AsJson = False
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, cast, get_type_hints
 
 import typer
 
-from fixtures.interface.names import FORMS
+from fixtures.interface.names import FORMS, UsageFault
 from shareproof import manual
 from spec.requirement import Level
 from spec.tiers import ALL, TIERS
@@ -23,6 +23,16 @@ def _random_seed() -> int:
     from suites.options import new_seed
 
     return new_seed()
+
+
+def asked_place(text: str) -> Path:
+    """Return the directory, or the place behind a URI such as ``s3a://…``, that an option names."""
+    from fixtures.machine.storage import place
+
+    try:
+        return place(text)
+    except UsageFault as fault:
+        raise typer.BadParameter(str(fault)) from None
 
 
 Target = Annotated[str, typer.Option(help=f"{FORMS}.", autocompletion=manual.targets)]
@@ -93,6 +103,34 @@ BrokerJvm = Annotated[
     typer.Option(help="JVM option for brokers started here, such as an agent; repeatable."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkOptions:
+    """Where Spark runs, and with which settings, for commands that judge histories."""
+
+    master: Annotated[
+        str, typer.Option(help="Spark master: local[N], spark://HOST:PORT, yarn or k8s://….")
+    ] = "local[*]"
+    memory: Annotated[str, typer.Option(help="Memory of Spark's driver and executors.")] = "2g"
+    conf: Annotated[list[str] | None, typer.Option(help="Spark setting KEY=VALUE; repeatable.")] = (
+        None
+    )
+    packages: Annotated[
+        str, typer.Option(help="Maven coordinates of further jars for Spark, as a,b,c.")
+    ] = ""
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The Spark settings asked for.
+
+        Raises:
+            UsageFault: one is no KEY=VALUE.
+        """
+        from fixtures.targets.asked import asked_properties
+
+        packages = {"spark.jars.packages": self.packages} if self.packages else {}
+        return {**packages, **asked_properties("--conf", self.conf or ())}
 
 
 def takes(kind: type[_Options]) -> Callable[[Callable[[_Options], None]], Callable[..., None]]:

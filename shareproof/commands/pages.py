@@ -14,6 +14,7 @@ from urllib.parse import quote
 import typer
 
 from fixtures.targets import UsageFault
+from shareproof.commands.options import asked_place
 
 if TYPE_CHECKING:
     from reports.site.archive import Archive, Run
@@ -21,12 +22,18 @@ if TYPE_CHECKING:
 
 def report(
     runs: Annotated[
-        list[Path], typer.Argument(help="Directories of finished runs, or directories above them.")
+        list[Path],
+        typer.Argument(
+            parser=asked_place,
+            help="Directories of finished runs, or directories above them, or their URIs.",
+        ),
     ],
     *,
     site: Annotated[
         Path | None,
-        typer.Option(help="Output directory of a static site over all the runs."),
+        typer.Option(
+            parser=asked_place, help="Output directory of a static site over all the runs."
+        ),
     ] = None,
     diff: Annotated[
         bool, typer.Option("--diff", help="Print what changed from the first run to the second.")
@@ -47,12 +54,13 @@ def report(
         return
     archive = _find(runs)
     if site is not None:
+        from fixtures.history.mirror import kept_at
         from reports.site.build import build
         from shareproof.detected import detection
 
-        with _writing():
-            first = build(archive, site, detection(), watched=_watched)
-        typer.echo(first)
+        with _writing(), kept_at(site, partial(typer.echo, err=True)) as folder:
+            first = build(archive, folder, detection(), watched=_watched)
+        typer.echo(site / first.relative_to(folder).as_posix())
         return
     for run in archive.runs:
         told = archive.told(run, partial(_page_of, run.folder))
@@ -82,10 +90,12 @@ def _watched(runs: Sequence[Run]) -> Iterable[Run]:
 
 
 def _find(paths: list[Path]) -> Archive:
+    from fixtures.machine.storage import reached
     from reports.site.archive import find
 
     try:
-        archive = find(paths)
+        with reached(paths[0]):
+            archive = find(paths)
     except ValueError as error:
         raise UsageFault(str(error)) from None
     for problem in archive.left_out:
@@ -117,5 +127,5 @@ def _named(run: Run) -> dict[str, str]:
 
 def _page_of(seen_from: Path, run: Run) -> str:
     """Return where the page of a run is, seen from the page of another."""
-    page = os.path.relpath(run.folder / "report.html", seen_from)
+    page = os.path.relpath(str(run.folder / "report.html"), str(seen_from))
     return quote(Path(page).as_posix())

@@ -17,7 +17,9 @@ from shareproof.commands.options import (
     LowestLevel,
     Only,
     Seed,
+    SparkOptions,
     Target,
+    asked_place,
     takes,
 )
 from spec.requirement import Level
@@ -34,7 +36,12 @@ class LoadOptions:
         float, typer.Option(min=0, help="Records per second; 0 for as many as possible.")
     ] = 4000.0
     seed: Seed
-    out: Annotated[Path, typer.Option(help="Output directory for the history.")] = Path("out")
+    out: Annotated[
+        Path,
+        typer.Option(
+            parser=asked_place, help="Output directory for the history, or a URI (s3a://…)."
+        ),
+    ] = Path("out")
     command_config: CommandConfig = None
     as_json: AsJson = False
 
@@ -56,22 +63,29 @@ def load(asked: LoadOptions) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnalyseOptions:
+class AnalyseOptions(SparkOptions):
     """The options of ``shareproof analyse``."""
 
-    runs: Annotated[list[Path], typer.Argument(help="Directories of runs that left a history.")]
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            parser=asked_place,
+            help="Directories of runs that left a history, or their URIs (s3a:, hdfs:, …).",
+        ),
+    ]
     control: Annotated[
-        Path | None, typer.Option(help="A fault-free control run to compare broken rules with.")
+        Path | None,
+        typer.Option(
+            parser=asked_place, help="A fault-free control run to compare broken rules with."
+        ),
     ] = None
-    master: Annotated[str, typer.Option(help="Spark master: local[N] or spark://HOST:PORT.")] = (
-        "local[*]"
-    )
-    memory: Annotated[str, typer.Option(help="Memory of Spark's driver and executors.")] = "2g"
     level: LowestLevel = Level.SHOULD
     only: Only = None
     out: Annotated[
         Path | None,
-        typer.Option(help="Output directory for the reports. Default: RUN/analysis."),
+        typer.Option(
+            parser=asked_place, help="Output directory for the reports. Default: RUN/analysis."
+        ),
     ] = None
     brief: Annotated[
         bool,

@@ -1,0 +1,142 @@
+"""Real servers that keep runs, for tests: HDFS by Maven, and an S3 server if it is installed."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from fixtures.machine import registry
+from fixtures.machine.cache import locked
+from fixtures.machine.ports import free_ports
+
+S3_SERVER = "versitygw"
+"""``go install github.com/versity/versitygw/cmd/versitygw@v1.8.0``"""
+KEY, SECRET = "tester", "a-secret-of-3141"
+BUCKET = "runs"
+PATIENCE = 300.0
+_NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
+_DATANODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """A server under way: the URI of an empty place on it, and how to end it."""
+
+    uri: str
+    processes: tuple[subprocess.Popen[bytes], ...]
+
+    def end(self) -> None:
+        """Kill it."""
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+
+@contextlib.contextmanager
+def hdfs(folder: Path) -> Iterator[Server]:
+    """Start a name node and a data node."""
+    ports = free_ports(5)
+    conf = _configured(folder, ports)
+    command = ["java", "-Xmx256m", "-cp", os.pathsep.join([str(conf), *_hadoop()])]
+    log = (folder / "log").open("wb")
+    subprocess.run([*command, _NAMENODE, "-format"], stdout=log, stderr=log, check=True)
+    server = Server(
+        uri=f"hdfs://127.0.0.1:{ports[0]}/a/run",
+        processes=tuple(
+            subprocess.Popen([*command, node], stdout=log, stderr=log)
+            for node in (_NAMENODE, _DATANODE)
+        ),
+    )
+    try:
+        _await_nodes(ports[1], folder / "log")
+        yield server
+    finally:
+        server.end()
+        log.close()
+
+
+@contextlib.contextmanager
+def s3(folder: Path) -> Iterator[Server]:
+    """Start an S3 server with one bucket; its credentials are those of the environment."""
+    (port,) = free_ports(1)
+    (folder / BUCKET).mkdir(parents=True)
+    environment = {**os.environ, "ROOT_ACCESS_KEY": KEY, "ROOT_SECRET_KEY": SECRET}
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [s3_binary(), "--port", f"127.0.0.1:{port}", "posix", str(folder)],
+            stdout=log,
+            stderr=log,
+            env=environment,
+        )
+        try:
+            yield Server(uri=f"http://127.0.0.1:{port}", processes=(process,))
+        finally:
+            process.kill()
+            process.wait()
+
+
+def s3_binary() -> str:
+    """Return where the S3 server is installed, or nothing."""
+    go = Path(os.environ.get("GOBIN") or Path.home() / "go" / "bin") / S3_SERVER
+    return shutil.which(S3_SERVER) or (str(go) if go.is_file() else "")
+
+
+def _hadoop() -> list[str]:
+    spark = importlib.util.find_spec("pyspark")
+    assert spark is not None
+    jars = Path(spark.origin or "").parent / "jars"
+    wanted = ("hadoop-client-", "slf4j-api", "log4j-", "jcl-over-slf4j")
+    beside = [str(jar) for jar in sorted(jars.glob("*.jar")) if jar.name.startswith(wanted)]
+    version = next(jars.glob("hadoop-client-api-*.jar")).stem.rpartition("-")[2]
+    with locked("maven"):
+        cluster = registry.artifact(f"org.apache.hadoop:hadoop-client-minicluster:{version}")
+    return [str(cluster), *beside]
+
+
+def _configured(folder: Path, ports: list[int]) -> Path:
+    names, web, data, data_web, data_calls = (f"127.0.0.1:{port}" for port in ports)
+    conf = folder / "conf"
+    conf.mkdir(parents=True)
+    files = {
+        "core-site.xml": {
+            "fs.defaultFS": f"hdfs://{names}",
+            "hadoop.tmp.dir": str(folder / "data"),
+        },
+        "hdfs-site.xml": {
+            "dfs.replication": "1",
+            "dfs.permissions.enabled": "false",
+            "dfs.namenode.http-address": web,
+            "dfs.datanode.address": data,
+            "dfs.datanode.http.address": data_web,
+            "dfs.datanode.ipc.address": data_calls,
+        },
+    }
+    for name, properties in files.items():
+        entries = (
+            f"<property><name>{key}</name><value>{value}</value></property>"
+            for key, value in properties.items()
+        )
+        text = f"<configuration>{''.join(entries)}</configuration>"
+        (conf / name).write_text(text, encoding="utf-8")
+    return conf
+
+
+def _await_nodes(port: int, log: Path) -> None:
+    """Wait until the name node has a data node to write to, and has left its safe mode."""
+    url = f"http://127.0.0.1:{port}/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=5) as said:
+            text = said.read().decode()
+            if '"NumLiveDataNodes" : 1' in text and '"FSState" : "Operational"' in text:
+                return
+        time.sleep(0.2)
+    raise AssertionError(f"HDFS does not start: {log.read_text(encoding='utf-8')[-2000:]}")

@@ -1,0 +1,190 @@
+"""Runs in HDFS and in an object store: written second by second, cut, refused, read and judged."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("upath", reason="the extra 'remote' is not installed")
+
+from fixtures.history.compaction import compact
+from fixtures.history.mirror import Mirror, brought, kept_at
+from fixtures.interface.names import UsageFault
+from fixtures.machine.storage import fetch, is_remote, place, send, settings
+from reports.analysis.files import open_history
+from spec.verdict import EnvironmentFault
+from tests.small_histories import read_cases, write_history
+from tests.storage import BUCKET, KEY, SECRET, Server, hdfs, s3, s3_binary
+
+ROOT = Path(__file__).parents[1]
+NO_S3 = pytest.mark.skipif(not s3_binary(), reason="versitygw, an S3 server")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URI of an empty place in HDFS."""
+    with hdfs(tmp_path_factory.mktemp("hdfs")) as server:
+        yield server.uri
+
+
+@pytest.fixture
+def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """An S3 server whose bucket is empty."""
+    with s3(tmp_path / "s3") as server:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", server.uri)
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+        monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        yield server
+
+
+def _history(folder: Path) -> Path:
+    cases = [case for case in read_cases() if case.version == "4.4.0"]
+    write_history(folder / "history", [case for case in cases if not case.breaks][:4])
+    return folder
+
+
+def _analysed(run: str, out: Path) -> tuple[dict[str, str], str]:
+    command = [sys.executable, "-m", "shareproof", "analyse", run, "--json", "--brief"]
+    done = subprocess.run(
+        [*command, "--out", str(out)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    document: dict[str, Any] = json.loads(done.stdout) if done.stdout else {}
+    rules = document.get("requirements", [])
+    return {rule["id"]: rule["verdict"] for rule in rules}, done.stderr
+
+
+def test_a_run_that_was_killed_is_judged_where_it_is(tmp_path: Path, cluster: str) -> None:
+    """What was copied until the kill is there; judged, it says what the same says locally."""
+    run = _history(tmp_path / "run")
+    away = place(f"{cluster}/killed")
+    mirror = Mirror(run, away, print)
+    journal = run / "history" / "journal" / "0000" / "acquired.arrows"
+    whole = journal.read_bytes()
+    journal.write_bytes(whole[: len(whole) // 2])
+    mirror._send_what_grew()
+    journal.write_bytes(whole)
+    mirror._send_what_grew()
+    parts = sorted(file.name for file in away.rglob("acquired.arrows.*"))
+    assert parts == ["acquired.arrows.000000", "acquired.arrows.000001"]
+    assert str(away) == f"{cluster}/killed"
+
+    verdicts, said = _analysed(f"{cluster}/killed", tmp_path / "there")
+
+    assert "compacting what its run left behind" in said
+    assert verdicts["INV-02"] == "pass", said
+    assert "fail" not in verdicts.values()
+    assert not list(away.rglob("acquired.arrows.*"))
+
+
+def test_a_run_that_ended_is_whole(tmp_path: Path, cluster: str) -> None:
+    """At the end there are the files of a local run, byte by byte, and no parts."""
+    away = place(f"{cluster}/ended")
+    with kept_at(away, print) as local:
+        _history(local)
+        compact(local / "history")
+        (local / "chaos.json").write_text("{}", encoding="utf-8")
+        expected = {
+            file.relative_to(local).as_posix(): file.read_bytes()
+            for file in local.rglob("*")
+            if file.is_file()
+        }
+    assert not local.exists()
+    fetch(away, tmp_path / "back")
+    found = {
+        file.relative_to(tmp_path / "back").as_posix(): file.read_bytes()
+        for file in (tmp_path / "back").rglob("*")
+        if file.is_file()
+    }
+    assert found == expected
+    assert open_history(away).spoiled == ()
+
+
+def test_a_spoiled_file_is_named(tmp_path: Path, cluster: str) -> None:
+    """A file of the same size with another byte is not believed."""
+    run = _history(tmp_path / "run")
+    compact(run / "history")
+    away = place(f"{cluster}/spoiled")
+    send(run, away, last=("manifest.json",))
+    file = next(iter((run / "history" / "produced").glob("*.parquet")))
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    (away / file.relative_to(run).as_posix()).write_bytes(bytes(data))
+
+    (sentence,) = open_history(away).spoiled
+    assert sentence.startswith(str(away))
+    assert "its checksum is another" in sentence
+
+
+def test_a_server_that_dies_costs_nothing(tmp_path: Path) -> None:
+    """The run goes on, and all of it is on this machine, which the sentence says."""
+    with hdfs(tmp_path / "hdfs") as server:
+        away = place(server.uri)
+        with pytest.raises(EnvironmentFault, match=r"All of the run is in ") as fault:
+            _leave_a_run(away, server)
+    kept = Path(str(fault.value).rpartition(" is in ")[2].rstrip("."))
+    assert compact(kept / "history").files
+    shutil.rmtree(kept)
+
+
+def _leave_a_run(away: Path, server: Server) -> None:
+    with kept_at(away, print) as local:
+        _history(local)
+        server.end()
+
+
+@NO_S3
+@pytest.mark.usefixtures("bucket")
+def test_a_bucket(tmp_path: Path) -> None:
+    """A run in a bucket is judged there; neither its URI nor Spark's settings hold a secret."""
+    run = _history(tmp_path / "run")
+    away = place(f"s3a://{BUCKET}/nights/1")
+    with kept_at(away, print) as local:
+        shutil.copytree(run, local, dirs_exist_ok=True)
+        compact(local / "history")
+    verdicts, said = _analysed(str(away), tmp_path / "there")
+    assert verdicts["INV-02"] == "pass", said
+    assert SECRET not in json.dumps(settings([away])) + said
+    with brought(away / "history") as history:
+        assert (history / "manifest.json").is_file()
+
+
+@NO_S3
+@pytest.mark.parametrize(
+    ("uri", "secret", "sentence"),
+    [
+        (f"s3a://{BUCKET}/x", "wrong", "signature|denied|Forbidden|SignatureDoesNotMatch"),
+        ("s3a://no-such-bucket/x", SECRET, "bucket does not exist"),
+    ],
+)
+@pytest.mark.usefixtures("bucket")
+def test_a_refusal_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, uri: str, secret: str, sentence: str
+) -> None:
+    """It is known before the run begins."""
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", secret)
+    away = place(uri)
+    away.fs.clear_instance_cache()  # type: ignore[attr-defined]
+    with pytest.raises(EnvironmentFault, match=sentence) as fault, kept_at(place(uri), print):
+        raise AssertionError
+    assert "\n" not in str(fault.value)
+    assert SECRET not in str(fault.value)
+
+
+def test_places() -> None:
+    """A path stays one; a scheme that nothing speaks to is wrong usage."""
+    assert place("a/b") == Path("a/b")
+    assert place("file:///a/b") == Path("/a/b")
+    assert not is_remote(place("/a"))
+    assert is_remote(place("s3a://bucket/a"))
+    assert os.fspath(place(Path("/a"))) == "/a"
+    with pytest.raises(UsageFault, match=r"no file system is known for ftp:; these are: file:"):
+        place("ftp://host/a")
