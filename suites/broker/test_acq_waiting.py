@@ -24,7 +24,6 @@ from suites.judge import Judge
 LONG = 50_000
 """MaxWaitMs of a fetch that has to be answered before it is over."""
 
-
 EARLY = 0.05
 """Seconds that the clocks of the two sides may disagree over one wait."""
 
