@@ -121,6 +121,7 @@ def _rule(judged: Judged, context: Context) -> RuleResult:
         reason=judged.reason,
         problem=judged.problem,
         evidence=dict(sorted(judged.evidence.items())),
+        situations=judged.situations,
         witness=judged.witness,
         facing=tuple(sorted({context.faced(seen.check) for seen in judged.checks} - {""})),
         checks=tuple(_check(seen, context) for seen in judged.checks),

@@ -176,6 +176,7 @@ class RuleResult:
         basis: What the rule rests on; not in results of earlier releases.
         internal: What of Apache Kafka's own it is about, if anything.
         evidence: Named events the verdict rests on.
+        situations: Those in which its checks put the rule to the test, by name.
         witness: The events that break the rule.
         facing: Only for clients: the brokers that the rule's checks used.
         known_failures: The ledger's entries for this rule and release.
@@ -196,6 +197,7 @@ class RuleResult:
     reason: str
     problem: str
     evidence: Mapping[str, Count]
+    situations: tuple[str, ...] = ()
     witness: tuple[str, ...]
     facing: tuple[str, ...] = ()
     checks: tuple[CheckResult, ...]

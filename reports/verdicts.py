@@ -51,6 +51,7 @@ class Judged:
     checks: tuple[Observation, ...] = ()
     entries: tuple[Expected, ...] = ()
     problem: str = ""
+    situations: tuple[str, ...] = ()
 
     @property
     def word(self) -> Word:
@@ -162,6 +163,7 @@ def _judge(
         checks=tuple(found),
         entries=tuple(entries),
         problem=_problem(found, unexpected, entries, today, complete),
+        situations=tuple(sorted({name for seen in found for name in seen.situations})),
     )
 
 

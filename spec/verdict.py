@@ -67,6 +67,8 @@ class MixedTargets(EnvironmentFault):
 class Observation:
     """What one check saw of one rule. ``evidence`` counts named events, such as redeliveries.
 
+    ``situations`` names those in which the rule was put to the test, if it was.
+
     ``excused`` marks a ``vacuous`` of a rule that the run was not there to exercise. ``first`` is
     what the first try saw, where the check was played twice.
     """
@@ -80,3 +82,4 @@ class Observation:
     seconds: float = 0.0
     excused: bool = False
     first: Observation | None = None
+    situations: tuple[str, ...] = ()

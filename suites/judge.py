@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import allure
 import pytest
@@ -33,6 +34,10 @@ MAX_TEXT = 600
 
 LONG = 12
 """A collection with more items than this is shown by its difference."""
+
+
+AS_WRITTEN = "as written"
+"""The situation of a check that says nothing of others: the one that it makes itself."""
 
 
 class Vacuous(Exception):
@@ -149,6 +154,20 @@ _SOURCE = re.compile(
     r".{6}"
 )
 """What the source of a choice begins with; a sentence follows."""
+
+
+_SITUATIONS: WeakKeyDictionary[Judge, tuple[str, ...]] = WeakKeyDictionary()
+
+
+def met(judge: Judge, *situations: str) -> None:
+    """Say in which situations a check put its rules to the test, in place of those so far."""
+    _SITUATIONS[judge] = tuple(dict.fromkeys(situations))
+
+
+def situations_of(judge: Judge) -> tuple[str, ...]:
+    """Return the situations in which a check put its rules to the test."""
+    return _SITUATIONS.get(judge, (AS_WRITTEN,))
+
 
 Witness = str | tuple[Any, ...] | list[Any]
 

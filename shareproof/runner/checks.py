@@ -55,6 +55,11 @@ def lacking(item: pytest.Item, absent: Mapping[str, Absent]) -> tuple[str, ...]:
     )
 
 
+def _is_fast(item: pytest.Item) -> bool:
+    """Tell whether a test is of the short pass: a check in its own situation only."""
+    return bool(item.get_closest_marker("fast")) and not item.get_closest_marker("crossed")
+
+
 def keep(item: pytest.Item, options: RunOptions, known: Mapping[str, Requirement]) -> bool:
     """Tell whether a test belongs to the run; those without rules always do.
 
@@ -72,7 +77,7 @@ def keep(item: pytest.Item, options: RunOptions, known: Mapping[str, Requirement
         return False
     if options.tier < ALL and all(tiers().get(rule, ALL) > options.tier for rule in rules):
         return False
-    if options.fast and not item.get_closest_marker("fast"):
+    if options.fast and not _is_fast(item):
         return False
     if item.get_closest_marker("draft") and not options.drafts:
         return False

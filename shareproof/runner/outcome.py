@@ -24,7 +24,7 @@ from spec.verdict import (
     Verdict,
     Violation,
 )
-from suites.judge import Judge, Vacuous
+from suites.judge import Judge, Vacuous, situations_of
 
 BLAME: tuple[tuple[type[BaseException], tuple[Verdict, str]], ...] = (
     (AssertionError, (Verdict.FAIL, "")),
@@ -95,6 +95,7 @@ def unpack(text: str) -> list[Observation]:
                 **raw,
                 "verdict": Verdict(raw["verdict"]),
                 "witness": tuple(raw["witness"]),
+                "situations": tuple(raw["situations"]),
             }
         )
         for raw in json.loads(text)
@@ -115,6 +116,7 @@ def _one(
         evidence=evidence,
         witness=tuple(map(str, witness)),
         seconds=round(seconds, 3),
+        situations=situations_of(judge) if evidence else (),
     )
 
 

@@ -20,6 +20,7 @@ from suites.broker.acknowledging import (
     spread,
 )
 from suites.broker.share import Share
+from suites.broker.situations import BEHIND, BESIDE, crossed
 from suites.judge import Judge
 
 WRONG_STATE = "INVALID_RECORD_STATE"
@@ -179,6 +180,7 @@ async def test_start_offset_moves_by_requests(share: Share, judge: Judge) -> Non
 
 @pytest.mark.requirement("ACK-43")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_one_of_many_members_wins(share: Share, judge: Judge) -> None:
     """ACK-43: Of concurrent acknowledgements by 16 members only the holder's is answered NONE."""
     world = await pinned(share, 8)

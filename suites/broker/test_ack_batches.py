@@ -9,6 +9,7 @@ from fixtures.wire.codec import Raw
 from fixtures.wire.connection import CallFailed
 from suites.broker.acknowledging import Pinned, judge_held, pinned, result, result_in
 from suites.broker.share import Share
+from suites.broker.situations import BEHIND, BESIDE, crossed
 from suites.judge import Judge
 
 COUNT = 30
@@ -35,6 +36,7 @@ async def judge_refused(
 
 
 @pytest.mark.requirement("ACK-17")
+@crossed(BESIDE, BEHIND)
 async def test_first_offset_above_last(share: Share, judge: Judge) -> None:
     """ACK-17: A batch whose FirstOffset is above its LastOffset is refused."""
     world = await pinned(share, COUNT)
@@ -51,6 +53,7 @@ async def test_first_offset_above_last(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACK-18")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_batches_out_of_order(share: Share, judge: Judge) -> None:
     """ACK-18: Batches that do not stand in ascending order are refused."""
     world = await pinned(share, COUNT)
@@ -67,6 +70,7 @@ async def test_batches_out_of_order(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACK-19")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_batches_that_overlap(share: Share, judge: Judge) -> None:
     """ACK-19: Batches that overlap by two offsets or more are refused."""
     world = await pinned(share, COUNT)
@@ -83,6 +87,7 @@ async def test_batches_that_overlap(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("ACK-20")
+@crossed(BESIDE, BEHIND)
 async def test_batches_that_share_a_border(share: Share, judge: Judge) -> None:
     """ACK-20: Two batches that share one border offset are refused as a wrong record state."""
     world = await pinned(share, COUNT)
@@ -100,6 +105,7 @@ async def test_batches_that_share_a_border(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACK-21")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_no_types(share: Share, judge: Judge) -> None:
     """ACK-21: A batch with an empty list of types is refused."""
     world = await pinned(share, COUNT)
@@ -109,6 +115,7 @@ async def test_no_types(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("ACK-22")
+@crossed(BESIDE, BEHIND)
 async def test_null_types(share: Share, judge: Judge) -> None:
     """ACK-22: A batch whose list of types is null settles nothing."""
     world = await pinned(share, 6)
@@ -142,6 +149,7 @@ async def test_null_types(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACK-23")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_wrong_number_of_types(share: Share, judge: Judge) -> None:
     """ACK-23: More than one type, but not one for each offset, is refused."""
     world = await pinned(share, COUNT)

@@ -7,6 +7,7 @@ import pytest
 from fixtures.clients.member import CLOSE, Ack, Response, accept, reject, release
 from suites.broker.acknowledging import Pinned, next_catch, pinned, result_in, soon
 from suites.broker.share import Share
+from suites.broker.situations import BEHIND, BESIDE, RELOADED, crossed
 from suites.judge import Judge
 
 COUNT = 10
@@ -34,6 +35,7 @@ async def judge_rest(
 
 @pytest.mark.requirement("ACK-56")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_closing_acknowledge(share: Share, judge: Judge) -> None:
     """ACK-56: Acknowledgements in the closing ShareAcknowledge count and the rest is released."""
     world = await pinned(share, COUNT)
@@ -45,6 +47,7 @@ async def test_closing_acknowledge(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACK-57")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_closing_fetch(share: Share, judge: Judge) -> None:
     """ACK-57: Acknowledgements in the closing ShareFetch count and it acquires nothing."""
     world = await pinned(share, COUNT)
@@ -58,6 +61,7 @@ async def test_closing_fetch(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACK-58")
 @pytest.mark.parametrize("by_fetch", [False, True], ids=["acknowledge", "fetch"])
+@crossed(BESIDE, RELOADED)
 async def test_refused_while_closing(share: Share, judge: Judge, by_fetch: bool) -> None:
     """ACK-58: A refused acknowledgement does not keep a session from closing."""
     world = await pinned(share, COUNT)

@@ -10,6 +10,7 @@ from fixtures.clients.member import AckType, Range, accept, each
 from suites.broker.acknowledging import result
 from suites.broker.gaps import Compacted, compacted, keys, offered
 from suites.broker.share import Catch, Consumer, Share
+from suites.broker.situations import ACROSS_GAP, meets
 from suites.judge import Judge
 
 SIZE = 10
@@ -57,6 +58,7 @@ async def judge_gone(judge: Judge, rule: str, world: Holed, consumer: Consumer) 
         await who.close()
 
 
+@meets(ACROSS_GAP)
 @pytest.mark.requirement("ACK-59", "ACK-60")
 async def test_gaps_beside_records(share: Share, judge: Judge) -> None:
     """ACK-59, ACK-60: Gaps are acknowledged in the batch of the records beside them."""
@@ -82,6 +84,7 @@ async def test_gaps_beside_records(share: Share, judge: Judge) -> None:
     await judge_gone(judge, "ACK-59", world, consumer)
 
 
+@meets(ACROSS_GAP)
 @pytest.mark.requirement("ACK-61")
 async def test_one_type_over_gaps(share: Share, judge: Judge) -> None:
     """ACK-61: One type for an acquired range is accepted although the range has gaps."""

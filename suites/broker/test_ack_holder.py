@@ -8,6 +8,15 @@ from fixtures.clients.member import Ack, AckType, accept, each, gap, reject, rel
 from suites.broker.acknowledging import judge_final, judge_held, next_catch, pinned, result, singly
 from suites.broker.locks import SLACK
 from suites.broker.share import Consumer, Share
+from suites.broker.situations import (
+    ACROSS_END,
+    ACROSS_START,
+    BEHIND,
+    BESIDE,
+    RELOADED,
+    crossed,
+    meets,
+)
 from suites.judge import Judge
 
 TYPES = (AckType.GAP, AckType.ACCEPT, AckType.RELEASE, AckType.REJECT)
@@ -28,6 +37,7 @@ async def judge_types_refused(
 
 @pytest.mark.requirement("ACK-29")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_record_of_another_member(share: Share, judge: Judge) -> None:
     """ACK-29: Acknowledging a record that another member has acquired is refused."""
     world = await pinned(share, 10)
@@ -40,6 +50,7 @@ async def test_record_of_another_member(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACK-30")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_record_that_was_released(share: Share, judge: Judge) -> None:
     """ACK-30: Acknowledging a record after releasing it is refused and it stays available."""
     world = await pinned(share, 10)
@@ -53,6 +64,7 @@ async def test_record_that_was_released(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACK-31")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_record_that_was_settled(share: Share, judge: Judge) -> None:
     """ACK-31: A second final acknowledgement is refused and the first one stands."""
     world = await pinned(share, 12)
@@ -62,8 +74,10 @@ async def test_record_that_was_settled(share: Share, judge: Judge) -> None:
     await judge_final(judge, "ACK-31", world.queue, world.consumer, (2, 3, 5, 6, 8, 9))
 
 
+@meets(ACROSS_END)
 @pytest.mark.requirement("ACK-32")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_offsets_past_the_acquired(share: Share, judge: Judge) -> None:
     """ACK-32: Acknowledging offsets above all that was acquired is refused."""
     world = await pinned(share, 10)
@@ -83,6 +97,7 @@ async def test_offsets_past_the_acquired(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("ACK-33")
+@crossed(BESIDE, RELOADED)
 async def test_lock_that_has_ended(share: Share, judge: Judge) -> None:
     """ACK-33: An acknowledgement after the lock has ended is refused above the start offset."""
     lock = share.bounds.short_lock
@@ -97,6 +112,7 @@ async def test_lock_that_has_ended(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACK-34")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_offsets_below_the_start(share: Share, judge: Judge) -> None:
     """ACK-34: A batch wholly below the start offset is answered with NONE and changes nothing."""
     settled = share.rng.randint(4, 9)
@@ -119,7 +135,9 @@ async def test_offsets_below_the_start(share: Share, judge: Judge) -> None:
     )
 
 
+@meets(ACROSS_START)
 @pytest.mark.requirement("ACK-63")
+@crossed(BESIDE, RELOADED)
 async def test_batch_across_the_start(share: Share, judge: Judge) -> None:
     """ACK-63: A batch that begins below the start offset is applied from there on."""
     world = await pinned(share, 14)
@@ -141,6 +159,7 @@ async def test_batch_across_the_start(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACK-35")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_former_holder(share: Share, judge: Judge) -> None:
     """ACK-35: After another member acquired a released record only that member can settle it."""
     world = await pinned(share, 10)
@@ -156,6 +175,7 @@ async def test_former_holder(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACK-36")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_two_members_in_one_batch(share: Share, judge: Judge) -> None:
     """ACK-36: Two members with alternating records of one batch each settle their own."""
     world = await pinned(share, 20)

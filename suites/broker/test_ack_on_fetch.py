@@ -18,6 +18,7 @@ from suites.broker.acknowledging import (
     singly,
 )
 from suites.broker.share import Share
+from suites.broker.situations import BEHIND, BESIDE, RELOADED, crossed
 from suites.judge import Judge
 
 LONG_WAIT = 20_000
@@ -37,6 +38,7 @@ async def judge_final_on_fetch(share: Share, judge: Judge, rule: str, kind: AckT
 
 @pytest.mark.requirement("ACK-04")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_accept_inside_a_fetch(share: Share, judge: Judge) -> None:
     """ACK-04: An ACCEPT inside a ShareFetch settles the record."""
     await judge_final_on_fetch(share, judge, "ACK-04", AckType.ACCEPT)
@@ -44,6 +46,7 @@ async def test_accept_inside_a_fetch(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACK-06")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_reject_inside_a_fetch(share: Share, judge: Judge) -> None:
     """ACK-06: A record rejected inside a ShareFetch is never delivered again."""
     await judge_final_on_fetch(share, judge, "ACK-06", AckType.REJECT)
@@ -51,6 +54,7 @@ async def test_reject_inside_a_fetch(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACK-05")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_release_inside_a_fetch(share: Share, judge: Judge) -> None:
     """ACK-05: A record released inside a ShareFetch comes again, counted once more."""
     world = await pinned(share, 12)
@@ -66,6 +70,7 @@ async def test_release_inside_a_fetch(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACK-53")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_fetch_of_no_records(share: Share, judge: Judge) -> None:
     """ACK-53: A ShareFetch with MaxRecords 0 acknowledges, acquires nothing and does not wait."""
     world = await pinned(share, 6)
@@ -83,6 +88,7 @@ async def test_fetch_of_no_records(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACK-54")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_refused_acknowledgement_does_not_stop_the_fetch(share: Share, judge: Judge) -> None:
     """ACK-54: A refused acknowledgement does not keep its ShareFetch from acquiring records."""
     bad = {
@@ -110,6 +116,7 @@ async def test_refused_acknowledgement_does_not_stop_the_fetch(share: Share, jud
 
 @pytest.mark.requirement("ACK-55")
 @pytest.mark.fast
+@crossed(BEHIND)
 async def test_requests_take_effect_in_order(share: Share, judge: Judge) -> None:
     """ACK-55: A fetch sent before the response to an acknowledgement sees what that one did."""
     world = await pinned(share, 30)
@@ -141,6 +148,7 @@ async def test_requests_take_effect_in_order(share: Share, judge: Judge) -> None
 
 
 @pytest.mark.requirement("ACK-55")
+@crossed(BESIDE, BEHIND)
 async def test_fetch_right_behind_a_release(share: Share, judge: Judge) -> None:
     """ACK-55: A fetch right behind a RELEASE gets the record without waiting for anything else."""
     world = await pinned(share, 5)

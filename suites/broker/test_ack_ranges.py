@@ -7,6 +7,7 @@ import pytest
 from fixtures.clients.member import Ack, AckType, accept, each, release
 from suites.broker.acknowledging import judge_held, next_catch, pinned, result, result_in, spread
 from suites.broker.share import Share
+from suites.broker.situations import ACROSS_BATCHES, BEHIND, BESIDE, RELOADED, crossed, meets
 from suites.judge import Judge
 
 FINAL = (AckType.GAP, AckType.ACCEPT, AckType.REJECT)
@@ -17,6 +18,7 @@ MANY = 1900
 
 @pytest.mark.requirement("ACK-24")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_one_type_for_a_range(share: Share, judge: Judge) -> None:
     """ACK-24: A batch with one type applies it to every offset of its range."""
     world = await pinned(share, share.rng.randint(20, 60))
@@ -32,6 +34,7 @@ async def test_one_type_for_a_range(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACK-25")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_types_alternate_over_a_long_range(share: Share, judge: Judge) -> None:
     """ACK-25: A batch with a type for each offset applies to every offset its own."""
     world = await pinned(share, LONG)
@@ -54,6 +57,7 @@ async def test_types_alternate_over_a_long_range(share: Share, judge: Judge) -> 
 
 
 @pytest.mark.requirement("ACK-25")
+@crossed(BESIDE, BEHIND)
 async def test_types_of_single_offsets_inside_a_fetch(share: Share, judge: Judge) -> None:
     """ACK-25: A type for each offset means the same inside a ShareFetch."""
     world = await pinned(share, 9)
@@ -84,8 +88,10 @@ async def test_thousands_of_batches(share: Share, judge: Judge) -> None:
     await judge_held(judge, "ACK-26", consumer, [0, *odd], "acknowledging every second one")
 
 
+@meets(ACROSS_BATCHES)
 @pytest.mark.requirement("ACK-27")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_batch_spans_acquired_ranges(share: Share, judge: Judge) -> None:
     """ACK-27: A batch may span several acquired ranges and several record batches of the log."""
     batches = share.rng.randint(3, 6)
@@ -105,6 +111,7 @@ async def test_batch_spans_acquired_ranges(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("ACK-28")
+@crossed(BEHIND)
 async def test_partitions_in_any_order(share: Share, judge: Judge) -> None:
     """ACK-28: Partitions may stand in any order, even apart; each gets its own result."""
     count = 5

@@ -7,6 +7,7 @@ import pytest
 from fixtures.clients.member import AckType, accept, gap, reject, release
 from suites.broker.acknowledging import judge_final, judge_held, next_catch, pinned, result, singly
 from suites.broker.share import Share
+from suites.broker.situations import BEHIND, BESIDE, RELOADED, crossed
 from suites.judge import Judge
 
 
@@ -23,6 +24,7 @@ async def judge_final_type(share: Share, judge: Judge, rule: str, kind: AckType)
 
 @pytest.mark.requirement("ACK-01")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_accepted_record_never_comes_back(share: Share, judge: Judge) -> None:
     """ACK-01: A record whose ACCEPT was answered without error is never delivered again."""
     await judge_final_type(share, judge, "ACK-01", AckType.ACCEPT)
@@ -30,6 +32,7 @@ async def test_accepted_record_never_comes_back(share: Share, judge: Judge) -> N
 
 @pytest.mark.requirement("ACK-03")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_gap_is_final(share: Share, judge: Judge) -> None:
     """ACK-03: An offset acknowledged as GAP is settled for good."""
     await judge_final_type(share, judge, "ACK-03", AckType.GAP)
@@ -37,6 +40,7 @@ async def test_gap_is_final(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACK-07")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_reject_is_final(share: Share, judge: Judge) -> None:
     """ACK-07: A rejected record is never delivered again."""
     await judge_final_type(share, judge, "ACK-07", AckType.REJECT)
@@ -44,6 +48,7 @@ async def test_reject_is_final(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACK-02")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_released_record_comes_again_counted_once_more(share: Share, judge: Judge) -> None:
     """ACK-02: A released record is delivered again at once, its delivery count one higher."""
     world = await pinned(share, 10)
@@ -65,6 +70,7 @@ async def test_released_record_comes_again_counted_once_more(share: Share, judge
 
 @pytest.mark.requirement("ACK-08")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_part_of_a_batch_leaves_the_rest_acquired(share: Share, judge: Judge) -> None:
     """ACK-08: Acknowledging some records of a batch leaves the others acquired by their member."""
     world = await pinned(share, 12)
@@ -87,6 +93,7 @@ async def test_part_of_a_batch_leaves_the_rest_acquired(share: Share, judge: Jud
 
 @pytest.mark.requirement("ACK-09")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_start_offset_follows_settled_records(share: Share, judge: Judge) -> None:
     """ACK-09: The start offset moves to the first record that is not settled, and no further."""
     queue = await share.queue(12)
@@ -115,6 +122,7 @@ async def test_start_offset_follows_settled_records(share: Share, judge: Judge) 
 
 
 @pytest.mark.requirement("ACK-10")
+@crossed(BESIDE)
 async def test_groups_do_not_share_acknowledgements(share: Share, judge: Judge) -> None:
     """ACK-10: Acknowledgements in one group change nothing in another group."""
     queue = await share.queue(8)

@@ -14,6 +14,7 @@ from fixtures.wire.compression import Compression
 from fixtures.wire.errors import ErrorCode
 from fixtures.wire.records import Record, decode_batches, encode_batch
 from suites.broker.share import Catch, Queue, Share
+from suites.broker.situations import BEHIND, BESIDE, crossed
 from suites.judge import Judge
 
 
@@ -30,6 +31,7 @@ def _well_formed(part: Part) -> bool:
 
 @pytest.mark.requirement("ACQ-05", "ACQ-07")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_ranges_in_order_with_counts(share: Share, judge: Judge) -> None:
     """ACQ-05 ACQ-07: Ranges rise, are disjoint, and carry the count of each offset."""
     queue = await share.queue(records=30, batches=share.rng.choice([1, 3, 6]))
@@ -91,6 +93,7 @@ def _judge_records(judge: Judge, produced: Sequence[Record], catch: Catch) -> No
 
 
 @pytest.mark.requirement("ACQ-08")
+@crossed(BESIDE, BEHIND)
 async def test_records_never_null(share: Share, judge: Judge) -> None:
     """ACQ-08: A partition without acquired records has zero bytes of records, not null."""
     queue = await share.queue(partitions=2, records=3, assignments=_one_broker(share, 2))
@@ -112,6 +115,7 @@ async def test_records_never_null(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACQ-09")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_lock_timeout_is_the_groups(share: Share, judge: Judge) -> None:
     """ACQ-09: AcquisitionLockTimeoutMs is the group's lock duration, else the broker's."""
     broker = await share.admin.broker_configs()
@@ -158,6 +162,7 @@ async def test_several_partitions_in_one_fetch(share: Share, judge: Judge) -> No
 
 
 @pytest.mark.requirement("ACQ-11")
+@crossed(BESIDE)
 async def test_more_records_than_acquired(share: Share, judge: Judge) -> None:
     """ACQ-11: Records beside the acquired ones may come along; they are not the member's."""
     queue = await share.queue(records=10)
@@ -206,6 +211,7 @@ _SELF = Topic(name="the queue's own", id=uuid.UUID(int=1), leaders=())
 
 @pytest.mark.requirement("ACQ-12")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_unknown_topic_fails_alone(share: Share, judge: Judge) -> None:
     """ACQ-12: An unknown topic id is refused for itself and hurts no other partition."""
     ghost = Topic(name="ghost", id=uuid.UUID(bytes=share.rng.randbytes(16)), leaders=())
@@ -214,6 +220,7 @@ async def test_unknown_topic_fails_alone(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACQ-13")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_unknown_partition_fails_alone(share: Share, judge: Judge) -> None:
     """ACQ-13: A partition that the topic does not have is refused and hurts no other one."""
     index = share.rng.randint(1, 999)

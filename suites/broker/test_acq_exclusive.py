@@ -10,11 +10,13 @@ from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept, reject, release
 from fixtures.wire.errors import ErrorCode
 from suites.broker.share import Share
+from suites.broker.situations import BEHIND, BESIDE, crossed
 from suites.judge import Judge
 
 
 @pytest.mark.requirement("ACQ-20", "ACQ-21")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_held_record_is_given_to_nobody(share: Share, judge: Judge) -> None:
     """ACQ-20 ACQ-21: A held record is acquired neither for another member nor for the same."""
     queue = await share.queue(records=10, batches=share.rng.choice([1, 2, 10]))
@@ -33,6 +35,7 @@ async def test_held_record_is_given_to_nobody(share: Share, judge: Judge) -> Non
 
 
 @pytest.mark.requirement("ACQ-22")
+@crossed(BESIDE, BEHIND)
 async def test_two_members_inside_one_batch(share: Share, judge: Judge) -> None:
     """ACQ-22: Two members hold interleaved offsets of one batch and settle their own only."""
     queue = await share.queue(records=12)
@@ -61,6 +64,7 @@ async def test_two_members_inside_one_batch(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACQ-24")
 @pytest.mark.fast
+@crossed(BESIDE)
 async def test_groups_are_independent(share: Share, judge: Judge) -> None:
     """ACQ-24: What one group holds or finished changes nothing for another one."""
     queue = await share.queue(records=9, batches=3)
@@ -84,6 +88,7 @@ async def test_groups_are_independent(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACQ-25")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_every_record_once(share: Share, judge: Judge) -> None:
     """ACQ-25: Members that fetch and accept acquire every record, and each exactly once."""
     total = share.rng.randint(60, 150)

@@ -11,6 +11,7 @@ import pytest
 from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import accept, release
 from suites.broker.share import Consumer, Queue, Share
+from suites.broker.situations import BEHIND, BESIDE, RELOADED, crossed
 from suites.judge import Judge
 
 RECORD_LIMIT = 1
@@ -32,6 +33,7 @@ async def _spread(share: Share, partitions: int, size: int, records: int = 1) ->
 
 @pytest.mark.requirement("ACQ-30")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_max_records_is_soft(share: Share, judge: Judge) -> None:
     """ACQ-30: A batch begun below MaxRecords comes whole, and none is begun beyond it."""
     size = share.rng.randint(2, 9)
@@ -49,6 +51,7 @@ async def test_max_records_is_soft(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACQ-31")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_batches_stay_whole(share: Share, judge: Judge) -> None:
     """ACQ-31: A batch that is available as a whole goes to one member, as one range."""
     size = share.rng.randint(3, 12)
@@ -68,6 +71,7 @@ async def test_batches_stay_whole(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("ACQ-32")
+@crossed(BESIDE, BEHIND)
 async def test_batch_size_splits_ranges(share: Share, judge: Judge) -> None:
     """ACQ-32: Ranges end at batch borders, and none goes on once it has BatchSize records."""
     size = share.rng.randint(2, 6)
@@ -89,6 +93,7 @@ async def test_batch_size_splits_ranges(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACQ-33", "ACQ-34")
 @pytest.mark.feature("record-limit")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_record_limit_is_strict(share: Share, judge: Judge) -> None:
     """ACQ-33 ACQ-34: Record-limit never exceeds MaxRecords, and later fetches get the rest."""
     total = 40
@@ -110,6 +115,7 @@ async def test_record_limit_is_strict(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACQ-35")
 @pytest.mark.feature("record-limit")
+@crossed(RELOADED)
 async def test_record_limit_over_partitions(share: Share, judge: Judge) -> None:
     """ACQ-35: Record-limit bounds the whole response, not each partition."""
     queue = await share.queue(partitions=3, assignments=_together(share, 3))
@@ -136,6 +142,7 @@ async def test_record_limit_over_partitions(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACQ-36")
 @pytest.mark.feature("record-limit")
+@crossed(BESIDE, BEHIND)
 async def test_modes_mix_in_a_group(share: Share, judge: Judge) -> None:
     """ACQ-36: What a record-limit fetch left of a batch, a batch-optimized one acquires."""
     queue = await share.queue(records=20, batches=2)
@@ -201,6 +208,7 @@ async def _ask_for_nothing(share: Share, judge: Judge, rule: str, **nothing: int
 
 @pytest.mark.requirement("ACQ-39")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_no_records_wanted(share: Share, judge: Judge) -> None:
     """ACQ-39: A fetch with MaxRecords 0 is answered at once and acquires nothing."""
     await _ask_for_nothing(share, judge, "ACQ-39", max_records=0)
@@ -208,6 +216,7 @@ async def test_no_records_wanted(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACQ-40")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_no_bytes_wanted(share: Share, judge: Judge) -> None:
     """ACQ-40: A fetch with MaxBytes 0 is answered at once and acquires nothing."""
     await _ask_for_nothing(share, judge, "ACQ-40", max_bytes=0)
@@ -215,6 +224,7 @@ async def test_no_bytes_wanted(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACQ-41")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_earliest_available_first(share: Share, judge: Judge) -> None:
     """ACQ-41: A record that became available again comes before records never delivered."""
     queue = await share.queue(records=20, batches=20)
@@ -273,6 +283,7 @@ async def _accept(consumer: Consumer, queue: Queue, index: int, offsets: list[in
 
 @pytest.mark.requirement("ACQ-43")
 @pytest.mark.feature("record-limit")
+@crossed(BESIDE, BEHIND)
 async def test_unknown_mode_is_refused(share: Share, judge: Judge) -> None:
     """ACQ-43: An acquire mode that does not exist is refused and acquires nothing."""
     queue = await share.queue(records=3)

@@ -9,6 +9,7 @@ from fixtures.clients.member import Ack, accept, release
 from suites.broker.acknowledging import soon
 from suites.broker.settings import LOCK
 from suites.broker.share import NOT_FOR, Consumer, Queue, Share
+from suites.broker.situations import BESIDE, RELOADED, crossed
 from suites.judge import Judge
 
 LIMIT = 100
@@ -34,6 +35,7 @@ async def _nothing_more(consumer: Consumer) -> list[int]:
 @pytest.mark.requirement("ACQ-50")
 @pytest.mark.feature("group-lock-limit")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_window_ends_at_the_limit(share: Share, judge: Judge) -> None:
     """ACQ-50: Exactly as many records are acquired as the limit allows, and then none."""
     size = share.rng.choice([1, 3, 10])
@@ -56,6 +58,7 @@ async def test_window_ends_at_the_limit(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACQ-51")
 @pytest.mark.feature("group-lock-limit")
+@crossed(BESIDE, RELOADED)
 async def test_finished_records_take_up_room(share: Share, judge: Judge) -> None:
     """ACQ-51: Records finished behind an unfinished one do not make room in the window."""
     _, holder = await _full(share, LIMIT + 20)
@@ -70,6 +73,7 @@ async def test_finished_records_take_up_room(share: Share, judge: Judge) -> None
 
 @pytest.mark.requirement("ACQ-52")
 @pytest.mark.feature("group-lock-limit")
+@crossed(BESIDE, RELOADED)
 async def test_window_moves_by_what_was_finished(share: Share, judge: Judge) -> None:
     """ACQ-52: When the start offset moves by n, n new records can be acquired, and no more."""
     _, holder = await _full(share, LIMIT + 60)
@@ -86,6 +90,7 @@ async def test_window_moves_by_what_was_finished(share: Share, judge: Judge) -> 
 @pytest.mark.requirement("ACQ-53")
 @pytest.mark.feature("group-lock-limit")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_released_inside_full_window(share: Share, judge: Judge) -> None:
     """ACQ-53: Records released inside a full window can be acquired although it is full."""
     queue, holder = await _full(share, LIMIT + 20)

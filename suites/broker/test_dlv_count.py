@@ -10,11 +10,13 @@ from spec.verdict import Undecided
 from suites.broker.delivery_counts import delivery_limit, hold_at, releases
 from suites.broker.locks import SLACK, watch
 from suites.broker.share import Consumer, Share
+from suites.broker.situations import BESIDE, RELOADED, crossed
 from suites.judge import Judge
 
 
 @pytest.mark.requirement("DLV-01")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_first_delivery_counts_one(share: Share, judge: Judge) -> None:
     """DLV-01: A record that was never acquired before comes with the delivery count 1."""
     total = share.rng.randint(3, 40)
@@ -26,6 +28,7 @@ async def test_first_delivery_counts_one(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("DLV-02")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_releases_count_over_all_members(share: Share, judge: Judge) -> None:
     """DLV-02: After each RELEASE the next delivery counts one more, to whomever it goes."""
     limit = await delivery_limit(share)
@@ -106,6 +109,7 @@ async def _release_some(
 
 @pytest.mark.requirement("DLV-06", "DLV-07")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_records_of_a_batch_count_apart(share: Share, judge: Judge) -> None:
     """DLV-06: Records of a batch have counts of their own, DLV-07: in ranges by count."""
     total = share.rng.randint(8, 30)
@@ -131,6 +135,7 @@ async def test_records_of_a_batch_count_apart(share: Share, judge: Judge) -> Non
 
 
 @pytest.mark.requirement("DLV-08")
+@crossed(BESIDE)
 async def test_counts_belong_to_a_group(share: Share, judge: Judge) -> None:
     """DLV-08: Deliveries in one group do not count in another."""
     queue = await share.queue(3)
@@ -152,6 +157,7 @@ async def test_counts_belong_to_a_group(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("DLV-09")
+@crossed(BESIDE, RELOADED)
 async def test_altered_offsets_start_the_counts_again(share: Share, judge: Judge) -> None:
     """DLV-09: After AlterShareGroupOffsets records are delivered with the count 1."""
     queue = await share.queue(4)

@@ -9,11 +9,13 @@ from fixtures.clients.member import accept, reject, release, renew
 from suites.broker.delivery_counts import delivery_limit, hold_at, sentinel_only
 from suites.broker.locks import SLACK, outlast, reconfigure, two_partitions, watch
 from suites.broker.share import Consumer, Queue, Share
+from suites.broker.situations import BESIDE, RELOADED, crossed
 from suites.judge import Judge
 
 
 @pytest.mark.requirement("DLV-10")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_released_at_the_limit_is_archived(share: Share, judge: Judge) -> None:
     """DLV-10: A record released on its last permitted delivery never comes again."""
     limit = await delivery_limit(share)
@@ -43,6 +45,7 @@ async def _hold_with_short_lock(share: Share, limit: int) -> tuple[Queue, Consum
 
 
 @pytest.mark.requirement("DLV-11")
+@crossed(BESIDE, RELOADED)
 async def test_expired_at_the_limit_is_archived(share: Share, judge: Judge) -> None:
     """DLV-11: A record whose lock runs out on its last permitted delivery never comes again."""
     queue, _ = await _hold_with_short_lock(share, await delivery_limit(share))
@@ -55,6 +58,7 @@ async def test_expired_at_the_limit_is_archived(share: Share, judge: Judge) -> N
 
 @pytest.mark.requirement("LCK-39")
 @pytest.mark.feature("renew")
+@crossed(BESIDE, RELOADED)
 async def test_last_delivery_can_be_renewed(share: Share, judge: Judge) -> None:
     """LCK-39: A record on its last delivery can be renewed, and is archived when that lock ends."""
     limit = await delivery_limit(share)
@@ -73,6 +77,7 @@ async def test_last_delivery_can_be_renewed(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("DLV-12")
+@crossed(BESIDE, RELOADED)
 async def test_closed_at_the_limit_is_archived(share: Share, judge: Judge) -> None:
     """DLV-12: A record let go of on its last delivery by closing the session never comes again."""
     total = share.rng.randint(1, 4)
@@ -89,6 +94,7 @@ async def test_closed_at_the_limit_is_archived(share: Share, judge: Judge) -> No
 
 
 @pytest.mark.requirement("DLV-13")
+@crossed(RELOADED)
 async def test_crashing_member_cannot_keep_a_record_alive(share: Share, judge: Judge) -> None:
     """DLV-13: A record whose member loses its connection each time is archived at the limit."""
     limit = await delivery_limit(share)
@@ -133,6 +139,7 @@ async def _beyond(queue: Queue, consumer: Consumer, offset: int) -> int:
 
 
 @pytest.mark.requirement("DLV-14")
+@crossed(BESIDE, RELOADED)
 async def test_archived_records_let_the_start_move(share: Share, judge: Judge) -> None:
     """DLV-14: Records released on their last delivery do not hold back the start offset."""
     total = share.rng.randint(1, 5)
@@ -149,6 +156,7 @@ async def test_archived_records_let_the_start_move(share: Share, judge: Judge) -
 
 
 @pytest.mark.requirement("DLV-14")
+@crossed(BESIDE, RELOADED)
 async def test_expired_records_let_the_start_move(share: Share, judge: Judge) -> None:
     """DLV-14: A record that expired on its last delivery does not hold back the start offset."""
     queue, consumer = await _hold_with_short_lock(share, await delivery_limit(share))
@@ -165,6 +173,7 @@ async def test_expired_records_let_the_start_move(share: Share, judge: Judge) ->
 
 @pytest.mark.requirement("DLV-15")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_last_delivery_can_be_accepted(share: Share, judge: Judge) -> None:
     """DLV-15: A record is accepted on its last permitted delivery like on any other."""
     total = share.rng.randint(1, 4)
@@ -181,6 +190,7 @@ async def test_last_delivery_can_be_accepted(share: Share, judge: Judge) -> None
 
 @pytest.mark.requirement("DLV-16")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_limit_applies_to_each_record(share: Share, judge: Judge) -> None:
     """DLV-16: Records that have not reached the limit outlive their batch's unlucky ones."""
     total = share.rng.randint(4, 12)
@@ -202,6 +212,7 @@ async def test_limit_applies_to_each_record(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("DLV-17")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_reject_archives_at_any_count(share: Share, judge: Judge) -> None:
     """DLV-17: A rejected record never comes again, on whichever delivery it is rejected."""
     delivery = share.rng.randint(1, await delivery_limit(share))
@@ -219,6 +230,7 @@ async def test_reject_archives_at_any_count(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("DLV-18")
 @pytest.mark.feature("lag")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_archived_records_are_no_lag(share: Share, judge: Judge) -> None:
     """DLV-18: Records archived at the limit are no part of the lag."""
     total = share.rng.randint(2, 6)

@@ -19,6 +19,7 @@ from suites.broker.delivery_counts import (
     sentinel_only,
 )
 from suites.broker.share import Queue, Share
+from suites.broker.situations import BESIDE, RELOADED, crossed
 from suites.judge import Judge
 
 LIMIT = "share.delivery.count.limit"
@@ -29,6 +30,7 @@ MANY_FETCHES = 1000
 
 @pytest.mark.requirement("DLV-21")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_ladder_of_the_default_limit(share: Share, judge: Judge) -> None:
     """DLV-21: With limit 5, 100 records released each time come as 100, 100, 100, 50, 1."""
     limit = await delivery_limit(share)
@@ -66,6 +68,7 @@ async def test_ladder_of_limit_ten(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("DLV-24")
 @pytest.mark.feature("group-delivery-limit")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_limit_of_two_is_not_throttled(share: Share, judge: Judge) -> None:
     """DLV-24: With limit 2 a batch comes whole both times."""
     total = share.rng.randint(20, 60)
@@ -76,6 +79,7 @@ async def test_limit_of_two_is_not_throttled(share: Share, judge: Judge) -> None
 
 
 @pytest.mark.requirement("DLV-23")
+@crossed(BESIDE, RELOADED)
 async def test_last_delivery_comes_alone(share: Share, judge: Judge) -> None:
     """DLV-23: On its last delivery a record is handed out with nothing else."""
     limit = await delivery_limit(share)

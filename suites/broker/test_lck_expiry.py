@@ -20,11 +20,13 @@ from suites.broker.locks import (
     watch,
 )
 from suites.broker.share import Share
+from suites.broker.situations import BEHIND, BESIDE, RELOADED, crossed
 from suites.judge import Judge
 
 
 @pytest.mark.requirement("LCK-01", "LCK-02")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_expired_lock_frees_the_records(share: Share, judge: Judge) -> None:
     """LCK-01: Records come back by themselves when their lock has run out, LCK-02: not before."""
     lock = share.bounds.short_lock
@@ -43,6 +45,7 @@ async def test_expired_lock_frees_the_records(share: Share, judge: Judge) -> Non
 
 
 @pytest.mark.requirement("LCK-01")
+@crossed(BESIDE, RELOADED)
 async def test_expired_records_come_back_to_their_own_member(share: Share, judge: Judge) -> None:
     """LCK-01: A record that a member let expire may be delivered to that same member again."""
     lock = share.bounds.short_lock
@@ -56,6 +59,7 @@ async def test_expired_records_come_back_to_their_own_member(share: Share, judge
 
 
 @pytest.mark.requirement("LCK-02")
+@crossed(BESIDE, BEHIND)
 async def test_locked_records_go_to_nobody_else(share: Share, judge: Judge) -> None:
     """LCK-02: While one member's lock runs, another member gets the records behind it only."""
     count = share.rng.randint(2, 20)
@@ -75,6 +79,7 @@ async def test_locked_records_go_to_nobody_else(share: Share, judge: Judge) -> N
 
 @pytest.mark.requirement("LCK-03", "LCK-04")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_late_acknowledgement_is_refused(share: Share, judge: Judge) -> None:
     """LCK-03: An acknowledgement after the lock's end is refused, LCK-04: and changes nothing."""
     lock = share.bounds.short_lock
@@ -94,6 +99,7 @@ async def test_late_acknowledgement_is_refused(share: Share, judge: Judge) -> No
 
 
 @pytest.mark.requirement("LCK-03", "LCK-04")
+@crossed(BESIDE, RELOADED)
 async def test_late_acknowledgement_spares_the_next_holder(share: Share, judge: Judge) -> None:
     """LCK-04: A late REJECT is refused and leaves the record to the member that has it by then."""
     lock = share.bounds.short_lock
@@ -185,6 +191,7 @@ async def test_locks_of_two_members_are_independent(share: Share, judge: Judge) 
 
 @pytest.mark.requirement("LCK-08")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_waiting_fetch_is_woken_by_an_expiry(share: Share, judge: Judge) -> None:
     """LCK-08: A fetch that waits gets another member's records as soon as their lock is over."""
     lock = share.bounds.short_lock
@@ -203,6 +210,7 @@ async def test_waiting_fetch_is_woken_by_an_expiry(share: Share, judge: Judge) -
 
 
 @pytest.mark.requirement("LCK-09")
+@crossed(BESIDE, BEHIND)
 async def test_heartbeats_do_not_prolong_a_lock(share: Share, judge: Judge) -> None:
     """LCK-09: A member that keeps heartbeating loses its records at the end of their lock."""
     lock = share.bounds.short_lock
@@ -223,6 +231,7 @@ async def test_heartbeats_do_not_prolong_a_lock(share: Share, judge: Judge) -> N
 
 
 @pytest.mark.requirement("LCK-10")
+@crossed(BESIDE, BEHIND)
 async def test_fetching_does_not_prolong_a_lock(share: Share, judge: Judge) -> None:
     """LCK-10: A member that keeps fetching and accepting loses what it holds at the lock's end."""
     lock = share.bounds.short_lock

@@ -13,11 +13,13 @@ from fixtures.wire.errors import ErrorCode
 from spec.verdict import Undecided
 from suites.broker.locks import SLACK, linger, watch
 from suites.broker.share import Consumer, Queue, Share
+from suites.broker.situations import BEHIND, BESIDE, RELOADED, crossed
 from suites.judge import Judge
 
 
 @pytest.mark.requirement("LCK-18")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_closed_session_frees_interleaved_records(share: Share, judge: Judge) -> None:
     """LCK-18: A closed session frees all its records, also those behind another member's."""
     first = share.rng.randint(1, 5)
@@ -39,6 +41,7 @@ async def test_closed_session_frees_interleaved_records(share: Share, judge: Jud
 
 
 @pytest.mark.requirement("LCK-18")
+@crossed(BESIDE, BEHIND)
 async def test_dropped_connection_frees_interleaved_records(share: Share, judge: Judge) -> None:
     """LCK-18: A dropped connection frees all its member's records, also behind another's."""
     queue = await share.queue(12, lock_ms=share.bounds.longest_lock)
@@ -65,6 +68,7 @@ async def _until_refused(consumer: Consumer, offsets: range) -> dict[int, int]:
 
 
 @pytest.mark.requirement("LCK-16")
+@crossed(BESIDE, BEHIND)
 async def test_acknowledgement_races_with_the_end_of_the_lock(share: Share, judge: Judge) -> None:
     """LCK-16: Of acknowledgement and expiry one wins, and the response says which."""
     lock = share.bounds.short_lock
@@ -124,6 +128,7 @@ async def test_expiry_does_not_need_the_share_coordinator(share: Share, judge: J
 
 
 @pytest.mark.requirement("LCK-18")
+@crossed(BESIDE, RELOADED)
 async def test_sessions_that_close_together_free_all(share: Share, judge: Judge) -> None:
     """LCK-18: When members with records among each other's close at once, all come back."""
     queue = await share.queue(30, batches=3, lock_ms=share.bounds.longest_lock)

@@ -19,6 +19,7 @@ from suites.broker.locks import (
     watch,
 )
 from suites.broker.share import Consumer, Share
+from suites.broker.situations import BEHIND, BESIDE, crossed
 from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("renew")
@@ -65,6 +66,7 @@ async def test_renewed_record_outlives_its_first_lock(share: Share, judge: Judge
 
 
 @pytest.mark.requirement("LCK-22")
+@crossed(BESIDE, BEHIND)
 async def test_renewal_is_no_delivery(share: Share, judge: Judge) -> None:
     """LCK-22: However often a record was renewed, its next delivery counts one more."""
     queue = await share.queue(2, lock_ms=share.bounds.longest_lock)
@@ -83,6 +85,7 @@ async def test_renewal_is_no_delivery(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("LCK-23")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_renewed_record_can_be_settled(share: Share, judge: Judge) -> None:
     """LCK-23: A renewed record is accepted, released or rejected like any other."""
     queue = await share.queue(3)
@@ -124,6 +127,7 @@ async def test_renewal_of_a_part(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("LCK-26")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_renewal_mixed_with_other_types(share: Share, judge: Judge) -> None:
     """LCK-26: In a request that renews, every offset gets the effect of its own type."""
     lock = share.bounds.longest_lock
@@ -171,6 +175,7 @@ async def test_renewals_have_no_bound(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("LCK-28")
+@crossed(BESIDE, BEHIND)
 async def test_renewed_lock_lasts_as_configured_then(share: Share, judge: Judge) -> None:
     """LCK-28: A renewal takes the lock duration in force when it is made."""
     lock, long = share.bounds.short_lock, share.bounds.long_lock
@@ -192,6 +197,7 @@ async def test_renewed_lock_lasts_as_configured_then(share: Share, judge: Judge)
 
 @pytest.mark.requirement("LCK-34", "LCK-21")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_fetch_that_renews_brings_no_records(share: Share, judge: Judge) -> None:
     """LCK-34: A ShareFetch with IsRenewAck applies its acknowledgements and acquires nothing."""
     lock, long = share.bounds.short_lock, share.bounds.long_lock
@@ -216,6 +222,7 @@ async def test_fetch_that_renews_brings_no_records(share: Share, judge: Judge) -
 
 
 @pytest.mark.requirement("LCK-38")
+@crossed(BESIDE, BEHIND)
 async def test_log_start_passes_a_renewed_record(share: Share, judge: Judge) -> None:
     """LCK-38: Renewed records that the log start passes are gone, and those behind them go on."""
     cut = share.rng.randint(1, 7)

@@ -19,6 +19,7 @@ from suites.broker.locks import (
     watch,
 )
 from suites.broker.share import Share
+from suites.broker.situations import BEHIND, BESIDE, RELOADED, crossed
 from suites.judge import Judge
 
 REFUSED = int(ErrorCode.INVALID_RECORD_STATE)
@@ -27,6 +28,7 @@ INVALID = int(ErrorCode.INVALID_REQUEST)
 
 @pytest.mark.requirement("LCK-29")
 @pytest.mark.feature("renew")
+@crossed(BESIDE, RELOADED)
 async def test_expired_lock_cannot_be_renewed(share: Share, judge: Judge) -> None:
     """LCK-29: RENEW after the lock's end is refused and does not take the record again."""
     lock = share.bounds.short_lock
@@ -47,6 +49,7 @@ async def test_expired_lock_cannot_be_renewed(share: Share, judge: Judge) -> Non
 
 @pytest.mark.requirement("LCK-30")
 @pytest.mark.feature("renew")
+@crossed(BESIDE, RELOADED)
 async def test_others_cannot_renew(share: Share, judge: Judge) -> None:
     """LCK-30: RENEW by another member is refused and leaves the holder's lock as it is."""
     lock = share.bounds.short_lock
@@ -69,6 +72,7 @@ async def test_others_cannot_renew(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("LCK-31")
 @pytest.mark.feature("renew")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_settled_record_cannot_be_renewed(share: Share, judge: Judge) -> None:
     """LCK-31: RENEW after ACCEPT, RELEASE or REJECT is refused while the start is below it."""
     lock = share.bounds.longest_lock
@@ -92,6 +96,7 @@ async def test_settled_record_cannot_be_renewed(share: Share, judge: Judge) -> N
 @pytest.mark.requirement("LCK-32")
 @pytest.mark.feature("renew")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_renewal_has_to_be_announced(share: Share, judge: Judge) -> None:
     """LCK-32: RENEW in a request without IsRenewAck is refused with INVALID_REQUEST."""
     queue = await share.queue(2)
@@ -109,6 +114,7 @@ async def test_renewal_has_to_be_announced(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("LCK-33")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_version_1_cannot_renew(share: Share, judge: Judge) -> None:
     """LCK-33: Acknowledge type 4 in version 1 is refused with INVALID_REQUEST."""
     queue = await share.queue(2)
@@ -145,6 +151,7 @@ async def test_fetch_that_renews_may_not_ask_for_records(
 @pytest.mark.requirement("LCK-36")
 @pytest.mark.feature("renew")
 @pytest.mark.feature("renew-switch")
+@crossed(BESIDE, RELOADED)
 async def test_renewal_that_is_turned_off(share: Share, judge: Judge) -> None:
     """LCK-36: With renewal turned off, RENEW is refused and the lock ends as it would have."""
     lock = share.bounds.short_lock
@@ -170,6 +177,7 @@ async def test_renewal_that_is_turned_off(share: Share, judge: Judge) -> None:
 @pytest.mark.feature("renew")
 @pytest.mark.feature("renew-switch")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_renewal_is_switched_on_a_live_group(share: Share, judge: Judge) -> None:
     """LCK-37: Renewal goes off and on while records are held; other types work throughout."""
     long = share.bounds.long_lock

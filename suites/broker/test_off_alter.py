@@ -9,6 +9,7 @@ from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode
 from suites.broker.membership import group_epoch
 from suites.broker.share import Queue, Share
+from suites.broker.situations import BESIDE, RELOADED, crossed
 from suites.judge import Judge
 
 
@@ -44,6 +45,7 @@ async def _used(share: Share) -> Queue:
 
 @pytest.mark.requirement("OFF-30")
 @pytest.mark.fast
+@crossed(RELOADED)
 async def test_alter_sets_the_start(share: Share, judge: Judge) -> None:
     """OFF-30: The next member begins at the altered start offset and gets all from there on."""
     queue = await _used(share)
@@ -57,6 +59,7 @@ async def test_alter_sets_the_start(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("OFF-34")
 @pytest.mark.fast
+@crossed(RELOADED)
 async def test_alter_discards_state(share: Share, judge: Judge) -> None:
     """OFF-34: What was finished is delivered again after an alteration, and counts begin at 1."""
     queue = await _used(share)
@@ -67,6 +70,7 @@ async def test_alter_discards_state(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ADM-48")
 @pytest.mark.fast
+@crossed(RELOADED)
 async def test_alter_raises_the_epoch(share: Share, judge: Judge) -> None:
     """ADM-48: Each alteration raises the group epoch."""
     queue = await _used(share)
@@ -80,6 +84,7 @@ async def test_alter_raises_the_epoch(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("OFF-35")
+@crossed(RELOADED)
 async def test_alter_is_shown(share: Share, judge: Judge) -> None:
     """OFF-35: The admin sees each altered start offset, forward or back."""
     queue = await _used(share)
@@ -89,6 +94,7 @@ async def test_alter_is_shown(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("OFF-31")
+@crossed(RELOADED)
 async def test_alter_to_the_end(share: Share, judge: Judge) -> None:
     """OFF-31: With the start offset at the log's end only later records are delivered."""
     queue = await _used(share)
@@ -108,6 +114,7 @@ async def test_alter_to_uninitialised(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("OFF-33")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_alter_needs_an_empty_group(share: Share, judge: Judge) -> None:
     """OFF-33: A group with members refuses the alteration, and nothing changes."""
     queue = await share.queue(records=10, batches=10)
@@ -129,6 +136,7 @@ async def test_alter_needs_an_empty_group(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("OFF-36")
+@crossed(RELOADED)
 async def test_alter_one_partition(share: Share, judge: Judge) -> None:
     """OFF-36: Altering one partition leaves the group's other one as it was."""
     queue = await share.queue(records=6, partitions=2)
@@ -161,6 +169,7 @@ async def test_alter_before_the_group_exists(share: Share, judge: Judge) -> None
 
 @pytest.mark.requirement("OFF-38")
 @pytest.mark.parametrize("closed", [False, True], ids=["session open", "connection open"])
+@crossed(RELOADED)
 async def test_alter_holds_at_once(share: Share, judge: Judge, closed: bool) -> None:
     """OFF-38: An alteration holds although a former member is still connected."""
     queue = await share.queue(records=10, batches=10)
@@ -181,6 +190,7 @@ async def test_alter_holds_at_once(share: Share, judge: Judge, closed: bool) -> 
 
 
 @pytest.mark.requirement("OFF-39")
+@crossed(RELOADED)
 async def test_alter_below_the_log(share: Share, judge: Judge) -> None:
     """OFF-39: A start offset below the log's start means the first record that exists."""
     queue = await _used(share)

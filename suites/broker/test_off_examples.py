@@ -16,6 +16,7 @@ from fixtures.clients.member import accept, reject, release
 from spec.verdict import Undecided
 from suites.broker.settings import LOCK
 from suites.broker.share import Consumer, Queue, Share
+from suites.broker.situations import BESIDE, RELOADED, crossed
 from suites.broker.stored import ACKNOWLEDGED, ARCHIVED, AVAILABLE, read_state
 from suites.judge import Judge
 
@@ -128,6 +129,7 @@ async def _figure(share: Share) -> tuple[Queue, Consumer]:
 
 @pytest.mark.requirement("OFF-41")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_in_flight_example(share: Share, judge: Judge) -> None:
     """OFF-41: The states of the KIP's figure are what fetches and the admin then see."""
     queue, holder = await _figure(share)

@@ -6,6 +6,7 @@ import pytest
 
 from fixtures.clients.member import accept, release
 from suites.broker.share import Consumer, Queue, Share
+from suites.broker.situations import BESIDE, RELOADED, crossed
 from suites.judge import Judge
 
 STATES = ["acquired", "released", "accepted"]
@@ -39,6 +40,7 @@ async def _after_deletion(queue: Queue, start: int) -> dict[int, int]:
 @pytest.mark.requirement("OFF-20")
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_deleted_past_the_window(share: Share, judge: Judge, state: str) -> None:
     """OFF-20: Records deleted beyond all in flight never come; the rest from the log's start do."""
     queue, holder = await _ten_of_twenty(share)
@@ -53,6 +55,7 @@ async def test_deleted_past_the_window(share: Share, judge: Judge, state: str) -
 
 @pytest.mark.requirement("OFF-26")
 @pytest.mark.parametrize("state", STATES)
+@crossed(BESIDE, RELOADED)
 async def test_deleted_inside_a_batch(share: Share, judge: Judge, state: str) -> None:
     """OFF-26: Records below a log start that cuts a batch are not delivered."""
     queue, holder = await _ten_of_twenty(share, batches=2)
@@ -68,6 +71,7 @@ async def test_deleted_inside_a_batch(share: Share, judge: Judge, state: str) ->
 
 
 @pytest.mark.requirement("OFF-21")
+@crossed(BESIDE, RELOADED)
 async def test_deleted_inside_available(share: Share, judge: Judge) -> None:
     """OFF-21: Available records below the log's start are gone, those beyond keep their count."""
     queue, consumer = await _ten_of_twenty(share)
@@ -83,6 +87,7 @@ async def test_deleted_inside_available(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("OFF-22")
+@crossed(BESIDE, RELOADED)
 async def test_deleted_inside_acquired(share: Share, judge: Judge) -> None:
     """OFF-22: Acquired records beyond the log's start stay held, those below never come back."""
     queue, holder = await _ten_of_twenty(share)
@@ -109,6 +114,7 @@ async def test_deleted_inside_acquired(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("OFF-23")
+@crossed(BESIDE, RELOADED)
 async def test_deleted_inside_finished(share: Share, judge: Judge) -> None:
     """OFF-23: Records finished beyond the log's new start stay finished."""
     queue, consumer = await _ten_of_twenty(share)
@@ -124,6 +130,7 @@ async def test_deleted_inside_finished(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("OFF-24")
+@crossed(BESIDE, RELOADED)
 async def test_deleted_below_the_start(share: Share, judge: Judge) -> None:
     """OFF-24: Deleting what is already finished changes nothing for the group."""
     queue, holder = await _ten_of_twenty(share)
@@ -140,6 +147,7 @@ async def test_deleted_below_the_start(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("OFF-25")
+@crossed(BESIDE, RELOADED)
 async def test_start_offset_follows_the_log(share: Share, judge: Judge) -> None:
     """OFF-25: The start offset is at or beyond the log's start once the group went on."""
     queue, consumer = await _ten_of_twenty(share)

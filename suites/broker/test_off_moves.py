@@ -14,6 +14,7 @@ import pytest
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import Ack, accept, gap, reject, release
 from suites.broker.share import Consumer, Queue, Share
+from suites.broker.situations import BEHIND, BESIDE, RELOADED, crossed
 from suites.judge import Judge
 
 RECORDS = 10
@@ -59,6 +60,7 @@ async def _finished(share: Share, judge: Judge, rule: str, finish: Callable[...,
 
 @pytest.mark.requirement("OFF-10")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_moves_past_accepted(share: Share, judge: Judge) -> None:
     """OFF-10: The start offset moves past a prefix of accepted records."""
     await _finished(share, judge, "OFF-10", accept)
@@ -66,18 +68,21 @@ async def test_moves_past_accepted(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("OFF-11")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_moves_past_rejected(share: Share, judge: Judge) -> None:
     """OFF-11: The start offset moves past a prefix of rejected records."""
     await _finished(share, judge, "OFF-11", reject)
 
 
 @pytest.mark.requirement("OFF-12")
+@crossed(BESIDE, RELOADED)
 async def test_moves_past_gaps(share: Share, judge: Judge) -> None:
     """OFF-12: The start offset moves past a prefix acknowledged as gaps."""
     await _finished(share, judge, "OFF-12", gap)
 
 
 @pytest.mark.requirement("OFF-13")
+@crossed(BESIDE, RELOADED)
 async def test_moves_past_exhausted(share: Share, judge: Judge) -> None:
     """OFF-13: The start offset moves past a record whose deliveries ran out."""
     limit = int((await share.admin.broker_configs())["group.share.delivery.count.limit"])
@@ -103,6 +108,7 @@ async def _with_hole(share: Share) -> tuple[Window, int]:
 
 @pytest.mark.requirement("OFF-14")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_released_record_holds(share: Share, judge: Judge) -> None:
     """OFF-14: The start offset does not move past a released record."""
     window, hole = await _with_hole(share)
@@ -114,6 +120,7 @@ async def test_released_record_holds(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("OFF-15", "OFF-16")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_acquired_record_holds(share: Share, judge: Judge) -> None:
     """OFF-15 OFF-16: An acquired record holds the start offset; finished, it lets it jump."""
     window, hole = await _with_hole(share)
@@ -126,6 +133,7 @@ async def test_acquired_record_holds(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("OFF-17")
+@crossed(BESIDE, RELOADED)
 async def test_view_never_runs_ahead(share: Share, judge: Judge) -> None:
     """OFF-17: The admin's start offset never passes an unfinished record, and catches up."""
     window = await Window.held(share)
@@ -142,6 +150,7 @@ async def test_view_never_runs_ahead(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("OFF-18")
+@crossed(BESIDE, RELOADED)
 async def test_view_never_goes_back(share: Share, judge: Judge) -> None:
     """OFF-18: While members acquire, release, finish, come and go, the view only moves forward."""
     total = 60
@@ -177,6 +186,7 @@ async def _settle_some(share: Share, consumer: Consumer, finished: set[int]) -> 
 
 @pytest.mark.requirement("OFF-19")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_unfetched_partition_shows_none(share: Share, judge: Judge) -> None:
     """OFF-19: Before the first fetch the view shows no error, and -1 or what the policy gives."""
     queue = await share.queue(records=3, untouched=True)

@@ -12,6 +12,7 @@ from fixtures.clients.member import CLOSE, OPEN, accept
 from fixtures.wire.errors import ErrorCode
 from suites.broker.sessions import acquired, others, taken
 from suites.broker.share import Consumer, Queue, Share
+from suites.broker.situations import BEHIND, BESIDE, crossed
 from suites.judge import Judge
 
 
@@ -25,6 +26,7 @@ async def holding(share: Share, records: int) -> tuple[Queue, Consumer, Consumer
 
 @pytest.mark.requirement("SES-13")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_closing_by_acknowledge(share: Share, judge: Judge) -> None:
     """SES-13: The final ShareAcknowledge applies its acks and releases the rest at once."""
     count = share.rng.randint(3, 8)
@@ -42,6 +44,7 @@ async def test_closing_by_acknowledge(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("SES-14")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_closing_by_fetch(share: Share, judge: Judge) -> None:
     """SES-14: The final ShareFetch applies its acks, brings nothing and releases the rest."""
     count = share.rng.randint(3, 8)
@@ -60,6 +63,7 @@ async def test_closing_by_fetch(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("SES-15")
+@crossed(BESIDE, BEHIND)
 async def test_closing_fetch_that_names_partitions(share: Share, judge: Judge) -> None:
     """SES-15: A final fetch acquires nothing from partitions that it names."""
     queue, consumer, other = await holding(share, 2)
@@ -80,6 +84,7 @@ async def test_closing_fetch_that_names_partitions(share: Share, judge: Judge) -
 @pytest.mark.requirement("SES-16")
 @pytest.mark.fast
 @pytest.mark.parametrize("by_fetch", [False, True], ids=["acknowledge", "fetch"])
+@crossed(BESIDE, BEHIND)
 async def test_closed_session_is_gone(share: Share, judge: Judge, *, by_fetch: bool) -> None:
     """SES-16: After the final epoch there is no session, and epoch 0 opens another."""
     queue, consumer, _ = await holding(share, 1)
@@ -137,6 +142,7 @@ async def test_closing_releases_forgotten_partitions(share: Share, judge: Judge)
 
 @pytest.mark.requirement("SES-18")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_opening_replaces(share: Share, judge: Judge) -> None:
     """SES-18: Epoch 0 on top of a session starts another, which knows nothing of the first."""
     queue, consumer, _ = await holding(share, 1)
@@ -170,6 +176,7 @@ async def test_opening_releases(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("SES-20")
+@crossed(BEHIND)
 async def test_last_session_of_a_group(share: Share, judge: Judge) -> None:
     """SES-20: Between the last session of a group and its next one nothing is lost."""
     count = share.rng.randint(5, 12)

@@ -17,6 +17,7 @@ from fixtures.wire.connection import ConnectionLost
 from fixtures.wire.errors import ErrorCode
 from suites.broker.sessions import others, taken
 from suites.broker.share import NOT_FOR, Consumer, Queue, Share
+from suites.broker.situations import BEHIND, BESIDE, RELOADED, crossed
 from suites.judge import Judge
 
 
@@ -30,6 +31,7 @@ async def holding(share: Share, records: int) -> tuple[Queue, Consumer, Consumer
 
 @pytest.mark.requirement("SES-36")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_reset_connection_releases(share: Share, judge: Judge) -> None:
     """SES-36: Records of a member whose connection was reset come back at once."""
     count = share.rng.randint(2, 8)
@@ -44,6 +46,7 @@ async def test_reset_connection_releases(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("SES-37")
 @pytest.mark.fast
+@crossed(BESIDE, BEHIND)
 async def test_closed_connection_releases(share: Share, judge: Judge) -> None:
     """SES-37: Records of a member whose connection was closed come back at once."""
     count = share.rng.randint(2, 8)
@@ -58,6 +61,7 @@ async def test_closed_connection_releases(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("SES-37")
+@crossed(BESIDE, BEHIND)
 async def test_connection_closed_in_a_fetch(share: Share, judge: Judge) -> None:
     """SES-37: Records come back also when the connection ends while a fetch is waiting."""
     queue, consumer, other = await holding(share, 2)
@@ -97,6 +101,7 @@ async def test_session_ends_with_its_connection(share: Share, judge: Judge) -> N
 
 
 @pytest.mark.requirement("SES-39")
+@crossed(BESIDE, RELOADED)
 async def test_end_of_an_old_connection(share: Share, judge: Judge) -> None:
     """SES-39: The late end of the old connection does not take the new session along."""
     queue, consumer, _ = await holding(share, 1)
@@ -121,6 +126,7 @@ async def test_end_of_an_old_connection(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("SES-41")
+@crossed(BEHIND)
 async def test_end_of_another_connection(share: Share, judge: Judge) -> None:
     """SES-41: Only the connection that carries a session can end it."""
     queue, consumer, other = await holding(share, 2)

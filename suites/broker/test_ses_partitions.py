@@ -13,6 +13,7 @@ from fixtures.wire.errors import ErrorCode
 from suites.broker.membership import beating, every, good_beat
 from suites.broker.sessions import acquired, error_in, offsets_in, others
 from suites.broker.share import Consumer, Queue, Share
+from suites.broker.situations import BEHIND, RELOADED, crossed
 from suites.judge import Judge
 
 GONE = {
@@ -35,6 +36,7 @@ async def two_partitions(share: Share, records: int = 2) -> World:
 
 @pytest.mark.requirement("SES-21")
 @pytest.mark.fast
+@crossed(BEHIND)
 async def test_partitions_are_remembered(share: Share, judge: Judge) -> None:
     """SES-21: A fetch without partitions is about those of the session."""
     queue, consumer, first, second = await two_partitions(share, records=0)
@@ -54,6 +56,7 @@ async def test_partitions_are_remembered(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("SES-22")
+@crossed(RELOADED)
 async def test_partition_added_later(share: Share, judge: Judge) -> None:
     """SES-22: A partition named later joins those named before."""
     queue, consumer, first, second = await two_partitions(share)
@@ -100,6 +103,7 @@ async def drained(session: Session, where: Where) -> list[Response]:
 
 
 @pytest.mark.requirement("SES-24")
+@crossed(RELOADED)
 async def test_forgetting_releases_nothing(share: Share, judge: Judge) -> None:
     """SES-24: Records of a forgotten partition stay with their member, who can settle them."""
     queue, consumer, first, _ = await two_partitions(share)
@@ -115,6 +119,7 @@ async def test_forgetting_releases_nothing(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("SES-25")
+@crossed(RELOADED)
 async def test_forgetting_and_acknowledging(share: Share, judge: Judge) -> None:
     """SES-25: One fetch can settle records of a partition and forget it."""
     queue, consumer, first, _ = await two_partitions(share)
@@ -151,6 +156,7 @@ async def test_session_without_partitions(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("SES-27")
+@crossed(RELOADED)
 async def test_unknown_topic_id(share: Share, judge: Judge) -> None:
     """SES-27: An unknown topic id is its own partition's trouble alone."""
     _, consumer, first, _ = await two_partitions(share)

@@ -1,0 +1,403 @@
+"""Worlds that look to a check like the one it asked for, and are not: see :mod:`.situations`.
+
+Offsets, partitions and whatever else travels with them are translated where a request leaves and
+where its response arrives. The neighbours' records are acknowledged along with the check's own, one
+in each request, and each has to be answered with NONE whatever becomes of the check's own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from fixtures.clients.admin import LATEST, Admin, ShareOffset
+from fixtures.clients.cluster import WITHIN, Cluster, Topic, attempts
+from fixtures.clients.member import (
+    CLOSE,
+    OPEN,
+    Ack,
+    Part,
+    Range,
+    Response,
+    Session,
+    Where,
+    accept,
+)
+from fixtures.wire.codec import Struct
+from fixtures.wire.connection import Connection
+from fixtures.wire.errors import error_name
+from fixtures.wire.records import Compression, Record, encode_batch
+from spec.verdict import Undecided, Violation
+from suites.broker.locks import EARLY
+from suites.broker.share import Consumer, Queue, Share
+
+SPARE = 8
+"""Records of each neighbour: one is acknowledged with each request, as long as there are any."""
+
+CODECS = (Compression.GZIP, Compression.SNAPPY, Compression.LZ4, Compression.ZSTD)
+
+
+class Below(StrEnum):
+    """What becomes of the records below the check's first one."""
+
+    DELETED = "deleted"
+    HELD = "held"
+    SETTLED = "settled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What a set-up adds.
+
+    Attributes:
+        beside: topics before and behind the check's, and partitions before and behind its own, in
+            the first member's session and in every request of it that acknowledges; and that member
+            had another session before.
+        below: records below the check's first one, and what became of them.
+        compressed: whether records are compressed.
+        two_batches: whether what is written as one batch becomes two.
+        reloads: whether the state is loaded again before the next member, once nobody holds any.
+    """
+
+    beside: bool = False
+    below: Below
+    compressed: bool = False
+    two_batches: bool = False
+    reloads: bool = False
+
+
+class CrossedShare(Share):
+    """Makes queues that are translated."""
+
+    def __init__(self, share: Share, setup: Setup) -> None:
+        super().__init__(share.cluster, share.rng, share.bounds)
+        self._members = share._members  # they are all sent away by the one that is left
+        self.admin = self.crossed = CrossedAdmin(share.cluster)
+        self.setup = setup
+        self.met: set[str] = set()
+        self.joined = False
+
+    async def queue(
+        self,
+        records: int | Sequence[bytes] = 0,
+        *,
+        partitions: int = 1,
+        batches: int = 1,
+        lock_ms: int | None = None,
+        **options: Any,
+    ) -> Queue:
+        """Return a queue as :meth:`Share.queue` does, with neighbours if the set-up has any."""
+        others: tuple[Topic, ...] = ()
+        if self.setup.beside:
+            node = self.rng.choice(sorted(self.cluster.brokers))
+            placed = options.pop("assignments", None) or [[node]] * partitions
+            options["assignments"] = [[placed[0][0]], *placed, [placed[0][0]]]
+            calls = (self.admin.create_topic(assignments=[[placed[0][0]]]) for _ in range(2))
+            others = tuple(await asyncio.gather(*calls))
+            partitions += 2
+        plain = await super().queue(0, partitions=partitions, lock_ms=lock_ms, **options)
+        queue = CrossedQueue(
+            share=self,
+            topic=plain.topic,
+            group=plain.group,
+            others=others,
+            brief=lock_ms is not None,
+        )
+        self.crossed.queues[queue.topic.id] = queue
+        if self.setup.beside:
+            await asyncio.gather(
+                *(self.admin.produce(topic, SPARE, index) for topic, index in queue.supplied)
+            )
+        if records:
+            await queue.produce(records, batches=batches)
+        return queue
+
+    async def sibling(self, queue: Queue, **group_config: str) -> Queue:
+        """Return another group on the same topic."""
+        plain = await super().sibling(queue, **group_config)
+        if not isinstance(queue, CrossedQueue):
+            return plain
+        return replace(queue, group=plain.group, others=(), consumers=[])
+
+
+class CrossedAdmin(Admin):
+    """An administrator who names partitions and offsets as the check does."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self.queues: dict[uuid.UUID, CrossedQueue] = {}
+
+    def _real(self, topic: Topic, partition: int) -> tuple[int, int]:
+        queue = self.queues.get(topic.id)
+        real = queue.real(partition) if queue else partition
+        return real, queue.bases.get(real, 0) if queue else 0
+
+    async def delete_records(self, topic: Topic, before: int, partition: int = 0) -> int:
+        """Delete the records below an offset."""
+        real, base = self._real(topic, partition)
+        return await super().delete_records(topic, before + base, real) - base
+
+    async def log_offset(self, topic: Topic, at: int = LATEST, partition: int = 0) -> int:
+        """Return the log's first or last offset."""
+        real, base = self._real(topic, partition)
+        return await super().log_offset(topic, at, real) - base
+
+    async def alter_offset(
+        self, group: str, topic: Topic, offset: int, partition: int = 0
+    ) -> Struct:
+        """Set the start offset of a share-partition; the response has its real index."""
+        real, base = self._real(topic, partition)
+        return await super().alter_offset(
+            group, topic, offset + base if offset >= 0 else offset, real
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrossedQueue(Queue):
+    """A queue whose partitions and offsets are others than the check believes.
+
+    Attributes:
+        others: the topics before and behind.
+        brief: the check set the lock's duration, so that nothing beside it may be held for long.
+        bases: the offset that the check takes for 0, by real partition.
+        consumers: those made so far.
+    """
+
+    share: CrossedShare
+    others: tuple[Topic, ...] = ()
+    brief: bool = False
+    bases: dict[int, int] = field(default_factory=dict)
+    consumers: list[Consumer] = field(default_factory=list)
+
+    @property
+    def supplied(self) -> tuple[Where, ...]:
+        """The neighbours that have records, in the order of requests; the check's is second."""
+        before, behind = self.others
+        return (before, 0), (self.topic, len(self.topic.leaders) - 1), (behind, 0)
+
+    @property
+    def beside(self) -> tuple[Where, ...]:
+        """All neighbours; the partition before the check's stays empty."""
+        return ((self.topic, 0), *self.supplied) if self.others else ()
+
+    def real(self, partition: int) -> int:
+        """Return the index of what the check takes for a partition."""
+        return partition + 1 if self.share.setup.beside else partition
+
+    async def produce(
+        self, values: int | Sequence[bytes], partition: int = 0, *, batches: int = 1, **_: Any
+    ) -> int:
+        """Append records; return what the check takes for the first one's offset."""
+        real = self.real(partition)
+        payload = [b"record %d" % n for n in range(values)] if isinstance(values, int) else values
+        size = -(-len(payload) // batches)
+        parts = [list(payload[at : at + size]) for at in range(0, len(payload), size)]
+        if real not in self.bases:
+            parts = await self._begin(real, parts)
+        elif self.share.setup.two_batches and len(parts) == 1 < len(payload):
+            parts = self._cut(parts[0])
+        first = await self._append(real, parts)
+        return first - self.bases[real]
+
+    async def _begin(self, real: int, parts: list[list[bytes]]) -> list[list[bytes]]:
+        """Put records below the first ones; return what is left to write."""
+        setup, count = self.share.setup, self.share.rng.randint(2, 6)
+        below = [b"below %d" % n for n in range(count)]
+        if self.consumers:
+            self.bases[real] = 0  # too late: somebody may have fetched
+            return parts
+        self.bases[real] = count
+        if setup.below is Below.DELETED:
+            await self._append(real, [[*below, *parts[0]]])
+            await Admin(self.share.cluster).delete_records(self.topic, count, real)
+            self._met("start inside a batch", len(parts[0]) > 0)
+            return parts[1:] or [[]]
+        await self._append(real, [below])
+        await self._predecessor(real, count)
+        return self._cut(parts[0]) if setup.two_batches and len(parts) == 1 else parts
+
+    def _cut(self, part: list[bytes]) -> list[list[bytes]]:
+        if len(part) < 2:
+            return [part]
+        at = self.share.rng.randint(1, len(part) - 1)
+        self._met("two batches", True)
+        return [part[:at], part[at:]]
+
+    async def _append(self, real: int, parts: Iterable[list[bytes]]) -> int:
+        codec = Compression.NONE
+        if self.share.setup.compressed:
+            codec = self.share.rng.choice(CODECS)
+            self._met("compressed batches", True)
+        offsets = []
+        for part in filter(None, parts):
+            now = int(time.time() * 1000)
+            records = [Record(offset=i, timestamp=now, value=v) for i, v in enumerate(part)]
+            batch = encode_batch(records, compression=codec)
+            offsets.append(await self.share.admin.append(self.topic, batch, real))
+        return offsets[0] if offsets else self.bases[real]
+
+    async def _predecessor(self, real: int, count: int) -> None:
+        """Have another member take the records below; it holds them, or settles them and goes."""
+        member = await self.share.member(self.group, self.topic)
+        session = await member.session(self.topic.leaders[real])
+        holder = Consumer(member, session, (self.topic, real))
+        self.share.joined = True
+        await holder.acquire(count, max_records=count)
+        if self.share.setup.below is Below.HELD:
+            self._met("second member", True)
+            return
+        await holder.acked(accept(0, count - 1))
+        await holder.depart()
+        self._met("stored start", True)
+
+    def _met(self, name: str, condition: bool) -> None:
+        if condition:
+            self.share.met.add(name)
+
+    async def consumer(self, partition: int = 0, *, join: bool = True) -> Consumer:
+        """Return a new member, whose session has the neighbours in it if it is the first one."""
+        if self.share.setup.reloads and self.consumers and all(map(_closed, self.consumers)):
+            for former in self.consumers:
+                await former.depart()
+            self.consumers.clear()
+            self._met("reload", True)
+        real = self.real(partition)
+        topics = (self.topic, *self.others)
+        alone = not self.share.joined
+        member = await self.share.member(self.group, *(topics if join and alone else ()))
+        if join and not alone:  # an assignor may spread partitions, and fetching asks for none
+            await member.heartbeat(member_epoch=0, subscribed_topic_names=[t.name for t in topics])
+        self.share.joined = self.share.joined or join
+        node = self.topic.leaders[real]
+        connection = await self.share.cluster.dial(node, member.member_id)
+        session = CrossedSession(connection, member.member_id, self, real)
+        member.sessions[node] = session
+        if self.others and not self.consumers:
+            await session.begin()
+        consumer = Consumer(member, session, (self.topic, real))
+        self.consumers.append(consumer)
+        return consumer
+
+    async def offsets(self, partition: int = 0) -> ShareOffset:
+        """Return the admin's view, with the start offset as the check counts."""
+        real = self.real(partition)
+        seen = (await self.share.admin.share_offsets(self.group, self.topic))[real]
+        return (
+            replace(seen, start=seen.start - self.bases.get(real, 0)) if seen.start >= 0 else seen
+        )
+
+
+def _closed(consumer: Consumer) -> bool:
+    session = consumer.session
+    return isinstance(session, CrossedSession) and session.closed
+
+
+class CrossedSession(Session):
+    """A session that translates, and acknowledges a record of each neighbour along the way."""
+
+    def __init__(
+        self, connection: Connection, member_id: str, queue: CrossedQueue, real: int
+    ) -> None:
+        super().__init__(connection, queue.group, member_id)
+        self.queue, self.own = queue, (queue.topic, real)
+        self.closed = False
+        self._named = False
+        self._spare: dict[Where, list[int]] = {}
+        self._sure_until = 0.0
+
+    async def begin(self) -> None:
+        """Open and close a session, then open the one that has the neighbours' records.
+
+        Raises:
+            Undecided: they were not acquired.
+        """
+        await super().fetch(epoch=OPEN, max_wait_ms=0)
+        await super().acknowledge({}, epoch=CLOSE)
+        supplied = self.queue.supplied
+        spare: dict[Where, list[int]] = {where: [] for where in supplied}
+        async for _ in attempts(WITHIN):
+            since = time.monotonic()
+            named = (*supplied, (self.queue.topic, 0)) if self.epoch == OPEN else ()
+            response = Consumer.sound(await super().fetch(*named, max_wait_ms=100))
+            for topic, index in supplied:
+                part = response.part(topic.id, index)
+                spare[topic, index] += part.offsets if part else []
+            self._sure_until = since + max(0, response.lock_ms) / 1000 * EARLY
+            if all(len(offsets) == SPARE for offsets in spare.values()):
+                break
+        else:
+            raise Undecided(f"of the neighbours' records only {spare} were acquired")
+        self.queue.share.met |= {"second topic", "second partition", "second session"}
+        if self.queue.brief:
+            acks = {where: [accept(0, SPARE - 1)] for where in supplied}
+            await super().acknowledge(acks)
+        else:
+            self._spare = spare
+
+    async def fetch(
+        self,
+        *partitions: Where,
+        acks: Mapping[Where, Sequence[Ack]] | None = None,
+        epoch: int | None = None,
+        **options: Any,
+    ) -> Response:
+        """Send a ShareFetch that names the check's partition once, whatever the epoch."""
+        used = self.epoch if epoch is None else epoch
+        self._named = self._named and used != OPEN
+        if not partitions and not self._named and used not in (OPEN, CLOSE):
+            partitions = (self.own,)
+        self._named = self._named or self.own in partitions
+        sent = self._sent(acks or {}, used)
+        return self._seen(await super().fetch(*partitions, acks=sent, epoch=epoch, **options), sent)
+
+    async def acknowledge(
+        self, acks: Mapping[Where, Sequence[Ack]], *, epoch: int | None = None, **options: Any
+    ) -> Response:
+        """Send a ShareAcknowledge."""
+        sent = self._sent(acks, self.epoch if epoch is None else epoch)
+        response = self._seen(await super().acknowledge(sent, epoch=epoch, **options), sent)
+        self.closed = self.closed or (epoch == CLOSE and not response.error)
+        return response
+
+    def _base(self, where: Where) -> int:
+        mine = where[0].id == self.queue.topic.id
+        return self.queue.bases.get(where[1], 0) if mine else 0
+
+    def _sent(self, acks: Mapping[Where, Sequence[Ack]], used: int) -> dict[Where, list[Ack]]:
+        """Return acknowledgements as they are sent: the check's between the neighbours'."""
+        own = {
+            where: [replace(a, first=a.first + base, last=a.last + base) for a in some]
+            for where, some in acks.items()
+            for base in [self._base(where)]
+        }
+        if not any(own.values()) or used == OPEN:
+            return own
+        beside = {where: [accept(offsets[0])] for where, offsets in self._spare.items() if offsets}
+        first = {where: beside.pop(where) for where in list(beside)[:1]}
+        return first | own | beside
+
+    def _seen(self, response: Response, sent: Mapping[Where, Sequence[Ack]]) -> Response:
+        """Return a response as the check has to see it, the neighbours' part judged."""
+        for where in self._spare:
+            part = response.part(where[0].id, where[1])
+            if response.error or where not in sent:
+                continue
+            if part is None or (part.ack_error and time.monotonic() < self._sure_until):
+                told = error_name(part.ack_error) if part else "left out"
+                raise Violation("ACK-38", f"a record acknowledged beside the check's own: {told}")
+            self._spare[where].pop(0)
+        beside = {(topic.id, index) for topic, index in self.queue.beside}
+        parts = (part for part in response.parts if (part.topic_id, part.partition) not in beside)
+        return replace(response, parts=tuple(map(self._part, parts)))
+
+    def _part(self, part: Part) -> Part:
+        base = self._base((self.queue.topic, part.partition))
+        if part.topic_id != self.queue.topic.id or not base:
+            return part
+        ranges = tuple(Range(r.first - base, r.last - base, r.count) for r in part.ranges)
+        return replace(part, ranges=ranges)

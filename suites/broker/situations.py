@@ -1,0 +1,110 @@
+"""Situations: the same check, played where a broker has more on its hands than the check made.
+
+A check makes one topic, one partition, one member and one session, and begins at offset 0 of a
+partition that nobody has touched. A defect that acts from the second partition on, inside a batch,
+or behind a reload, is not met there. :func:`crossed` plays the check again in other set-ups, and
+the check does not know: partitions and offsets are translated on the way out and back. What each
+set-up brings about is said in :data:`SITUATIONS`, and which it is in :data:`SETUPS`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Coroutine
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from suites.broker.crossing import Below, CrossedShare, Setup
+from suites.broker.share import Share
+from suites.judge import AS_WRITTEN, Judge, met, situations_of
+
+IDLE = "nothing in flight"
+ACROSS_START, ACROSS_END = "range across the start", "range across the end"
+ACROSS_GAP, ACROSS_BATCHES = "range across a gap", "range across batches"
+MANY = "many in one request"
+
+SITUATIONS = MappingProxyType(
+    {
+        AS_WRITTEN: "the set-up that the check itself makes",
+        "second topic": "the topic is the second of three in the session and in every request",
+        "second partition": "the partition is not the topic's first, and not its last",
+        "second session": "the member has opened and closed a session before",
+        "second member": "another member joined before, and holds records right below",
+        "start inside a batch": "the first record lies in the middle of a record batch",
+        "compressed batches": "the records are compressed, by a codec drawn for the check",
+        "two batches": "records that the check writes as one batch are two",
+        "stored start": "the start offset, and what is below it, was read back from the state",
+        IDLE: "nothing is acquired: never yet, not any more, or not since the state was loaded",
+        ACROSS_START: "a range reaches from below the start offset to above it",
+        ACROSS_END: "a range reaches beyond what was acquired",
+        ACROSS_GAP: "a range reaches across offsets without records",
+        ACROSS_BATCHES: "a range reaches across record batches",
+        MANY: "every list of a request has three elements or more, and a bad one at any place",
+        "reload": "the state is loaded again before another member looks at what is left",
+    }
+)
+"""What a rule can be met in. Everything but the first is brought about by a set-up below."""
+
+BESIDE, BEHIND, RELOADED = "beside", "behind", "reloaded"
+
+SETUPS = MappingProxyType(
+    {
+        BESIDE: Setup(beside=True, below=Below.DELETED, compressed=True),
+        BEHIND: Setup(below=Below.HELD, compressed=True, two_batches=True),
+        RELOADED: Setup(below=Below.SETTLED, reloads=True),
+    }
+)
+"""Set-ups by the name that a check's id shows. Each brings about several situations at once."""
+
+UNSEEN = "not yet played on every release of Kafka"
+"""Why checks in set-ups that are not their own run with --drafts only."""
+
+Check = Callable[..., Coroutine[Any, Any, None]]
+
+
+def meets(*situations: str) -> Callable[[Check], Check]:
+    """Say which situations a check itself brings about, on top of those of its set-ups."""
+
+    def meet(check: Check) -> Check:
+        @functools.wraps(check)
+        async def play(*args: Any, judge: Judge, **others: Any) -> None:
+            met(judge, *situations_of(judge), *situations)
+            await check(*args, judge=judge, **others)
+
+        return play
+
+    return meet
+
+
+def crossed(*setups: str) -> Callable[[Check], Check]:
+    """Play a check as it is written, and in each of some set-ups.
+
+    The check takes ``share`` and ``judge``. It may use what goes through queues, consumers and
+    their sessions, which are translated; not topics by name, raw requests, or the stored state.
+    """
+
+    def cross(check: Check) -> Check:
+        @functools.wraps(check)
+        async def play(*, share: Share, judge: Judge, setup: str, **others: Any) -> None:
+            if setup == AS_WRITTEN:
+                await check(share=share, judge=judge, **others)
+                return
+            elsewhere = CrossedShare(share, SETUPS[setup])
+            try:
+                await check(share=elsewhere, judge=judge, **others)
+            finally:
+                met(judge, *situations_of(judge)[1:], *elsewhere.met)
+
+        signature = inspect.signature(check)
+        extra = inspect.Parameter("setup", inspect.Parameter.KEYWORD_ONLY)
+        parameters = [*signature.parameters.values(), extra]
+        play.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        marks = (pytest.mark.crossed, pytest.mark.draft(UNSEEN))
+        named = [pytest.param(name, marks=marks) for name in setups]
+        marked: Check = pytest.mark.parametrize("setup", [AS_WRITTEN, *named])(play)
+        return marked
+
+    return cross

@@ -1,0 +1,104 @@
+"""Acknowledging nine partitions of three topics in one request, one of them wrongly."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.member import Ack, Response, Where, accept, each, reject, release
+from fixtures.wire.errors import error_name
+from suites.broker.acknowledging import judge_held, pinned, result, result_in
+from suites.broker.many import AT, Grid, among, grid, nowhere
+from suites.broker.share import Share
+from suites.broker.situations import MANY, meets
+from suites.judge import Judge
+
+RECORDS = 9
+BY = pytest.mark.parametrize("by_fetch", [False, True], ids=["acknowledge", "fetch"])
+GOOD = (release(3), accept(4), release(5), reject(6), release(7))
+"""Leaves three ranges that come again. 0 and 8 stay with their holder."""
+
+
+async def _sent(world: Grid, acks: dict[Where, tuple[Ack, ...]], *, by_fetch: bool) -> Response:
+    if by_fetch:
+        return await world.session.fetch(acks=acks, max_wait_ms=0, max_records=0)
+    return await world.session.acknowledge(acks)
+
+
+def _results(response: Response, places: list[Where]) -> list[str]:
+    if response.error:
+        return [error_name(response.error)] * len(places)
+    parts = (response.part(topic.id, index) for topic, index in places)
+    return [error_name(part.error) if part and part.error else result(part) for part in parts]
+
+
+@meets(MANY)
+@BY
+@AT
+@pytest.mark.draft("not yet seen failing on real Kafka")
+@pytest.mark.requirement("ACK-38", "ACK-48", "ACK-49")
+async def test_one_bad_partition(
+    share: Share, judge: Judge, position: str, *, by_fetch: bool
+) -> None:
+    """ACK-38: Beside one bad partition, wherever it stands, the others are acknowledged.
+
+    ACK-48: It is of an unknown topic; ACK-49: it does not exist; or one of its records was settled.
+    """
+    world = await grid(share)
+    await world.produce(RECORDS)
+    await world.acquire(world.session, RECORDS)
+    places = world.places
+    middle = among(range(1, 9), 0, position).index(0)
+    topic = world.topics[middle // 3]
+    for rule, error, bad, offset in (
+        ("ACK-48", "UNKNOWN_TOPIC_ID", (nowhere(share, topic), 0), 1),
+        ("ACK-49", "UNKNOWN_TOPIC_OR_PARTITION", (topic, 1000), 2),
+    ):
+        acks: dict[Where, tuple[Ack, ...]] = dict.fromkeys(
+            among(places, bad, position), (accept(offset),)
+        )
+        response = await _sent(world, acks, by_fetch=by_fetch)
+        judge.equal(rule, [error], _results(response, [bad]), f"result of the {position} one")
+        judge.equal("ACK-38", ["NONE"] * 9, _results(response, places), f"results beside {error}")
+        if by_fetch:
+            await world.session.fetch(forget=[bad], max_wait_ms=0, max_records=0)
+
+    refused = places[middle]
+    acks = {where: (accept(1), *GOOD) if where == refused else GOOD for where in places}
+    response = await _sent(world, acks, by_fetch=by_fetch)
+    expected = ["INVALID_RECORD_STATE" if where == refused else "NONE" for where in places]
+    judge.equal("ACK-38", expected, _results(response, places), "results, one being refused")
+    await _judge_left(judge, world, refused)
+
+
+async def _judge_left(judge: Judge, world: Grid, refused: Where) -> None:
+    """Demand that all partitions but one were acknowledged, and that one was not."""
+    await world.produce(1)
+    seen: dict[Where, dict[int, int]] = {where: {} for where in world.places}
+    for response in await world.acquire(world.session, 1, until=RECORDS):
+        for topic, index in world.places:
+            part = response.part(topic.id, index)
+            seen[topic, index] |= part.counts if part else {}
+    again = {3: 2, 5: 2, 7: 2, RECORDS: 1}
+    expected = {where: {RECORDS: 1} if where == refused else again for where in world.places}
+    judge.equal("ACK-38", expected, seen, "records that come then, by partition")
+    rest: dict[Where, tuple[Ack, ...]] = dict.fromkeys(world.places, (accept(0),))
+    rest[refused] = (accept(0), accept(3, 8))
+    told = _results(await world.session.acknowledge(rest), world.places)
+    judge.equal("ACK-38", ["NONE"] * 9, told, "accepting what is still held")
+
+
+@meets(MANY)
+@AT
+@pytest.mark.draft("not yet seen failing on real Kafka")
+@pytest.mark.requirement("ACK-37")
+async def test_one_bad_type(share: Share, judge: Judge, position: str) -> None:
+    """ACK-37: One impossible type, wherever it stands in a batch's list, refuses all of it."""
+    world = await pinned(share, 12)
+    for good in ((1, 2, 3), (2, 1, 0, 3, 2, 1)):
+        batch = each(2, among(good, 77, position))
+        part = await world.consumer.ack(batch)
+        judge.equal("ACK-37", "INVALID_REQUEST", result(part), f"ShareAcknowledge of {batch.types}")
+        response = await world.consumer.fetch(batch, max_wait_ms=0)
+        told = result_in(response, world.consumer)
+        judge.equal("ACK-37", "INVALID_REQUEST", told, f"ShareFetch with {batch.types}")
+    await judge_held(judge, "ACK-37", world.consumer, world.offsets, "lists with a bad type")

@@ -1,0 +1,195 @@
+"""Administering many groups, topics and partitions in one request, one of them wrongly."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.cluster import Topic, attempts
+from fixtures.clients.member import Member
+from fixtures.wire.errors import error_name
+from spec.verdict import Undecided
+from suites.broker.administering import (
+    NO_GROUP,
+    NO_TOPIC,
+    NONE,
+    UNSET,
+    Place,
+    alter,
+    delete_groups,
+    delete_offsets,
+    described,
+    neighbours,
+    offsets_of,
+    shown,
+    starts,
+    vacant,
+)
+from suites.broker.many import AT, MANY, Grid, among, grid
+from suites.broker.membership import beating, covered, every, good_beat
+from suites.broker.share import Share
+from suites.broker.situations import MANY as MANY_AT_ONCE
+from suites.broker.situations import meets
+from suites.judge import Judge
+
+
+def _places(topics: tuple[Topic, ...]) -> list[Place]:
+    return [(topic.name, index) for topic in topics for index in topic.partitions]
+
+
+@meets(MANY_AT_ONCE)
+@AT
+@pytest.mark.draft("not yet seen failing on real Kafka")
+@pytest.mark.requirement("ADM-01", "ADM-04", "ADM-36")
+async def test_one_unknown_group(share: Share, judge: Judge, position: str) -> None:
+    """ADM-04: Beside an unknown group, wherever it stands, each of the others is described.
+
+    ADM-01: With all its members, and their topics and partitions. ADM-36: Beside an unknown group
+    all others are deleted.
+    """
+    groups = await neighbours(share, MANY + 1)
+    unknown, *known = groups
+    world = await grid(share, known[0], partitions=MANY**2)
+    members = {known[0]: [world.member]}
+    for group in known:
+        here = members.setdefault(group, [])
+        here += [await share.member(group) for _ in range(MANY - len(here))]
+        names = [topic.name for topic in world.topics]
+        for member in here:
+            if not member.epoch:
+                await good_beat(member, member_epoch=0, subscribed_topic_names=names)
+        await beating(here, lambda here=here: covered(here) >= every(*world.topics))  # type: ignore[misc]
+
+    await _judge_described(judge, share, members, among(known, unknown, position), world)
+    for here in members.values():
+        for member in here:
+            await member.leave()
+    for group in known:
+        await vacant(share, group)
+    told = await delete_groups(share, *among(known, unknown, position))
+    expected = dict.fromkeys(known, NONE) | {unknown: NO_GROUP}
+    judge.equal("ADM-36", expected, told, "errors of the deletion")
+    codes = {g: error_name(f.error_code) for g, f in (await described(share, known)).items()}
+    judge.equal("ADM-36", dict.fromkeys(known, NO_GROUP), codes, "groups described afterwards")
+
+
+async def _judge_described(
+    judge: Judge, share: Share, members: dict[str, list[Member]], asked: list[str], world: Grid
+) -> None:
+    names = sorted(topic.name for topic in world.topics)
+    expected: dict[str, object] = {}
+    seen: dict[str, object] = {}
+    async for _ in attempts():
+        for member in (member for here in members.values() for member in here):
+            await good_beat(member)
+        found = await described(share, asked)
+        expected = {
+            group: {m.member_id: (names, sorted(map(str, m.assigned))) for m in here}
+            for group, here in members.items()
+        }
+        seen = {
+            group: {
+                m.member_id: (
+                    sorted(m.subscribed_topic_names),
+                    sorted(
+                        str((topic.topic_id, index))
+                        for topic in m.assignment.topic_partitions
+                        for index in topic.partitions
+                    ),
+                )
+                for m in found[group].members
+            }
+            for group in members
+            if group in found
+        }
+        if seen == expected:
+            break
+    judge.equal("ADM-04", set(asked), set(found), "groups that are answered")
+    judge.equal("ADM-01", expected, seen, "members of the groups, their topics and partitions")
+    bad = {group for group, entry in found.items() if entry.error_code}
+    judge.equal("ADM-04", set(asked) - set(members), bad, "groups with an error")
+
+
+async def _begun(share: Share, group: str) -> Grid:
+    """Return a group without members that was told nine start offsets, all different."""
+    world = await grid(share, group)
+    await world.produce(12)
+    await world.member.leave()
+    await vacant(share, group)
+    offsets = {place: index + 1 for index, place in enumerate(_places(world.topics))}
+    told = await alter(share, group, offsets)
+    if set(told[1].values()) != {NONE}:
+        raise Undecided(f"altering nine partitions was answered {told}")
+    return world
+
+
+@meets(MANY_AT_ONCE)
+@AT
+@pytest.mark.draft("not yet seen failing on real Kafka")
+@pytest.mark.requirement("ADM-04", "ADM-10")
+async def test_offsets_of_many(share: Share, judge: Judge, position: str) -> None:
+    """ADM-10: Of nine partitions in each of three groups each has its own start offset shown.
+
+    ADM-04: An unknown group, or a topic without offsets, spoils none of the others.
+    """
+    unknown, *known = await neighbours(share, MANY + 1)
+    worlds = [await _begun(share, group) for group in known]
+    nowhere = share.cluster.fresh_name("t")
+    wanted = {
+        group: dict(
+            among(
+                [(topic.name, topic.partitions) for topic in world.topics],
+                (nowhere, (0,)),
+                position,
+            )
+        )
+        for group, world in zip(known, worlds, strict=True)
+    }
+    asked = among(known, unknown, position)
+    found = await offsets_of(share, {group: wanted.get(group, wanted[known[0]]) for group in asked})
+    judge.equal("ADM-04", set(asked), set(found), "groups that are answered")
+    for group, world in zip(known, worlds, strict=True):
+        expected = {place: index + 1 for index, place in enumerate(_places(world.topics))}
+        expected[nowhere, 0] = UNSET
+        judge.equal("ADM-10", expected, starts(found[group]), "start offsets of a group")
+
+
+@meets(MANY_AT_ONCE)
+@AT
+@pytest.mark.draft("not yet seen failing on real Kafka")
+@pytest.mark.requirement("ADM-16", "ADM-18")
+async def test_altering_many(share: Share, judge: Judge, position: str) -> None:
+    """ADM-18: Beside a partition or topic that does not exist all others are altered.
+
+    ADM-16: Each to its own offset.
+    """
+    world = await _begun(share, share.cluster.fresh_name("g"))
+    places = _places(world.topics)
+    topic = world.topics[among(range(1, 9), 0, position).index(0) // 3].name
+    for bad in ((topic, 1000), (share.cluster.fresh_name("t"), 0)):
+        offsets = {
+            place: 0 if place == bad else 12 - places.index(place)
+            for place in among(places, bad, position)
+        }
+        told = await alter(share, world.member.group, offsets, strangers=True)
+        expected = (NONE, dict.fromkeys(places, NONE) | {bad: NO_TOPIC})
+        judge.equal("ADM-18", expected, told, f"errors, the {position} one being {bad[1]}")
+    offsets = {place: 12 - index for index, place in enumerate(places)}
+    seen = await shown(share, world.member.group)
+    judge.equal("ADM-16", offsets, seen, "start offsets that are shown")
+
+
+@meets(MANY_AT_ONCE)
+@AT
+@pytest.mark.draft("not yet seen failing on real Kafka")
+@pytest.mark.requirement("ADM-27", "ADM-29")
+async def test_deleting_many(share: Share, judge: Judge, position: str) -> None:
+    """ADM-29: Beside a topic that does not exist the offsets of all others are deleted.
+
+    ADM-27: In all their partitions.
+    """
+    world = await _begun(share, share.cluster.fresh_name("g"))
+    names = [topic.name for topic in world.topics]
+    bad = share.cluster.fresh_name("t")
+    told = await delete_offsets(share, world.member.group, *among(names, bad, position))
+    judge.equal("ADM-29", (NONE, dict.fromkeys(names, NONE) | {bad: NO_TOPIC}), told, "errors")
+    judge.equal("ADM-27", {}, await shown(share, world.member.group), "offsets shown afterwards")

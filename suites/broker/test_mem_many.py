@@ -1,0 +1,30 @@
+"""Subscribing to many topics at once, one of which does not exist."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.cluster import gather_all
+from suites.broker.many import AT, among
+from suites.broker.many import MANY as THREE
+from suites.broker.membership import beating, every, good_beat
+from suites.broker.share import Share
+from suites.broker.situations import MANY, meets
+from suites.judge import Judge
+
+
+@meets(MANY)
+@AT
+@pytest.mark.draft("not yet seen failing on real Kafka")
+@pytest.mark.requirement("MEM-16")
+async def test_one_unknown_topic(share: Share, judge: Judge, position: str) -> None:
+    """MEM-16: A member alone has every partition of every topic, also beside one that is not."""
+    topics = await gather_all(share.admin.create_topic(THREE) for _ in range(THREE))
+    alone = await share.member(share.cluster.fresh_name("g"))
+    names = [topic.name for topic in topics]
+    wanted = among(names, share.cluster.fresh_name("t"), position)
+
+    await good_beat(alone, member_epoch=0, subscribed_topic_names=wanted)
+    await beating([alone], lambda: alone.assigned >= every(*topics))
+
+    judge.equal("MEM-16", every(*topics), alone.assigned, "partitions assigned")

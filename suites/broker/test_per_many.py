@@ -1,0 +1,120 @@
+"""State RPCs about nine share-partitions of three topics, and one that is not there."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import pytest
+
+from fixtures.wire.codec import Struct
+from fixtures.wire.errors import error_name
+from spec.model.durable import StateBatch
+from spec.verdict import Undecided
+from suites.broker.many import AT, MANY, among
+from suites.broker.situations import MANY as MANY_AT_ONCE
+from suites.broker.situations import meets
+from suites.broker.statestore import (
+    ACKNOWLEDGED,
+    ARCHIVED,
+    AVAILABLE,
+    DELETE,
+    EVERY,
+    INITIALIZE,
+    READ,
+    SUMMARY,
+    WRITE,
+    StateKey,
+    Store,
+)
+from suites.judge import Judge
+
+BATCHES = (
+    StateBatch(5, 6, ACKNOWLEDGED, 1),
+    StateBatch(8, 8, AVAILABLE, 2),
+    StateBatch(10, 12, ARCHIVED, 1),
+)
+START = 4
+
+
+async def _neighbours(store: Store) -> list[list[StateKey]]:
+    """Return keys that one coordinator serves: three of each of three topics of one group."""
+    group = store.share.cluster.fresh_name("g")
+    for _ in range(4):
+        topics: list[dict[int, list[StateKey]]] = []
+        for _ in range(MANY):
+            homes: dict[int, list[StateKey]] = defaultdict(list)
+            for key in await store.keys(4 * MANY, group):
+                homes[await key.node()].append(key)
+            topics.append(homes)
+        for node in topics[0]:
+            if all(len(homes[node]) >= MANY for homes in topics):
+                return [homes[node][:MANY] for homes in topics]
+    raise Undecided("no coordinator serves three partitions of each of three topics")
+
+
+def _fields(api: str) -> dict[str, object]:
+    names = ("first_offset", "last_offset", "delivery_state", "delivery_count")
+    batches = [dict(zip(names, batch, strict=True)) for batch in BATCHES]
+    fields: dict[str, dict[str, object]] = {
+        INITIALIZE: {"state_epoch": 0, "start_offset": 1},
+        WRITE: {
+            "state_epoch": 0,
+            "leader_epoch": 0,
+            "start_offset": START,
+            "delivery_complete_count": 5,
+            "state_batches": batches,
+        },
+    }
+    return fields.get(api, {} if api == DELETE else {"leader_epoch": 0})
+
+
+def _shown(api: str, part: Struct) -> object:
+    """Return what one partition's result has to be for what was written before."""
+    if api == READ:
+        return part.start_offset, [_plain(batch) for batch in part.state_batches]
+    return part.start_offset if api == SUMMARY else None
+
+
+def _plain(batch: Struct) -> tuple[int, int, int, int]:
+    return batch.first_offset, batch.last_offset, batch.delivery_state, batch.delivery_count
+
+
+@meets(MANY_AT_ONCE)
+@AT
+@pytest.mark.draft("not yet seen failing on real Kafka")
+@pytest.mark.requirement("PER-05", "PER-27", "PER-28")
+async def test_one_bad_partition(store: Store, judge: Judge, position: str) -> None:
+    """PER-28: Beside one bad partition, wherever it stands, each of the others is served.
+
+    PER-27: The bad one does not exist. PER-05: Read returns of each what was written of it.
+    """
+    keys = await _neighbours(store)
+    node = await keys[0][0].node()
+    connection = await store.share.cluster.to(node)
+    expected = {READ: (START, [tuple(b) for b in BATCHES]), SUMMARY: START}
+    for api in (INITIALIZE, WRITE, READ, SUMMARY, DELETE):
+        topics = [
+            {
+                "topic_id": some[0].topic_id,
+                "partitions": among(
+                    [{"partition": key.partition} | _fields(api) for key in some],
+                    {"partition": 1000} | _fields(api),
+                    position,
+                ),
+            }
+            for some in keys
+        ]
+        response = await connection.call(api, group_id=keys[0][0].group, topics=topics)
+        parts = {(t.topic_id, p.partition): p for t in response.results for p in t.partitions}
+        good = [parts.get((key.topic_id, key.partition)) for some in keys for key in some]
+        told = [error_name(part.error_code) if part else "left out" for part in good]
+        judge.equal("PER-28", ["NONE"] * MANY**2, told, f"{api}: errors of the good ones")
+        bad = [parts.get((some[0].topic_id, 1000)) for some in keys]
+        judge.holds(
+            "PER-27", all(p and p.error_code for p in bad), f"{api} served what is not there"
+        )
+        if api in expected:
+            seen = [_shown(api, part) for part in good if part]
+            rule = "PER-05" if api == READ else "PER-28"
+            judge.equal(rule, [expected[api]] * MANY**2, seen, f"{api}: what each was answered")
+    judge.saw("PER-28", served=MANY**2 * len(EVERY))

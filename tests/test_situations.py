@@ -1,0 +1,102 @@
+"""Situations: set-ups bring about what they say, and checks do not notice."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from shareproof.runner.outcome import observe
+from suites.broker.situations import SETUPS, SITUATIONS, crossed, meets
+from suites.judge import AS_WRITTEN, Judge
+from tools.campaign.cases import Case
+from tools.campaign.hunting import cases_of, checks
+from tools.campaign.playing import HONEST, play
+
+SLOW = {"range across a gap"}
+"""Met by checks that wait for compaction, which are not played here."""
+
+ENOUGH = 120
+"""Checks that there are at least to be played in other set-ups."""
+
+
+def setup_of(case: Case) -> str:
+    """Return the set-up of a case, empty where a check is not crossed."""
+    return str(case.parameters.get("setup", ""))
+
+
+CROSSED = {
+    check: [case for case in cases_of(check) if setup_of(case)]
+    for check in checks()
+    if any(map(setup_of, cases_of(check)))
+}
+
+
+def test_enough_checks_are_crossed() -> None:
+    """There are many, each is played as written first, and in set-ups that exist."""
+    assert len(CROSSED) >= ENOUGH
+    for cases in CROSSED.values():
+        names = list(dict.fromkeys(map(setup_of, cases)))
+        assert names[0] == AS_WRITTEN
+        assert 1 <= len(names[1:]) <= len(SETUPS)
+        assert set(names[1:]) <= SETUPS.keys()
+
+
+def test_setups_and_checks_meet_every_situation() -> None:
+    """Each situation of the table is met, and nothing else is."""
+    seen: set[str] = set()
+    for check in checks():
+        if check in CROSSED or "_many.py" in check or "between" in check or "idle" in check:
+            for case in cases_of(check)[:4]:
+                seen |= {
+                    name for one in play(HONEST, case, 1).observations for name in one.situations
+                }
+        if SITUATIONS.keys() - seen <= SLOW:
+            break
+    assert seen <= SITUATIONS.keys()
+    assert SITUATIONS.keys() - seen <= SLOW
+
+
+def test_a_check_of_old_has_one_situation() -> None:
+    """A check that says nothing of situations has the one that it makes."""
+    judge = Judge(["ACK-01"])
+    judge.holds("ACK-01", True, "it is so")
+    [seen] = observe("a check", judge, None, 0.0)
+    assert seen.situations == (AS_WRITTEN,)
+
+
+def test_what_was_not_put_to_the_test_met_nothing() -> None:
+    """A rule that no assertion was about was met in no situation."""
+    [seen] = observe("a check", Judge(["ACK-01"]), ValueError("no"), 0.0)
+    assert seen.situations == ()
+
+
+def test_decorators_keep_the_arguments() -> None:
+    """Pytest sees what the check asks for, and the set-up."""
+
+    @meets("reload")
+    @crossed("beside")
+    async def check(share: object, judge: object, extra: int) -> None:
+        raise AssertionError(share, judge, extra)
+
+    assert list(inspect.signature(check).parameters) == ["share", "judge", "extra", "setup"]
+    marks = [mark for mark in check.pytestmark if mark.name == "parametrize"]  # type: ignore[attr-defined]
+    assert [getattr(value, "values", (value,))[0] for value in marks[0].args[1]] == [
+        AS_WRITTEN,
+        "beside",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "mutant"),
+    [
+        ("test_accepted_record_never_comes_back", "accept-releases"),
+        ("test_released_record_comes_again_counted_once_more", "release-does-nothing"),
+    ],
+)
+def test_a_broken_broker_is_seen_in_each_setup(name: str, mutant: str) -> None:
+    """A crossed check fails in every set-up for what it is about."""
+    cases = CROSSED[f"suites/broker/test_ack_types.py::{name}"]
+    noticed = {setup_of(case): play(f"{HONEST}:{mutant}", case, 1).broken for case in cases}
+    assert len(noticed) == 3
+    assert [setup for setup, broken in noticed.items() if broken is None] == []
