@@ -48,8 +48,8 @@ def detection(entries: Iterable[Entry] | None = None) -> Detection:
         for rule in one.rules
         if rule not in kills
     }
-    why = {**waiting, **EXEMPT}
-    return Detection(made=made, noticed=noticed, missed=missed, kills=kills, exempt=why)
+    exempt = {**waiting, **EXEMPT}
+    return Detection(made=made, noticed=noticed, missed=missed, kills=kills, exempt=exempt)
 
 
 def _kill(entries: Iterable[Entry]) -> Noticed:
