@@ -42,6 +42,6 @@ def definitions(
     touched = {rule for one in work for rule in one.rules}
     silent = sum(not one.rules for one in work if one.change.what != "comment")
     typer.echo(
-        f"{len(work)} changes from {old} to {new}: {len(touched)} rules name one of them, "
-        f"{silent} are named by no rule"
+        f"{len(work)} changed from {old} to {new}; rules about that: {len(touched)}; "
+        f"changed, and named by no rule: {silent}"
     )
