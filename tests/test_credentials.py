@@ -253,6 +253,39 @@ def test_a_run_leaves_no_secret(broker: Secured, tmp_path: Path, way: str) -> No
     assert [secret for secret in broker.secrets for text in texts if secret in text] == []
 
 
+def test_a_chaos_run_leaves_no_secret(broker: Secured, tmp_path: Path) -> None:
+    """A secured cluster is put under load without faults; no secret is in any file of the run."""
+    out = tmp_path / "out"
+
+    done = _shareproof(
+        *("chaos", "--target", "external", "--no-faults", "--no-judge", "--minutes", "0.1"),
+        *("--seed", "1", "--rate", "50", "--out", str(out)),
+        *("--command-config", str(broker.files["scram-512"])),
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    written = [file for file in out.rglob("*") if file.is_file()]
+    texts = [done.stdout, done.stderr, *(file.read_text(errors="replace") for file in written)]
+    assert [secret for secret in broker.secrets for text in texts if secret in text] == []
+
+
+@pytest.mark.parametrize("way", ["plain", "scram-256", "oauth", "mutual-p12"])
+def test_a_client_faces_a_secured_cluster(broker: Secured, tmp_path: Path, way: str) -> None:
+    """A client without a login of its own is judged; no secret is in any file of the run."""
+    out = tmp_path / "out"
+
+    done = _shareproof(
+        *("client", "--client", "model", "--target", "external", "--only", "CLI-01,CLI-31"),
+        *("--seed", "1", "--workers", "0", "--out", str(out)),
+        *("--command-config", str(broker.files[way])),
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    written = [file for file in out.rglob("*") if file.is_file()]
+    texts = [done.stdout, done.stderr, *(file.read_text(errors="replace") for file in written)]
+    assert [secret for secret in broker.secrets for text in texts if secret in text] == []
+
+
 def test_wrong_credentials_end_with_one_sentence(broker: Secured, tmp_path: Path) -> None:
     """Refused credentials are a fault of the environment: exit code 3, without a traceback."""
     module = f"{JAAS}.scram.ScramLoginModule"
