@@ -86,7 +86,6 @@ async def test_empty_fetch_takes_max_wait(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("ACQ-60")
-@pytest.mark.draft("not yet seen failing on real Kafka")
 async def test_waits_last_as_asked(share: Share, judge: Judge) -> None:
     """ACQ-60: Fetches that find nothing end soon after MaxWaitMs, and not before; so two of it."""
     idle = await idle_consumer(share)

@@ -43,7 +43,6 @@ async def test_group_value_wins_over_the_broker(share: Share, judge: Judge) -> N
 
 @pytest.mark.requirement("LCK-01", "LCK-02")
 @pytest.mark.timeout(240)
-@pytest.mark.draft("not yet seen failing on real Kafka")
 async def test_locks_last_as_configured(share: Share, judge: Judge) -> None:
     """LCK-01: Locks are over soon after their duration, LCK-02: and not before; so two of them."""
     await judge_span(
@@ -59,7 +58,6 @@ async def test_locks_last_as_configured(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("LCK-07")
 @pytest.mark.timeout(240)
-@pytest.mark.draft("not yet seen failing on real Kafka")
 async def test_others_change_no_lock(share: Share, judge: Judge) -> None:
     """LCK-07: Locks of three members, one begun after the other, are as long as configured."""
     await judge_span(
@@ -76,7 +74,6 @@ async def test_others_change_no_lock(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("LCK-24")
 @pytest.mark.feature("renew")
 @pytest.mark.timeout(240)
-@pytest.mark.draft("not yet seen failing on real Kafka")
 async def test_renewed_locks_last_as_configured(share: Share, judge: Judge) -> None:
     """LCK-24: Renewed locks are over soon after their duration, and not before."""
     await judge_span(

@@ -60,7 +60,6 @@ async def test_silent_member_is_removed(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("MEM-37")
 @pytest.mark.timeout(240)
-@pytest.mark.draft("not yet seen failing on real Kafka")
 async def test_session_timeouts_last_as_configured(share: Share, judge: Judge) -> None:
     """MEM-37: Silent members are removed soon after their session timeout, and not before."""
     await judge_span(
