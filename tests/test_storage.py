@@ -124,12 +124,11 @@ def test_a_spoiled_file_is_named(tmp_path: Path, cluster: str) -> None:
     assert "its checksum is another" in sentence
 
 
-def test_a_server_that_dies_costs_nothing(tmp_path: Path) -> None:
+@NO_S3
+def test_a_server_that_dies_costs_nothing(bucket: Server) -> None:
     """The run goes on, and all of it is on this machine, which the sentence says."""
-    with hdfs(tmp_path / "hdfs") as server:
-        away = place(server.uri)
-        with pytest.raises(EnvironmentFault, match=r"All of the run is in ") as fault:
-            _leave_a_run(away, server)
+    with pytest.raises(EnvironmentFault, match=r"All of the run is in ") as fault:
+        _leave_a_run(place(f"s3a://{BUCKET}/dying"), bucket)
     kept = Path(str(fault.value).rpartition(" is in ")[2].rstrip("."))
     assert compact(kept / "history").files
     shutil.rmtree(kept)
