@@ -7,7 +7,8 @@ is a table under its id; its sentence stands under its level::
     MUST = "A rejected record is never delivered again in its group."
     source = { kip = "932", section = "In-flight records", says = "..." }
 
-``source`` is one or a list (``spec/source.py``). What goes without saying is left out: ``basis`` is
+``source`` is one or a list; ``code``, ``test`` and ``issue`` name what is no contract
+(``spec/source.py``). What goes without saying is left out: ``basis`` is
 ``contract``, ``since`` is ``4.1``, ``honesty`` is ``required``. Ids are never reused: a retired
 rule keeps its id as a tombstone (``retired = "reason"``), so an old report can always be read.
 """
@@ -21,7 +22,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from importlib import resources
 
-from spec.source import Basis, Source, SpecError, parse_sources
+from spec.source import NAMES, Basis, Source, SpecError, parse_sources
 
 __all__ = [
     "AREAS",
@@ -114,7 +115,7 @@ class Requirement:
         return self.id[:3]
 
 
-_KEYS = {*Level, "basis", "source", "since", "honesty", "internal", "why", "retired"}
+_KEYS = {*Level, *NAMES, "basis", "source", "since", "honesty", "internal", "why", "retired"}
 
 
 def _requirement(identity: str, raw: Mapping[str, object], where: str) -> Requirement:
@@ -132,7 +133,7 @@ def _requirement(identity: str, raw: Mapping[str, object], where: str) -> Requir
             level=levels[0],
             text=" ".join(str(raw[levels[0]]).split()),
             basis=Basis(str(raw.get("basis", Basis.CONTRACT))),
-            source=parse_sources(raw.get("source"), f"{where}: {identity}"),
+            source=parse_sources(raw, f"{where}: {identity}"),
             since=str(raw.get("since", "4.1")),
             honesty=Honesty(str(raw.get("honesty", Honesty.REQUIRED))),
             internal=Internal(str(raw["internal"])) if "internal" in raw else None,

@@ -47,6 +47,9 @@ PLACES: Mapping[Kind, str] = {
 }
 """The contracts, and the key that says where in each of them the sentence stands."""
 
+NAMES = (Kind.CODE, Kind.TEST, Kind.ISSUE)
+"""What is no contract is named, and says nothing."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
@@ -56,7 +59,7 @@ class Source:
         kind: Where it stands.
         name: The KIP's number, the message, the page or class, the method, the test or the report.
         place: The section, field or anchor; empty for code, tests and reports.
-        says: What it says there, in our words; may be empty for code, tests and reports.
+        says: What it says there, in our words; empty for code, tests and reports.
     """
 
     kind: Kind
@@ -110,35 +113,45 @@ def load_kips() -> dict[str, Kip]:
         raise SpecError(f"kips.toml: {error}") from None
 
 
-def parse_sources(raw: object, label: str) -> tuple[Source, ...]:
-    """Read the ``source`` of a rule; ``label`` names the rule in messages.
+def parse_sources(rule: Mapping[str, object], label: str) -> tuple[Source, ...]:
+    """Read the sources of a rule; ``label`` names the rule in messages.
+
+    ``source`` has those of contracts; ``code``, ``test`` and ``issue`` have names alone. Each key
+    has one or a list.
 
     Raises:
         SpecError: there is none, one is malformed, or a contract's does not say what it says.
     """
-    if not raw or not isinstance(raw, list | Mapping):
+    found = [_contract(raw, label) for raw in _listed(rule.get("source"))]
+    found += [_named(kind, raw, label) for kind in NAMES for raw in _listed(rule.get(kind))]
+    if not found:
         raise SpecError(f"{label} names no source")
-    return tuple(_source(each, label) for each in (raw if isinstance(raw, list) else [raw]))
+    return tuple(found)
 
 
-def _source(raw: object, label: str) -> Source:
-    kinds = [kind for kind in Kind if isinstance(raw, Mapping) and kind.value in raw]
+def _listed(raw: object) -> list[object]:
+    return raw if isinstance(raw, list) else [] if raw is None else [raw]
+
+
+def _named(kind: Kind, raw: object, label: str) -> Source:
+    if not isinstance(raw, str) or not raw:
+        raise SpecError(f"{label}: {kind} is a name or a list of names, not {raw!r}")
+    return Source(kind=kind, name=raw)
+
+
+def _contract(raw: object, label: str) -> Source:
+    kinds = [kind for kind in PLACES if isinstance(raw, Mapping) and kind.value in raw]
     if not isinstance(raw, Mapping) or len(kinds) != 1:
-        raise SpecError(f"{label}: a source has exactly one of {', '.join(Kind)}, not {raw!r}")
+        raise SpecError(f"{label}: a source has exactly one of {', '.join(PLACES)}, not {raw!r}")
     kind = kinds[0]
-    place = PLACES.get(kind)
+    place = PLACES[kind]
     if unknown := set(raw) - {kind.value, place, "says"}:
         raise SpecError(f"{label}: a {kind.value} source has unknown keys {sorted(unknown)}")
     if not all(isinstance(value, str) and value for value in raw.values()):
         raise SpecError(f"{label}: every value of a source is a text that is not empty")
-    found = Source(
-        kind=kind,
-        name=raw[kind.value],
-        place=raw.get(place, "") if place else "",
-        says=raw.get("says", ""),
-    )
-    if place and not (found.place and found.says):
+    if not {place, "says"} <= raw.keys():
         raise SpecError(f"{label}: {raw!r} is no pinpoint; name the {place} and what it says there")
+    found = Source(kind=kind, name=raw[kind.value], place=raw[place], says=raw["says"])
     if kind is Kind.KIP and found.name not in load_kips():
         raise SpecError(f"{label}: KIP-{found.name} is not in kips.toml")
     return found

@@ -37,15 +37,24 @@ def of(kind: Kind) -> list[tuple[str, Source]]:
         ([{"message": "ShareFetchResponse", "says": "An error."}], "name the field"),
         ([{"doc": "group-configs", "anchor": "x"}], "name the anchor"),
         ([{"kip": "932", "section": "x", "says": ""}], "a text that is not empty"),
-        ([{"kip": "932", "test": "T.t", "section": "x", "says": "y"}], "exactly one of"),
-        ([{"test": "T.t", "section": "x"}], "unknown keys ['section']"),
+        ([{"kip": "932", "doc": "x", "section": "x", "says": "y"}], "exactly one of"),
+        ([{"kip": "932", "test": "T.t", "section": "x", "says": "y"}], "unknown keys ['test']"),
+        ([{"test": "T.t"}], "exactly one of"),
         ([{"kip": "1", "section": "x", "says": "y"}], "KIP-1 is not in kips.toml"),
     ],
 )
 def test_a_source_is_a_pinpoint(raw: object, said: str) -> None:
     """A heading alone, and what is no source, is refused with a sentence."""
     with pytest.raises(SpecError, match=re.escape(said)):
-        parse_sources(raw, "x.toml: ACK-01")
+        parse_sources({"source": raw}, "x.toml: ACK-01")
+
+
+@pytest.mark.parametrize("raw", ["", ["T.t", ""], {"key": "T.t"}])
+@pytest.mark.parametrize("kind", ["code", "test", "issue"])
+def test_what_is_no_contract_is_a_name(kind: str, raw: object) -> None:
+    """Code, a test or a report is named, and nothing else is said of it."""
+    with pytest.raises(SpecError, match=f"ACK-01: {kind} is a name or a list of names"):
+        parse_sources({kind: raw}, "x.toml: ACK-01")
 
 
 def test_a_contract_has_a_sentence() -> None:
