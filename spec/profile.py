@@ -194,15 +194,19 @@ def _absent(raw: Mapping[str, object], where: str) -> Absent:
 
 
 def _failures(cause: Mapping[str, object], where: str) -> Iterator[dict[str, object]]:
-    """Yield the entries of a cause: what its failures have in common goes into each of them."""
+    """Yield the entries of a cause, one for each rule: what failures share goes into each."""
     label = f"{where}: known {cause.get('reason', '?')}"
     failures = cause.get("failures")
     if not (isinstance(failures, list) and failures and all(isinstance(f, dict) for f in failures)):
         raise SpecError(f"{label}: failures must be a list of tables such as {{ rule, match }}")
     common = {key: value for key, value in cause.items() if key != "failures"}
     for failure in failures:
-        own = {"requirement" if key == "rule" else key: value for key, value in failure.items()}
-        yield {"verdict": "fail", **common, **own}
+        own = {key: value for key, value in failure.items() if key not in {"rule", "rules"}}
+        rules = failure.get("rules", [failure.get("rule", "")])
+        if len({"rule", "rules"} & failure.keys()) > 1 or not (isinstance(rules, list) and rules):
+            raise SpecError(f"{label}: a failure has either rule or rules, a list")
+        for rule in rules:
+            yield {"verdict": "fail", **common, **own, "requirement": rule}
 
 
 def _expected(raw: Mapping[str, object], where: str) -> Expected:

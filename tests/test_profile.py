@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,9 @@ bug = "KAFKA-1"
 expires = 2027-01-31
 failures = [
   { rule = "ACK-01", match = "redelivered .* times" },
-  { rule = "ACK-02", verdict = "unknown", versions = "<4.2", intermittent = true, match = "late" },
+  { rules = [
+    "ACK-02", "ACK-03",
+  ], verdict = "unknown", versions = "<4.2", intermittent = true, match = "late" },
 ]
 """
 
@@ -98,8 +101,9 @@ def test_entries_are_read() -> None:
     witness = ("offset 3: was redelivered 6 times (during kill-leader)",)
     assert profile.expected[0].explains(Verdict.FAIL, "6 of 9 cases break the rule", witness)
     assert not profile.expected[0].explains(Verdict.FAIL, "6 of 9 cases break the rule")
-    second = profile.expected[1]
+    second, third = profile.expected[1:]
     assert (second.requirement, second.verdict, second.versions) == ("ACK-02", "unknown", "<4.2")
+    assert third == replace(second, requirement="ACK-03")
     assert (second.reason, second.bug, second.intermittent) == ("known", "KAFKA-1", True)
 
 
@@ -119,6 +123,9 @@ def test_the_older_form_is_read() -> None:
         ('match = "redelivered .* times"', 'match = "("', "regular expression"),
         (', match = "redelivered .* times"', "", "match is missing"),
         ('rule = "ACK-01", ', "", "requirement is missing"),
+        ('rule = "ACK-01", ', 'rules = "ACK-01", ', "either rule or rules, a list"),
+        ('rule = "ACK-01", ', "rules = [], ", "either rule or rules, a list"),
+        ("{ rules = [", '{ rule = "ACK-04", rules = [', "either rule or rules, a list"),
         ("failures = [", "failures = 1\nothers = [", "failures must be a list"),
         ("expires = 2027-01-31", 'expires = "soon"', "expires must be a date"),
         ("expires = 2027-01-31", "expires = 2027-01-31\nowner = 1", "unknown keys"),
