@@ -4,7 +4,8 @@ Tier 1 is what a share consumer sends, tier 2 adds administration and what other
 is everything: failover, the inside of the cluster, clusters of a check's own. A rule is of the
 lowest tier that all its checks can be played in.
 
-Which requests a check sends is recorded (``python -m tools.requests``), not declared.
+Which requests a check sends is recorded (``python -m tools.requests``), not declared. The record
+leaves out what tier 1 is about: most checks send no more than that.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ CONVENIENT = ("CreateTopics", "IncrementalAlterConfigs", "DescribeConfigs")
 """What checks begin with where it is offered. They do without it where that is possible: a topic is
 created by its name, and a group begins before the first record."""
 
+PLAIN = frozenset({*CONSUMER, *BESIDE, *CONVENIENT})
+"""The requests of tier 1."""
+
 FAILOVER = (
     "AlterPartitionReassignments",
     "ElectLeaders",
@@ -45,16 +49,20 @@ ALL = TIERS[-1]
 
 def tier_of(requests: Collection[str]) -> int:
     """Return the lowest tier whose requests are enough."""
-    if set(requests) <= {*CONSUMER, *BESIDE, *CONVENIENT}:
+    if set(requests) <= PLAIN:
         return 1
     return 3 if set(requests) & set(FAILOVER) else 2
 
 
 @cache
 def recorded() -> Mapping[str, tuple[str, ...]]:
-    """Return the requests that each check sends, by its node id without parameters."""
-    found = json.loads(REQUESTS.read_text(encoding="utf-8"))
-    return {check: tuple(requests) for check, requests in found.items()}
+    """Return the requests beyond tier 1 that each check sends, by its id without parameters."""
+    files = json.loads(REQUESTS.read_text(encoding="utf-8"))
+    return {
+        f"{file}::{check}": tuple(requests)
+        for file, checks in files.items()
+        for check, requests in checks.items()
+    }
 
 
 def check_tier(check: str, *, solo: bool = False) -> int:

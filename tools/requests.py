@@ -1,4 +1,4 @@
-"""Records which requests each check of a broker sends, for ``shareproof broker --tier``.
+"""Records which requests beyond tier 1 checks of a broker send, for ``shareproof broker --tier``.
 
     python -m tools.requests                    # plays all checks on the reference broker
     python -m tools.requests suites/broker/test_x.py::test_new     # adds a check to the table
@@ -20,7 +20,7 @@ import pytest
 
 from fixtures.wire.connection import Connection
 from shareproof.runner.inventory import read_checks
-from spec.tiers import REQUESTS, recorded
+from spec.tiers import PLAIN, REQUESTS, recorded
 
 _PROPERTY = "shareproof-requests"
 _SENT: set[str] = set()
@@ -64,9 +64,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Write the table, in the controller: what was played now, and the other checks there are."""
     if not hasattr(session.config, "workerinput") and _FOUND:
         known = {check.id for check in read_checks(drafts=True)}
-        old = {check: list(apis) for check, apis in recorded().items() if check in known}
-        found = old | {check: sorted(apis) for check, apis in _FOUND.items() if apis}
-        lines = (f" {json.dumps(name)}: {json.dumps(apis)}" for name, apis in sorted(found.items()))
+        old = {check: set(apis) for check, apis in recorded().items() if check in known}
+        found = old | {check: apis - PLAIN for check, apis in _FOUND.items() if apis}
+        files: dict[str, dict[str, list[str]]] = {}
+        for name, apis in sorted(found.items()):
+            file, _, check = name.partition("::")
+            files.setdefault(file, {})[check] = sorted(apis)
+        lines = (f" {json.dumps(file)}: {json.dumps(checks)}" for file, checks in files.items())
         REQUESTS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
