@@ -31,9 +31,9 @@ async def test_slow(judge, transcripts):
     judge.holds("ACK-02", True, "fine")
 
 @requirement("ACK-03")
-def test_never(judge, transcripts):
+def test_never(judge, transcripts, rng):
     transcripts.append(f"frame {played('never')}")
-    raise Undecided("nobody knows")
+    raise Undecided(f"nobody knows {rng.random()}")
 
 @requirement("ACK-04")
 def test_worse(judge):
@@ -147,6 +147,7 @@ def test_both_tries_are_told(house: FakeHouse, workers: str) -> None:
     assert ran.rules["01"]["reason"].startswith("passed on the second try; the first was unknown")
     assert "first_try" not in ran.rules["11"]["checks"][0]
     never = ran.rules["03"]["checks"][0]
+    assert never["first_try"]["reason"] != never["reason"], "the second try draws its own names"
     frames = [never["first_try"]["transcript"], never["transcript"]]
     assert [(house.out / name).read_text("utf-8") for name in frames] == ["frame 1\n", "frame 2\n"]
     results = read(house.out)

@@ -157,8 +157,12 @@ def judge(request: pytest.FixtureRequest) -> Judge:
 
 @pytest.fixture
 def rng(request: pytest.FixtureRequest, run_options: RunOptions) -> random.Random:
-    """Random choices of this check alone: the same for the same seed, in any order of checks."""
-    return random.Random(f"{run_options.seed} {request.node.nodeid}")
+    """Random choices of this check alone: the same for the same seed, in any order of checks.
+
+    The second try has its own: names are drawn too, and it must not meet what the first one left.
+    """
+    again = " again" if second_try.CHOSEN in request.config.stash else ""
+    return random.Random(f"{run_options.seed} {request.node.nodeid}{again}")
 
 
 @pytest.fixture
