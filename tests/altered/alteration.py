@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
-from tests.altered.copies import Copy
-
-Alter = Callable[[Copy], None]
+Alter = Callable[..., None]
+"""Takes a copy, and the fields that are declared with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +20,7 @@ class Alteration:
         breaks: Whether it breaks that rule; otherwise it breaks none.
         also: Rules that see the same, and may or may not say so.
         partition: That of the log that is copied: records of 1 are deleted now and then.
+        name: What it does.
         alter: Does it; raises NoPlace where the history has no place for it.
     """
 
@@ -26,40 +28,40 @@ class Alteration:
     breaks: bool
     also: frozenset[str]
     partition: int
+    name: str
     alter: Alter
 
     def __str__(self) -> str:
-        name = self.alter.__name__.replace("_", " ").strip()
-        return f"{self.rule} {'broken' if self.breaks else 'kept'}: {name}"
+        return f"{self.rule} {'broken' if self.breaks else 'kept'}: {self.name}"
 
 
 ALTERATIONS: list[Alteration] = []
 """Every alteration, in the order in which the modules beside this one tell them."""
 
 
-def breaks(rule: str, *also: str, partition: int = 0) -> Callable[[Alter], Alter]:
-    """Declare that what a function alters breaks a rule."""
-    return _declared(rule, also, partition, breaking=True)
-
-
-def keeps(rule: str, *, partition: int = 0) -> Callable[[Alter], Alter]:
-    """Declare that what a function alters is legal, though it looks like the breach of a rule."""
-    return _declared(rule, (), partition, breaking=False)
-
-
-def _declared(
-    rule: str, also: tuple[str, ...], partition: int, *, breaking: bool
+def breaks(
+    rule: str, *also: str, name: str = "", partition: int = 0, **fields: Any
 ) -> Callable[[Alter], Alter]:
+    """Declare that what a function alters, when it is given these fields, breaks a rule.
+
+    An alteration without a name is called like the function.
+    """
+    facts = {"rule": rule, "breaks": True, "also": frozenset(also), "partition": partition}
+    return _declared(name, fields, facts)
+
+
+def keeps(
+    rule: str, *, name: str = "", partition: int = 0, **fields: Any
+) -> Callable[[Alter], Alter]:
+    """Declare that what a function alters is legal, though it looks like the breach of a rule."""
+    facts = {"rule": rule, "breaks": False, "also": frozenset[str](), "partition": partition}
+    return _declared(name, fields, facts)
+
+
+def _declared(name: str, fields: dict[str, Any], facts: dict[str, Any]) -> Callable[[Alter], Alter]:
     def declare(alter: Alter) -> Alter:
-        ALTERATIONS.append(
-            Alteration(
-                rule=rule,
-                breaks=breaking,
-                also=frozenset(also),
-                partition=partition,
-                alter=alter,
-            )
-        )
+        called = name or alter.__name__.replace("_", " ").strip()
+        ALTERATIONS.append(Alteration(name=called, alter=partial(alter, **fields), **facts))
         return alter
 
     return declare

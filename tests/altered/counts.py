@@ -35,26 +35,17 @@ def _run_out(copy: Copy, row: Row, upto: int) -> None:
 # --- INV-12 -------------------------------------------------------------------------------------
 
 
-@breaks("INV-12")
-def _a_record_comes_with_two_at_first(copy: Copy) -> None:
-    copy.choose(once)[0]["count"] = 2
+@breaks("INV-12", name="a record comes with two at first", count=2)
+@breaks("INV-12", name="a record comes with none at first", count=0)
+def _a_record_comes_with(copy: Copy, count: int) -> None:
+    copy.choose(once)[0]["count"] = count
 
 
-@breaks("INV-12")
-def _a_record_comes_with_none_at_first(copy: Copy) -> None:
-    copy.choose(once)[0]["count"] = 0
-
-
-@breaks("INV-12")
-def _a_count_stays(copy: Copy) -> None:
+@breaks("INV-12", name="a count stays", by=0)
+@breaks("INV-12", name="a count skips one", by=2)
+def _a_count_rises(copy: Copy, by: int) -> None:
     row, after = copy.choose(_let_go)
-    after["count"] = row["count"]
-
-
-@breaks("INV-12")
-def _a_count_skips_one(copy: Copy) -> None:
-    row, after = copy.choose(_let_go)
-    after["count"] = row["count"] + 2
+    after["count"] = row["count"] + by
 
 
 @breaks("INV-12")
@@ -85,21 +76,15 @@ def _answers_are_seen_in_another_order_than_they_were_made(copy: Copy) -> None:
     after["sent"] = row["sent"] - 1
 
 
-@keeps("INV-12")
-def _a_load_takes_a_count_back(copy: Copy) -> None:
-    row, after = copy.choose(_let_go)
-    copy.reload(row["share_partition"], row["acquired"] + 1, after["acquired"])
-    after["count"] = row["count"]
-
-
 # --- INV-13 -------------------------------------------------------------------------------------
 
 
-@breaks("INV-13")
-def _a_load_raises_a_count(copy: Copy) -> None:
+@keeps("INV-12", name="a load takes a count back", by=0)
+@breaks("INV-13", name="a load raises a count", by=2)
+def _a_load_changes_a_count(copy: Copy, by: int) -> None:
     row, after = copy.choose(_let_go)
     copy.reload(row["share_partition"], row["acquired"] + 1, after["acquired"])
-    after["count"] = row["count"] + 2
+    after["count"] = row["count"] + by
 
 
 @breaks("INV-13")
@@ -122,10 +107,11 @@ def _an_unseen_answer_raises_a_count_across_a_load(copy: Copy) -> None:
 # --- INV-14 -------------------------------------------------------------------------------------
 
 
-@breaks("INV-14")
-def _a_record_comes_once_more_than_it_may(copy: Copy) -> None:
+@breaks("INV-14", name="a record comes once more than it may", more=1)
+@keeps("INV-14", name="a record comes as often as it may", more=0)
+def _a_record_comes_often(copy: Copy, more: int) -> None:
     (row,) = copy.choose(once)
-    _run_out(copy, row, copy.share(row["share_partition"])["delivery_limit"] + 1)
+    _run_out(copy, row, copy.share(row["share_partition"])["delivery_limit"] + more)
 
 
 @breaks("INV-14", "INV-12", "INV-39")
@@ -134,16 +120,13 @@ def _a_record_comes_far_more_often_than_it_may(copy: Copy) -> None:
     row["count"] = 30_000
 
 
-@keeps("INV-14")
-def _a_record_comes_as_often_as_it_may(copy: Copy) -> None:
-    (row,) = copy.choose(once)
-    _run_out(copy, row, copy.share(row["share_partition"])["delivery_limit"])
-
-
 # --- INV-35 -------------------------------------------------------------------------------------
 
 
-def _limited(copy: Copy, until: int, ends: int) -> None:
+@breaks("INV-35", name="a record comes beyond a limit that was lowered before")
+@keeps("INV-35", name="a record comes once more after its limit was lowered", until=1)
+@keeps("INV-35", name="a limit was raised again before a record came", ends=1)
+def _limited(copy: Copy, until: int = 0, ends: int = NEVER) -> None:
     """Lower the limit to one, and deliver a record for the second time after that."""
     (row,) = copy.choose(lambda life: once(life) and life[0]["count"] == 1, "calm")
     told = {"share_partition": row["share_partition"], "since": 0, "delivery_limit": 1}
@@ -151,21 +134,6 @@ def _limited(copy: Copy, until: int, ends: int) -> None:
     row.update(copy.unacknowledged())
     at = row["ends_by"] + MS
     copy.again(row, sent=at, acquired=at + MS, count=2)
-
-
-@breaks("INV-35")
-def _a_record_comes_beyond_a_limit_that_was_lowered_before(copy: Copy) -> None:
-    _limited(copy, 0, NEVER)
-
-
-@keeps("INV-35")
-def _a_record_comes_once_more_after_its_limit_was_lowered(copy: Copy) -> None:
-    _limited(copy, 1, NEVER)
-
-
-@keeps("INV-35")
-def _a_limit_was_raised_again_before_a_record_came(copy: Copy) -> None:
-    _limited(copy, 0, 1)
 
 
 # --- INV-39 -------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from spec.history import NEVER, AckType, Outcome
 from tests.altered.alteration import breaks, keeps
 from tests.altered.copies import MS, SECOND, Copy, Row, acknowledged, is_proven
@@ -23,6 +25,13 @@ def _accepted(life: list[Row]) -> bool:
 
 def _rejected(life: list[Row]) -> bool:
     return once(life) and life[0]["kind"] == AckType.REJECT
+
+
+Chosen = tuple[Callable[[list[Row]], bool], *tuple[str, ...]]
+"""What a record must have met, and the groups that it is looked for in."""
+
+ACCEPTED: Chosen = (_accepted,)
+REJECTED: Chosen = (_rejected, "odd", "dead")
 
 
 def _released_then_came(life: list[Row]) -> bool:
@@ -101,58 +110,34 @@ def _a_second_member_has_it_after_a_lock_whose_holder_speaks_too_late(copy: Copy
 # --- INV-02 and INV-03 --------------------------------------------------------------------------
 
 
-def _comes_again_at_once(copy: Copy, row: Row) -> None:
+@breaks("INV-02", name="an accepted record comes again at once", of=ACCEPTED)
+@breaks("INV-03", name="a rejected record comes again at once", of=REJECTED)
+def _comes_again_at_once(copy: Copy, of: Chosen) -> None:
+    (row,) = copy.choose(*of)
     copy.again(row, sent=row["ack_received"], acquired=row["ack_received"] + MS, count=2)
 
 
-def _comes_to_who_waited(copy: Copy, row: Row) -> None:
+@breaks("INV-02")
+def _an_accepted_record_comes_to_a_member_that_waited(copy: Copy) -> None:
+    (row,) = copy.choose(_accepted)
     copy.again(row, sent=row["sent"] - MS, acquired=row["ack_sent"] + 1, count=2)
 
 
-def _comes_after_a_load(copy: Copy, row: Row) -> None:
+@breaks("INV-02", name="an accepted record comes after a load", of=ACCEPTED)
+@breaks("INV-03", name="a rejected record comes after a load", of=REJECTED)
+def _comes_after_a_load(copy: Copy, of: Chosen) -> None:
+    (row,) = copy.choose(*of)
     at = row["ack_received"]
     copy.reload(row["share_partition"], at + 1, at + 2)
     copy.again(row, sent=at + 3, acquired=at + MS, count=1)
 
 
-def _was_finished_at_the_last_moment(copy: Copy, row: Row) -> None:
+@breaks("INV-02", name="a record accepted at the last moment of its lock comes again", of=ACCEPTED)
+@breaks("INV-03", name="a record rejected at the last moment of its lock comes again", of=REJECTED)
+def _was_finished_at_the_last_moment(copy: Copy, of: Chosen) -> None:
+    (row,) = copy.choose(*of)
     row["ack_received"] = row["holds_until"]
     _late(copy, row)
-
-
-@breaks("INV-02")
-def _an_accepted_record_comes_again_at_once(copy: Copy) -> None:
-    _comes_again_at_once(copy, copy.choose(_accepted)[0])
-
-
-@breaks("INV-02")
-def _an_accepted_record_comes_to_a_member_that_waited(copy: Copy) -> None:
-    _comes_to_who_waited(copy, copy.choose(_accepted)[0])
-
-
-@breaks("INV-02")
-def _an_accepted_record_comes_after_a_load(copy: Copy) -> None:
-    _comes_after_a_load(copy, copy.choose(_accepted)[0])
-
-
-@breaks("INV-02")
-def _a_record_accepted_at_the_last_moment_of_its_lock_comes_again(copy: Copy) -> None:
-    _was_finished_at_the_last_moment(copy, copy.choose(_accepted)[0])
-
-
-@breaks("INV-03")
-def _a_rejected_record_comes_again_at_once(copy: Copy) -> None:
-    _comes_again_at_once(copy, copy.choose(_rejected, "odd", "dead")[0])
-
-
-@breaks("INV-03")
-def _a_rejected_record_comes_after_a_load(copy: Copy) -> None:
-    _comes_after_a_load(copy, copy.choose(_rejected, "odd", "dead")[0])
-
-
-@breaks("INV-03")
-def _a_record_rejected_at_the_last_moment_of_its_lock_comes_again(copy: Copy) -> None:
-    _was_finished_at_the_last_moment(copy, copy.choose(_rejected, "odd", "dead")[0])
 
 
 @keeps("INV-02")
@@ -262,22 +247,17 @@ def _a_member_dies_and_a_load_takes_the_count_back(copy: Copy) -> None:
 # --- INV-18 -------------------------------------------------------------------------------------
 
 
-@breaks("INV-18")
-def _a_record_comes_again_a_moment_before_its_lock_ended(copy: Copy) -> None:
-    row, after = _dropped_then_came(copy)
-    shift(after, row["holds_until"] - 1, sent=row["acquired"] + 1)
+@breaks("INV-18", name="a record comes again a moment before its lock ended", after=-1)
+@keeps("INV-18", name="a record comes again as its lock ends", after=0)
+def _comes_again_as_its_lock_ends(copy: Copy, after: int) -> None:
+    row, later = _dropped_then_came(copy)
+    shift(later, row["holds_until"] + after, sent=row["acquired"] + 1)
 
 
 @breaks("INV-18")
 def _a_record_comes_again_while_its_silent_holder_has_it(copy: Copy) -> None:
     row, after = _dropped_then_came(copy)
     shift(after, row["acquired"] + 2 * MS, sent=row["acquired"] + MS)
-
-
-@keeps("INV-18")
-def _a_record_comes_again_as_its_lock_ends(copy: Copy) -> None:
-    row, after = _dropped_then_came(copy)
-    shift(after, row["holds_until"], sent=row["acquired"] + 1)
 
 
 @keeps("INV-18")
@@ -298,22 +278,17 @@ def _a_record_comes_again_after_its_holder_was_refused_letting_it_go_twice(copy:
 # --- INV-23 -------------------------------------------------------------------------------------
 
 
-@breaks("INV-23")
-def _a_released_record_is_kept_back(copy: Copy) -> None:
-    row, after = copy.choose(_released_then_came)[-2:]
-    shift(after, row["ack_received"] + row["lock_ms"] * MS + 15 * SECOND + 1)
+@breaks("INV-23", name="a released record is kept back", after=1)
+@keeps("INV-23", name="a released record comes at the last moment", after=0)
+def _is_kept_back(copy: Copy, after: int) -> None:
+    row, later = copy.choose(_released_then_came)[-2:]
+    shift(later, row["ack_received"] + row["lock_ms"] * MS + 15 * SECOND + after)
 
 
 @breaks("INV-23")
 def _a_record_whose_lock_ended_is_kept_back(copy: Copy) -> None:
     row, after = _dropped_then_came(copy)
     shift(after, row["ends_by"] + row["lock_ms"] * MS + 15 * SECOND + 1)
-
-
-@keeps("INV-23")
-def _a_released_record_comes_at_the_last_moment(copy: Copy) -> None:
-    row, after = copy.choose(_released_then_came)[-2:]
-    shift(after, row["ack_received"] + row["lock_ms"] * MS + 15 * SECOND)
 
 
 @keeps("INV-23")
@@ -326,16 +301,11 @@ def _a_record_whose_release_was_refused_takes_its_time(copy: Copy) -> None:
 # --- INV-26 -------------------------------------------------------------------------------------
 
 
-@breaks("INV-26")
-def _the_end_of_a_session_frees_nothing(copy: Copy) -> None:
-    row, after = copy.choose(_crashed_then_came)[-2:]
-    shift(after, row["holds_until"], sent=row["holds_until"] - 1)
-
-
-@keeps("INV-26")
-def _nobody_asked_until_the_lock_of_a_dead_member_had_ended(copy: Copy) -> None:
-    row, after = copy.choose(_crashed_then_came)[-2:]
-    shift(after, row["holds_until"] + MS, sent=row["holds_until"])
+@breaks("INV-26", name="the end of a session frees nothing", after=-1)
+@keeps("INV-26", name="nobody asked until the lock of a dead member had ended", after=0)
+def _comes_when_the_lock_has_ended(copy: Copy, after: int) -> None:
+    row, later = copy.choose(_crashed_then_came)[-2:]
+    shift(later, row["holds_until"] + MS, sent=row["holds_until"] + after)
 
 
 @keeps("INV-26")

@@ -60,36 +60,26 @@ def _most_in_flight(copy: Copy, share_partition: int) -> int:
     return most
 
 
-@breaks("INV-17")
-def _one_more_is_in_flight_than_the_window_and_a_batch(copy: Copy) -> None:
+@breaks("INV-17", name="one more is in flight than the window and a batch", batch=0)
+@keeps("INV-17", name="as many are in flight as the window and a batch", batch=1)
+def _are_in_flight(copy: Copy, batch: int) -> None:
     share_partition, most = _in_flight(copy)
-    copy.share(share_partition).update(window=most - 1, batch=0)
-
-
-@keeps("INV-17")
-def _as_many_are_in_flight_as_the_window_and_a_batch(copy: Copy) -> None:
-    share_partition, most = _in_flight(copy)
-    copy.share(share_partition).update(window=most - 1, batch=1)
+    copy.share(share_partition).update(window=most - 1, batch=batch)
 
 
 # --- INV-19 and INV-20 --------------------------------------------------------------------------
 
 
-@breaks("INV-19")
-def _the_start_offset_goes_back_by_one(copy: Copy) -> None:
+@breaks("INV-19", name="the start offset goes back by one", by=1)
+@keeps("INV-19", name="the start offset stays", by=0)
+def _the_start_offset_goes_back(copy: Copy, by: int) -> None:
     before, look = _pair(copy)
-    look["spso"] = before["spso"] - 1
+    look["spso"] = before["spso"] - by
 
 
 @breaks("INV-19")
 def _the_start_offset_goes_back_to_the_beginning(copy: Copy) -> None:
     _pair(copy)[1]["spso"] = 0
-
-
-@keeps("INV-19")
-def _the_start_offset_stays(copy: Copy) -> None:
-    before, look = _pair(copy)
-    look["spso"] = before["spso"]
 
 
 @keeps("INV-19")
@@ -163,16 +153,11 @@ def _two_stored(copy: Copy, column: str) -> tuple[list[Row], list[Row]]:
     return tuple([row for row in rows if row["position"] == at] for at in (first, second))  # type: ignore[return-value]
 
 
-@breaks("INV-22")
-def _a_stored_leader_epoch_goes_back(copy: Copy) -> None:
-    for row in _two_stored(copy, "leader_epoch")[0]:
-        row["leader_epoch"] += 1_000
-
-
-@breaks("INV-22")
-def _a_stored_snapshot_epoch_goes_back(copy: Copy) -> None:
-    for row in _two_stored(copy, "snapshot_epoch")[0]:
-        row["snapshot_epoch"] += 1_000
+@breaks("INV-22", name="a stored leader epoch goes back", column="leader_epoch")
+@breaks("INV-22", name="a stored snapshot epoch goes back", column="snapshot_epoch")
+def _a_stored_epoch_goes_back(copy: Copy, column: str) -> None:
+    for row in _two_stored(copy, column)[0]:
+        row[column] += 1_000
 
 
 @keeps("INV-22")
@@ -212,35 +197,22 @@ def _a_release_without_lags_stores_its_start_offset_late(copy: Copy) -> None:
 # --- INV-25 -------------------------------------------------------------------------------------
 
 
-def _slow(copy: Copy, by: int) -> None:
+@breaks("INV-25", name="a request takes longer than it may", by=1)
+@keeps("INV-25", name="a request takes as long as it may", by=0)
+def _takes_long(copy: Copy, by: int) -> None:
     rows = [row for row in copy.tables["operations"] if row["received"] >= 0]
     row = sorted(rows, key=lambda one: one["sent"])[copy.edge]
     row["received"] = row["sent"] + 1_000_000 * row["max_wait_ms"] + 60 * SECOND + by
 
 
-@breaks("INV-25")
-def _a_request_takes_longer_than_it_may(copy: Copy) -> None:
-    _slow(copy, 1)
-
-
-@keeps("INV-25")
-def _a_request_takes_as_long_as_it_may(copy: Copy) -> None:
-    _slow(copy, 0)
-
-
 # --- INV-38 -------------------------------------------------------------------------------------
 
 
-@breaks("INV-38")
-def _the_lag_is_one_more_than_there_is(copy: Copy) -> None:
+@breaks("INV-38", name="the lag is one more than there is", by=1)
+@keeps("INV-38", name="the lag is all there is", by=0)
+def _the_lag_is_more(copy: Copy, by: int) -> None:
     look, later = _pair(copy, "lag")
-    look["lag"] = later["log_end"] - look["spso"] + 1
-
-
-@keeps("INV-38")
-def _the_lag_is_all_there_is(copy: Copy) -> None:
-    look, later = _pair(copy, "lag")
-    look["lag"] = later["log_end"] - look["spso"]
+    look["lag"] = later["log_end"] - look["spso"] + by
 
 
 @breaks("INV-38")
@@ -255,22 +227,10 @@ def _the_lag_forgets_what_nobody_has_acquired(copy: Copy) -> None:
 # --- INV-40 -------------------------------------------------------------------------------------
 
 
-def _given_up(copy: Copy, after: int) -> None:
+@breaks("INV-40", name="an acknowledgement is given up at once", after=0)
+@breaks("INV-40", name="an acknowledgement is given up too soon", after=2 * SECOND - 1)
+@keeps("INV-40", name="an acknowledgement is given up after two seconds", after=2 * SECOND)
+def _is_given_up(copy: Copy, after: int) -> None:
     (row,) = copy.choose(once)
     row["ack_received"] = row["ack_sent"] + after
     row.update(outcome=int(Outcome.FAILED), error=UNKNOWN_SERVER, kind=int(AckType.ACCEPT))
-
-
-@breaks("INV-40")
-def _an_acknowledgement_is_given_up_at_once(copy: Copy) -> None:
-    _given_up(copy, 0)
-
-
-@breaks("INV-40")
-def _an_acknowledgement_is_given_up_a_moment_too_soon(copy: Copy) -> None:
-    _given_up(copy, 2 * SECOND - 1)
-
-
-@keeps("INV-40")
-def _an_acknowledgement_is_given_up_after_two_seconds(copy: Copy) -> None:
-    _given_up(copy, 2 * SECOND)

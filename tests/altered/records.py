@@ -40,19 +40,11 @@ def _stateless(copy: Copy) -> Row:
 # --- INV-04 -------------------------------------------------------------------------------------
 
 
-@breaks("INV-04")
-def _a_record_comes_with_the_number_of_its_neighbour(copy: Copy) -> None:
-    _sealed(copy)["sequence"] += 1
-
-
-@breaks("INV-04")
-def _a_record_comes_from_another_producer(copy: Copy) -> None:
-    _sealed(copy)["producer"] += 1
-
-
-@breaks("INV-04")
-def _a_record_comes_with_another_byte(copy: Copy) -> None:
-    _sealed(copy)["crc"] ^= 1
+@breaks("INV-04", name="a record comes with the number of its neighbour", column="sequence")
+@breaks("INV-04", name="a record comes from another producer", column="producer")
+@breaks("INV-04", name="a record comes with another byte", column="crc")
+def _comes_changed(copy: Copy, column: str) -> None:
+    _sealed(copy)[column] ^= 1
 
 
 @breaks("INV-04")
@@ -224,22 +216,17 @@ def _a_refused_acknowledgement_took_effect(copy: Copy) -> None:
 # --- INV-11 -------------------------------------------------------------------------------------
 
 
-@breaks("INV-11")
-def _an_offset_is_listed_after_a_higher_one(copy: Copy) -> None:
+@breaks("INV-11", name="an offset is listed after a higher one", by=1)
+@keeps("INV-11", name="an offset is listed after the one before it", by=-1)
+def _is_listed_after(copy: Copy, by: int) -> None:
     row = _sealed(copy)
-    row["after"] = row["offset"] + 1
+    row["after"] = row["offset"] + by
 
 
 @breaks("INV-11")
 def _an_offset_is_listed_twice(copy: Copy) -> None:
     row = _sealed(copy)
     copy.tables["deliveries"].append(dict(row))
-
-
-@keeps("INV-11")
-def _an_offset_is_listed_after_the_one_before_it(copy: Copy) -> None:
-    row = _sealed(copy)
-    row["after"] = row["offset"] - 1
 
 
 # --- INV-34 -------------------------------------------------------------------------------------
@@ -251,14 +238,10 @@ def _committed(copy: Copy) -> Row:
     ]
 
 
-@breaks("INV-34", *_STATE)
-def _a_record_comes_that_was_aborted(copy: Copy) -> None:
-    stored(copy, _committed(copy)["offset"])["transaction"] = int(Transaction.ABORTED)
-
-
-@keeps("INV-34")
-def _nobody_knows_how_a_transaction_ended(copy: Copy) -> None:
-    stored(copy, _committed(copy)["offset"])["transaction"] = int(Transaction.OPEN)
+@breaks("INV-34", *_STATE, name="a record comes that was aborted", end=Transaction.ABORTED)
+@keeps("INV-34", name="nobody knows how a transaction ended", end=Transaction.OPEN)
+def _comes_of_a_transaction(copy: Copy, end: Transaction) -> None:
+    stored(copy, _committed(copy)["offset"])["transaction"] = int(end)
 
 
 @keeps("INV-34")
@@ -271,14 +254,20 @@ def _an_aborted_record_is_only_a_gap(copy: Copy) -> None:
 # --- INV-36 -------------------------------------------------------------------------------------
 
 
-def _deleted(copy: Copy, received: int) -> None:
+@breaks("INV-36", name="a fetch brings what was deleted before", partition=1)
+@keeps("INV-36", name="a record is deleted while the fetch is under way", partition=1, received=0)
+@keeps(
+    "INV-36",
+    name="a deletion that was not answered may not have happened",
+    partition=1,
+    outcome=Outcome.UNKNOWN,
+)
+def _deleted(copy: Copy, received: int = -1, outcome: Outcome = Outcome.OK) -> None:
     """Delete a record at some time after the fetch was sent that brings it."""
     row = copy.choose(_came)[0]
     told = {"log": copy.log, "before": row["offset"] + 1, "sent": row["sent"] - SECOND}
-    outcome = int(Outcome.OK)
-    copy.tables["deletions"].append(
-        {**told, "received": row["sent"] + received, "outcome": outcome}
-    )
+    told |= {"received": row["sent"] + received, "outcome": int(outcome)}
+    copy.tables["deletions"].append(told)
     copy.drop(
         "deliveries",
         lambda one: (
@@ -287,19 +276,3 @@ def _deleted(copy: Copy, received: int) -> None:
             and one is not row
         ),
     )
-
-
-@breaks("INV-36", partition=1)
-def _a_fetch_brings_what_was_deleted_before(copy: Copy) -> None:
-    _deleted(copy, -1)
-
-
-@keeps("INV-36", partition=1)
-def _a_record_is_deleted_while_the_fetch_is_under_way(copy: Copy) -> None:
-    _deleted(copy, 0)
-
-
-@keeps("INV-36", partition=1)
-def _a_deletion_that_was_not_answered_may_not_have_happened(copy: Copy) -> None:
-    _deleted(copy, -1)
-    copy.tables["deletions"][-1]["outcome"] = int(Outcome.UNKNOWN)
