@@ -11,7 +11,7 @@ from reports.oracle.judging import Verdicts
 from reports.plain import from_plain
 from reports.results import ChaosRun
 from suites.chaos.scenarios import SCENARIOS
-from tools.documents.chaos import played, struck
+from tools.documents.chaos import PAGE, filled, played, struck
 from tools.documents.played import Played, Strikes, merged, read, strikes_of, verdict_of, write
 
 HELD, BROKEN = {0: (9, 0)}, {0: (9, 2), 1: (9, 0)}
@@ -83,3 +83,9 @@ def test_tables_count_what_was_struck() -> None:
     hits = f"| `elect-leader` | {2 * len(SCENARIOS)} of {3 * len(SCENARIOS)} hit, "
     assert any(line.startswith(hits) for line in struck(runs).splitlines())
     assert "| `kill-leader` | not played |" in struck(runs).splitlines()
+
+
+def test_the_page_has_a_place_for_both_tables() -> None:
+    """When the documentation is built, docs/chaos.md gets what is on record."""
+    page = (Path(__file__).parents[1] / PAGE).read_text(encoding="utf-8")
+    assert {played(read()).rstrip(), struck(read()).rstrip()} <= set(filled(page).split("\n\n"))

@@ -1,12 +1,13 @@
-"""The tables of docs/chaos.md, made from the faults and scenarios there are.
+"""The tables of docs/chaos.md: of the faults and scenarios there are, and of what was played.
 
-``python -m tools.documents.chaos [RUN ...]`` puts runs on record and renews the tables.
+``python -m tools.documents.chaos [RUN ...]`` puts runs on record and renews the first two. The
+other two are filled in when the documentation is built.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from chaos.faults import FAULTS
@@ -81,16 +82,16 @@ def _strikes(runs: Sequence[Played], kind: str, release: str) -> str:
     return f"{total.hit} of {total.struck} hit, {total.healed} healed"
 
 
+def filled(page: str) -> str:
+    """Return the page with the tables of what was played, in the places of comments."""
+    runs = record.read()
+    page = page.replace("<!-- played -->", played(runs).rstrip())
+    return page.replace("<!-- struck -->", struck(runs).rstrip())
+
+
 def renewed(page: str) -> str:
     """Return the page with new tables; they stand between comments that name them."""
-    runs = record.read()
-    tables: Mapping[str, str] = {
-        "faults": faults(),
-        "scenarios": scenarios(),
-        "played": played(runs),
-        "struck": struck(runs),
-    }
-    for name, table in tables.items():
+    for name, table in (("faults", faults()), ("scenarios", scenarios())):
         begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->\n"
         head, _, rest = page.partition(begin)
         _, _, tail = rest.partition(end)

@@ -1,4 +1,4 @@
-"""What written pages of the documentation's site get: causes from ledgers, copies of files."""
+"""What written pages of the documentation's site get: ledgers' causes, what was played, files."""
 
 from __future__ import annotations
 
@@ -29,8 +29,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Fill in causes from ledgers, and let links out of here lead to copies of files."""
+    """Fill in causes and what was played, and let links out of here lead to copies of files."""
+    from tools.documents import chaos
+
     markdown = CAUSES.sub(lambda found: _causes(found[1]), markdown)
+    if page.file.src_uri == chaos.PAGE.name:
+        markdown = chaos.filled(markdown)
     up = "../" * page.file.src_uri.count("/")
     for link, source in _outside(page.file).items():
         markdown = markdown.replace(f"]({link}", f"]({up}source/{source.relative_to(ROOT)}")

@@ -1,4 +1,4 @@
-"""What was played, and what came of it, by release: the record that docs/chaos.md shows.
+"""What was played, and what came of it, by release: the record that the page about chaos shows.
 
 ``python -m tools.documents.chaos DIRECTORY`` judges runs and adds them to it.
 """
