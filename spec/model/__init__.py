@@ -7,6 +7,6 @@ Start with :mod:`spec.model.table`, the states of one record and the theory of o
 - :mod:`~spec.model.leader` acts as a share-partition leader, for the reference broker and for
   generating histories;
 - :mod:`~spec.model.durable` is the share coordinator's state: epochs, snapshots, combining;
-- :mod:`~spec.model.group` judges membership and epochs;
+- :mod:`~spec.model.membership` acts as the group's coordinator: membership, epochs, assignments;
 - :mod:`~spec.model.release` and :mod:`~spec.model.settings` say what differs and why.
 """

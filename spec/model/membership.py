@@ -1,7 +1,7 @@
 """A share group that acts: it takes heartbeats in and answers them, as a coordinator has to.
 
-:mod:`spec.model.group` judges what such a group says. Time is in milliseconds and is given with
-every call; whoever was silent for too long is removed at the next look at the group.
+Time is in milliseconds and is given with every call; whoever was silent for too long is removed at
+the next look at the group.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spec.model.assignor import assign
-from spec.model.group import JOIN, LEAVE
 from spec.model.operations import Error
 from spec.model.sessions import Place
+
+JOIN, LEAVE = 0, -1
+"""Member epochs that a heartbeat asks with."""
 
 LONGEST_ID = 36
 """Characters that a member id may have: as many as a UUID."""
