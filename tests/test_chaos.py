@@ -5,13 +5,12 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from chaos.faults import FAULTS, Fault
-from chaos.faults.fault import by_name
+from chaos.faults.fault import fault
 from chaos.schedule import Schedule, Strike, draw
 from chaos.shrink import shrink
 from fixtures.proxies.interceptor import Action
@@ -105,7 +104,8 @@ def test_kinds_have_their_own_names() -> None:
     """Two kinds of the same name are refused."""
     kind: Fault = ALL[0]
     with pytest.raises(ValueError, match=kind.name):
-        by_name([kind, replace(kind, sentence="Something else.")])
+        fault(kind.name, "Something else.")(kind.make)
+    assert FAULTS[kind.name] is kind
 
 
 def test_rule_takes_every_nth_frame() -> None:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import time
 
-from chaos.faults.fault import Fault, Injection
-from chaos.faults.roles import ROLES, Role
+from chaos.faults.fault import Injection, fault
+from chaos.faults.roles import Role, for_each_role
 from chaos.world import World, broker_clock, client_clock
 from fixtures.clients.admin import Admin
 from fixtures.interface.capability import Capability
@@ -53,6 +53,12 @@ class Jump(Injection):
         raise NotImplementedError
 
 
+@for_each_role(
+    "shift",
+    "Set the wall clock of {} an hour ahead, or almost an hour behind.",
+    *(Capability.CLOCKS, Capability.CLOCK_LIBRARY),
+    lasts=(4.0, 8.0),
+)
 class BrokerJump(Jump):
     """A broker's clock jumps; how it stamps the records of a log of its own shows it."""
 
@@ -87,6 +93,12 @@ async def _newest_stamp(admin: Admin, name: str, node: int) -> int:
     return int(answer.topics[0].partitions[0].timestamp)
 
 
+@fault(
+    "shift-consumers",
+    "Set the wall clock of a load process an hour ahead, or almost an hour behind.",
+    *(Capability.CLOCKS, Capability.CLOCK_LIBRARY),
+    lasts=(4.0, 8.0),
+)
 class ClientJump(Jump):
     """The clock of a process jumps, with all its producers and consumers."""
 
@@ -106,25 +118,3 @@ class ClientJump(Jump):
     async def ahead(self) -> float:
         """Ask the process what time it is."""
         return int(await self.worker.ask("wall")) / 1e9 - time.time()
-
-
-def _of(role: Role) -> Fault:
-    return Fault(
-        name=f"shift-{role.name}",
-        sentence=f"Set the wall clock of {role.title} an hour ahead, or almost an hour behind.",
-        make=lambda world, subject: BrokerJump(world, subject, role),
-        lasts=(4.0, 8.0),
-        needs=frozenset({Capability.CLOCKS, Capability.CLOCK_LIBRARY}),
-    )
-
-
-FAULTS = (
-    *(_of(role) for role in ROLES),
-    Fault(
-        name="shift-consumers",
-        sentence="Set the wall clock of a load process an hour ahead, or almost an hour behind.",
-        make=ClientJump,
-        lasts=(4.0, 8.0),
-        needs=frozenset({Capability.CLOCKS, Capability.CLOCK_LIBRARY}),
-    ),
-)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from chaos.faults.fault import Fault, Injection
+from chaos.faults.fault import Injection, fault
 from chaos.world import World
 from fixtures.interface.capability import Capability
 from fixtures.wire.records import Record, encode_batch
@@ -22,6 +22,7 @@ _PRODUCER = 1 << 20
 """Numbers from here on are no producer's of the load."""
 
 
+@fault("compact", "Compact the log of a keyed topic.", Capability.COMPACTED_TOPIC)
 class Compact(Injection):
     """Write some keys again and again, and wait until the older records are gone."""
 
@@ -70,14 +71,3 @@ class Compact(Injection):
         topic = await self.world.cluster.topic(self.world.course.topic.name)
         end = await self.world.admin.log_offset(topic, partition=self.index)
         return f"the log goes on to {end}"
-
-
-FAULTS = (
-    Fault(
-        name="compact",
-        sentence="Compact the log of a keyed topic.",
-        make=Compact,
-        lasts=(3.0, 6.0),
-        needs=frozenset({Capability.COMPACTED_TOPIC}),
-    ),
-)

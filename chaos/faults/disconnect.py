@@ -9,15 +9,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from chaos.faults.fault import Fault
 from chaos.faults.outage import Outage
-from chaos.faults.roles import ROLES, Role
+from chaos.faults.roles import for_each_role
 from chaos.world import in_thread
 from fixtures.interface.capability import Capability
 from fixtures.interface.handle import Handle, Plugged
 from spec.verdict import Undecided
 
 
+@for_each_role(
+    "disconnect",
+    "Disconnect {} from the container network, and reconnect it.",
+    *(Capability.SPARE_BROKER, Capability.CONTAINER),
+    lasts=(7.0, 11.0),
+)
 class Disconnect(Outage):
     """The plug is taken out, and put back later on."""
 
@@ -53,16 +58,3 @@ def _plug(broker: Handle) -> Plugged:
     if not isinstance(broker, Plugged):
         raise Undecided(f"broker {broker.node_id} runs in no container")
     return broker
-
-
-def _kind(role: Role) -> Fault:
-    return Fault(
-        name=f"disconnect-{role.name}",
-        sentence=f"Disconnect {role.title} from the container network, and reconnect it.",
-        make=lambda world, subject: Disconnect(world, subject, role),
-        lasts=(7.0, 11.0),
-        needs=frozenset({Capability.SPARE_BROKER, Capability.CONTAINER}),
-    )
-
-
-FAULTS = tuple(_kind(role) for role in ROLES)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from chaos.world import World
 from fixtures.interface.capability import Capability
@@ -58,8 +58,8 @@ class Fault:
     name: str
     sentence: str
     make: Callable[[World, int], Injection]
-    lasts: tuple[float, float] = (3.0, 6.0)
-    needs: frozenset[Capability] = frozenset()
+    lasts: tuple[float, float]
+    needs: frozenset[Capability]
 
     @property
     def exclusive(self) -> bool:
@@ -67,11 +67,27 @@ class Fault:
         return Capability.SPARE_BROKER in self.needs
 
 
-def by_name(faults: Iterable[Fault]) -> dict[str, Fault]:
-    """Return faults by their names, which must differ."""
-    found: dict[str, Fault] = {}
-    for fault in faults:
-        if fault.name in found:
-            raise ValueError(f"two faults are called {fault.name}")
-        found[fault.name] = fault
-    return found
+FAULTS: dict[str, Fault] = {}
+"""Every fault by its name, as :func:`fault` registered them."""
+
+Make = TypeVar("Make", bound=Callable[[World, int], Injection])
+
+
+def fault(
+    name: str, sentence: str, *needs: Capability, lasts: tuple[float, float] = (3.0, 6.0)
+) -> Callable[[Make], Make]:
+    """Register what makes injections, such as a class of them, as a fault of this name.
+
+    Raises:
+        ValueError: there is a fault of this name.
+    """
+
+    def register(make: Make) -> Make:
+        if name in FAULTS:
+            raise ValueError(f"two faults are called {name}")
+        FAULTS[name] = Fault(
+            name=name, sentence=sentence, make=make, lasts=lasts, needs=frozenset(needs)
+        )
+        return make
+
+    return register

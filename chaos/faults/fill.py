@@ -10,10 +10,8 @@ from collections.abc import Callable
 
 import psutil
 
-from chaos.faults.fault import Fault
 from chaos.faults.outage import Outage
-from chaos.faults.roles import ROLES, Role
-from chaos.world import World
+from chaos.faults.roles import for_each_role
 from fixtures.interface.capability import Capability
 from fixtures.interface.handle import Handle
 from fixtures.targets.broker import Broker
@@ -23,6 +21,12 @@ _NOTHING = 1
 """Bytes that a file may have: enough for none."""
 
 
+@for_each_role(
+    "fill",
+    "Make every disk write of {} fail, until it is restarted.",
+    *(Capability.SPARE_BROKER, Capability.LOCAL_PROCESS),
+    lasts=(7.0, 11.0),
+)
 class Fill(Outage):
     """All disk writes of a broker fail until it is restarted."""
 
@@ -54,19 +58,3 @@ def _limit(broker: Handle, size: int | None) -> None:
     process = psutil.Process(pid)
     _, most = process.rlimit(psutil.RLIMIT_FSIZE)
     process.rlimit(psutil.RLIMIT_FSIZE, (most if size is None else size, most))
-
-
-def _of(role: Role) -> Fault:
-    def make(world: World, subject: int) -> Fill:
-        return Fill(world, subject, role)
-
-    return Fault(
-        name=f"fill-{role.name}",
-        sentence=f"Make every disk write of {role.title} fail, until it is restarted.",
-        make=make,
-        lasts=(7.0, 11.0),
-        needs=frozenset({Capability.SPARE_BROKER, Capability.LOCAL_PROCESS}),
-    )
-
-
-FAULTS = tuple(_of(role) for role in ROLES)

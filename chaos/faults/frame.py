@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
-from chaos.faults.fault import Fault, Injection
+from chaos.faults.fault import Injection, fault
 from chaos.world import World
 from fixtures.interface.capability import Capability
 from fixtures.proxies.conditions import CLIENT, INTERNAL
@@ -157,15 +158,10 @@ _FRAME_FAULTS = (
     ),
 )
 
-
-def _fault(spec: FrameFault) -> Fault:
-    return Fault(
-        name=spec.name,
-        sentence=spec.sentence,
-        make=lambda world, subject: FrameInjection(world, subject, spec),
+for _one in _FRAME_FAULTS:
+    fault(
+        _one.name,
+        _one.sentence,
+        *(Capability.PROXIED, Capability.DECODING_PROXY),
         lasts=(4.0, 8.0),
-        needs=frozenset({Capability.PROXIED, Capability.DECODING_PROXY}),
-    )
-
-
-FAULTS = tuple(_fault(spec) for spec in _FRAME_FAULTS)
+    )(partial(FrameInjection, spec=_one))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaos.faults.fault import Fault
+from chaos.faults.fault import fault
 from chaos.faults.outage import Outage
 from chaos.faults.roles import Role
 from chaos.world import STATE, World, in_thread
@@ -28,6 +28,12 @@ async def _bystander(world: World, subject: int) -> int:
 _BYSTANDER = Role(name="bystander", title="a follower of the state topic", who=_bystander)
 
 
+@fault(
+    "state-below-min-isr",
+    "Set min.insync.replicas of the state topic above the number of replicas.",
+    *(Capability.SPARE_BROKER, Capability.STOP, Capability.START),
+    lasts=(5.0, 9.0),
+)
 class TooFewInSync(Outage):
     """All three replicas are demanded while one of them is shut down."""
 
@@ -73,14 +79,3 @@ class TooFewInSync(Outage):
         answer = await alter(self.world.cluster, TOPIC_RESOURCE, STATE, wanted)
         if answer.error_code:
             raise Undecided(f"altering {STATE}: {error_name(answer.error_code)}")
-
-
-FAULTS = (
-    Fault(
-        name="state-below-min-isr",
-        sentence="Set min.insync.replicas of the state topic above the number of replicas.",
-        make=TooFewInSync,
-        lasts=(5.0, 9.0),
-        needs=frozenset({Capability.SPARE_BROKER, Capability.STOP, Capability.START}),
-    ),
-)

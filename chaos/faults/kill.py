@@ -5,10 +5,18 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 
-from chaos.faults.outage import Outage, for_each_role
+from chaos.faults.outage import Outage
+from chaos.faults.roles import for_each_role
+from fixtures.interface.capability import Capability
 from fixtures.interface.handle import Handle
 
 
+@for_each_role(
+    "kill",
+    "Kill {} with SIGKILL, and start it again.",
+    *(Capability.SPARE_BROKER, Capability.KILL, Capability.START),
+    lasts=(7.0, 11.0),
+)
 class Kill(Outage):
     """SIGKILL, and a start later on."""
 
@@ -23,6 +31,3 @@ class Kill(Outage):
             return ""
         how = "was killed by its hook" if code is None else f"ended by signal {-code}"
         return f"broker {self.node} {how}, nobody listens at its port"
-
-
-FAULTS = for_each_role("kill", "Kill {} with SIGKILL, and start it again.", Kill, (7.0, 11.0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaos.faults.fault import Fault, Injection
+from chaos.faults.fault import Injection, fault
 from chaos.world import OFFSETS, STATE, World
 from fixtures.clients.cluster import share_key
 from fixtures.interface.capability import Capability
@@ -10,6 +10,9 @@ from fixtures.wire.placing import partition_of
 from spec.verdict import Undecided
 
 
+@fault(
+    "elect-leader", "Elect another leader for a partition.", Capability.REPLICAS, lasts=(0.5, 1.0)
+)
 class Elect(Injection):
     """Another replica becomes the preferred one and is elected, which takes a tenth of a second."""
 
@@ -50,6 +53,12 @@ class Elect(Injection):
         return f"broker {now} leads" if now >= 0 else ""
 
 
+@fault(
+    "elect-share-coordinator",
+    "Move the share coordinator of a share-partition to another broker.",
+    Capability.REPLICAS,
+    lasts=(0.5, 1.0),
+)
 class ElectStateKeeper(Elect):
     """The same with the partition of the state topic that holds a share-partition."""
 
@@ -61,6 +70,12 @@ class ElectStateKeeper(Elect):
         return STATE, partition_of(key, len((await world.topic(STATE)).partitions))
 
 
+@fault(
+    "elect-group-coordinator",
+    "Move the group coordinator of a group to another broker.",
+    Capability.REPLICAS,
+    lasts=(0.5, 1.0),
+)
 class ElectGroupCoordinator(Elect):
     """The same with the partition of the offsets topic that holds a group."""
 
@@ -70,6 +85,9 @@ class ElectGroupCoordinator(Elect):
         return OFFSETS, partition_of(group, len((await self.world.topic(OFFSETS)).partitions))
 
 
+@fault(
+    "reassign-leader", "Reassign a partition away from its leader, and back.", Capability.REPLICAS
+)
 class Reassign(Elect):
     """The leader's replica is taken away, and given back later on."""
 
@@ -112,35 +130,3 @@ class Reassign(Elect):
         codes = [p.error_code for topic in answer.responses for p in topic.partitions]
         if answer.error_code or any(codes):
             raise Undecided(f"reassigning {self.name}-{self.index}: {answer.error_code} {codes}")
-
-
-FAULTS = (
-    Fault(
-        name="elect-leader",
-        sentence="Elect another leader for a partition.",
-        make=Elect,
-        lasts=(0.5, 1.0),
-        needs=frozenset({Capability.REPLICAS}),
-    ),
-    Fault(
-        name="elect-share-coordinator",
-        sentence="Move the share coordinator of a share-partition to another broker.",
-        make=ElectStateKeeper,
-        lasts=(0.5, 1.0),
-        needs=frozenset({Capability.REPLICAS}),
-    ),
-    Fault(
-        name="elect-group-coordinator",
-        sentence="Move the group coordinator of a group to another broker.",
-        make=ElectGroupCoordinator,
-        lasts=(0.5, 1.0),
-        needs=frozenset({Capability.REPLICAS}),
-    ),
-    Fault(
-        name="reassign-leader",
-        sentence="Reassign a partition away from its leader, and back.",
-        make=Reassign,
-        lasts=(3.0, 6.0),
-        needs=frozenset({Capability.REPLICAS}),
-    ),
-)

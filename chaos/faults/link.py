@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
+from functools import partial
 
-from chaos.faults.fault import Fault, Injection
+from chaos.faults.fault import Injection, fault
 from chaos.faults.roles import ROLES, Role
 from chaos.world import World
 from fixtures.interface.capability import Capability
@@ -70,24 +71,17 @@ class LinkInjection(Injection):
         return f"ApiVersions passes {self.listener.address}" if through else ""
 
 
-def _fault(role: Role, listener: str, condition: Condition, name: str, title: str) -> Fault:
-    return Fault(
-        name=f"{condition.value}-{name}",
-        sentence=_DOES[condition].format(title),
-        make=lambda world, subject: LinkInjection(world, subject, role, listener, condition),
-        lasts=(4.0, 8.0),
-        needs=frozenset({Capability.PROXIED}),
-    )
-
-
 _BY_NAME = {role.name: role for role in ROLES}
 _LINKS = (
     (_BY_NAME["leader"], CLIENT, "client-link", "a partition leader's clients"),
     (_BY_NAME["share-coordinator"], INTERNAL, "share-coordinator", "a share coordinator's brokers"),
 )
 
-FAULTS = tuple(
-    _fault(role, listener, condition, name, title)
-    for role, listener, name, title in _LINKS
-    for condition in Condition
-)
+for _role, _listener, _name, _title in _LINKS:
+    for _condition in Condition:
+        fault(
+            f"{_condition.value}-{_name}",
+            _DOES[_condition].format(_title),
+            Capability.PROXIED,
+            lasts=(4.0, 8.0),
+        )(partial(LinkInjection, role=_role, name=_listener, condition=_condition))

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
-from chaos.faults.fault import Fault, Injection
-from chaos.faults.roles import ROLES, Role
-from chaos.hooks import UNDONE_BY
+from chaos.faults.fault import Injection
+from chaos.faults.roles import Role
 from chaos.world import World, in_thread
-from fixtures.interface.capability import HOOKS, Capability
 from fixtures.interface.handle import Handle
 from fixtures.wire.connection import CallFailed
 from spec.verdict import Undecided
@@ -54,19 +51,3 @@ class Outage(Injection):
         except (CallFailed, Undecided):
             return ""
         return f"broker {self.node} serves, all replicas in sync" if whole else ""
-
-
-def for_each_role(
-    verb: str, does: str, make: type[Outage], lasts: tuple[float, float]
-) -> tuple[Fault, ...]:
-    """Return the faults that take a broker down in one way, one for each role of a broker."""
-    return tuple(
-        Fault(
-            name=f"{verb}-{role.name}",
-            sentence=does.format(role.title),
-            make=partial(make, role=role),
-            lasts=lasts,
-            needs=frozenset({Capability.SPARE_BROKER, HOOKS[verb], HOOKS[UNDONE_BY[verb]]}),
-        )
-        for role in ROLES
-    )

@@ -5,11 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from chaos.faults.outage import Outage, for_each_role
+from chaos.faults.outage import Outage
+from chaos.faults.roles import for_each_role
 from chaos.world import in_thread
+from fixtures.interface.capability import Capability
 from fixtures.interface.handle import Handle
 
 
+@for_each_role(
+    "pause",
+    "Pause (SIGSTOP) {} beyond its session timeout, and resume it.",
+    *(Capability.SPARE_BROKER, Capability.PAUSE, Capability.RESUME),
+    lasts=(8.0, 12.0),
+)
 class Pause(Outage):
     """SIGSTOP, and SIGCONT later on."""
 
@@ -32,8 +40,3 @@ class Pause(Outage):
         if self.node >= 0:
             await in_thread(self.broker.resume)
             self.world.cluster.away.discard(self.node)
-
-
-FAULTS = for_each_role(
-    "pause", "Pause (SIGSTOP) {} beyond its session timeout, and resume it.", Pause, (8.0, 12.0)
-)

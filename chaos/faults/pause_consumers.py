@@ -6,10 +6,15 @@ import signal
 
 import psutil
 
-from chaos.faults.fault import Fault, Injection
+from chaos.faults.fault import Injection, fault
 from chaos.world import World
 
 
+@fault(
+    "pause-consumers",
+    "Pause (SIGSTOP) a load process for longer than a lock lasts, and resume it.",
+    lasts=(6.5, 9.0),
+)
 class PauseConsumers(Injection):
     """One process of the load is stopped, with all its producers and consumers.
 
@@ -48,13 +53,3 @@ class PauseConsumers(Injection):
         return (
             str(psutil.Process(self.worker.process.pid).status()) if self.worker.alive else "gone"
         )
-
-
-FAULTS = (
-    Fault(
-        name="pause-consumers",
-        sentence="Pause (SIGSTOP) a load process for longer than a lock lasts, and resume it.",
-        make=PauseConsumers,
-        lasts=(6.5, 9.0),
-    ),
-)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaos.faults.fault import Fault, Injection
+from chaos.faults.fault import Injection, fault
 from chaos.world import World, in_thread
 from fixtures.clients.cluster import eventually
 from fixtures.interface.capability import Capability
@@ -12,6 +12,12 @@ from spec.verdict import Undecided
 _WHOLE_WITHIN = 60.0
 
 
+@fault(
+    "rolling-restart",
+    "Restart every broker in turn, each when the previous one is in sync again.",
+    *(Capability.SPARE_BROKER, Capability.STOP, Capability.START),
+    lasts=(10.0, 15.0),
+)
 class RollingRestart(Injection):
     """Restart one broker after the other, each when all replicas are in sync again."""
 
@@ -63,14 +69,3 @@ class RollingRestart(Injection):
     async def healed(self) -> str:
         """See all replicas in sync."""
         return "all replicas in sync" if await self._whole() else ""
-
-
-FAULTS = (
-    Fault(
-        name="rolling-restart",
-        sentence="Restart every broker in turn, each when the previous one is in sync again.",
-        make=RollingRestart,
-        lasts=(10.0, 15.0),
-        needs=frozenset({Capability.SPARE_BROKER, Capability.STOP, Capability.START}),
-    ),
-)

@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
+from chaos.faults.fault import Injection, fault
 from chaos.world import World
+from fixtures.interface.capability import Capability
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,3 +47,22 @@ ROLES = (
     Role(name="group-coordinator", title="a group coordinator", who=_group_coordinator),
     Role(name="controller", title="the active controller", who=_controller),
 )
+
+Make = TypeVar("Make", bound=Callable[..., Injection])
+
+
+def for_each_role(
+    verb: str, does: str, *needs: Capability, lasts: tuple[float, float]
+) -> Callable[[Make], Make]:
+    """Register a class of injections as a fault for each role of a broker.
+
+    ``does`` says what it does to ``{}``.
+    """
+
+    def register(make: Make) -> Make:
+        for role in ROLES:
+            named = fault(f"{verb}-{role.name}", does.format(role.title), *needs, lasts=lasts)
+            named(partial(make, role=role))
+        return make
+
+    return register

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from chaos.faults.fault import Fault, Injection
+from chaos.faults.fault import Injection, fault
 from chaos.world import World
 from fixtures.clients.admin import GROUP_RESOURCE
 
 _LOCK = "share.record.lock.duration.ms"
 
 
+@fault("change-lock-duration", "Change the lock duration of a group while locks are held.")
 class OtherLocks(Injection):
     """Locks last half as long for a while."""
 
@@ -44,13 +45,3 @@ class OtherLocks(Injection):
             if shown.get(_LOCK) != str(lock_ms):
                 return ""
         return f"{_LOCK}={lock_ms} on every broker"
-
-
-FAULTS = (
-    Fault(
-        name="change-lock-duration",
-        sentence="Change the lock duration of a group while locks are held.",
-        make=OtherLocks,
-        lasts=(3.0, 6.0),
-    ),
-)

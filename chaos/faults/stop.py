@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from chaos.faults.outage import Outage, for_each_role
+from chaos.faults.outage import Outage
+from chaos.faults.roles import for_each_role
+from fixtures.interface.capability import Capability
 from fixtures.interface.handle import Handle
 
 _BY_SIGTERM = (None, 0, 143)
 """Exit codes; of a broker that is not ours there is none to see."""
 
 
+@for_each_role(
+    "stop",
+    "Shut {} down cleanly, and start it again.",
+    *(Capability.SPARE_BROKER, Capability.STOP, Capability.START),
+    lasts=(3.0, 6.0),
+)
 class Stop(Outage):
     """SIGTERM, and a start later on."""
 
@@ -25,6 +33,3 @@ class Stop(Outage):
             return ""
         how = "by its hook" if code is None else f"with exit code {code}"
         return f"broker {self.node} was shut down {how}, nobody listens at its port"
-
-
-FAULTS = for_each_role("stop", "Shut {} down cleanly, and start it again.", Stop, (3.0, 6.0))

@@ -6,7 +6,7 @@ import asyncio
 import base64
 import secrets
 
-from chaos.faults.fault import Fault, Injection
+from chaos.faults.fault import Injection, fault
 from chaos.world import World
 from fixtures.clients.cluster import Topic
 from fixtures.clients.member import Member, accept
@@ -22,6 +22,11 @@ _PRODUCER = 1 << 21
 """Numbers from here on are no producer's of the load, nor of another fault."""
 
 
+@fault(
+    "add-partition",
+    "Add a partition to the load's topic, and write to it at once.",
+    Capability.SPARE_PARTITION,
+)
 class Grow(Injection):
     """The load's topic gets one more partition, and records before anybody has noticed."""
 
@@ -86,6 +91,11 @@ class Grow(Injection):
         return f"replicas {part.isr_nodes} in sync" if whole else ""
 
 
+@fault(
+    "add-partition-at-latest",
+    "Add a partition while groups use reset policy latest, and write to it at once.",
+    Capability.SPARE_PARTITION,
+)
 class GrowAtLatest(Grow):
     """The same while the groups would begin at the end of what they have never read.
 
@@ -107,6 +117,7 @@ class GrowAtLatest(Grow):
             await self.world.admin.group_config(group, {"share.auto.offset.reset": end})
 
 
+@fault("recreate-topic", "Delete a topic that a group reads beside the load's, and recreate it.")
 class Recreate(Injection):
     """A group of the load reads another topic, too, which is deleted and recreated.
 
@@ -189,27 +200,3 @@ class Recreate(Injection):
         shown = await self.world.admin.describe_group(self.group)
         left = self.member.member_id not in {one.member_id for one in shown.members}
         return f"{len(shown.members)} members are left in {self.group}" if left else ""
-
-
-FAULTS = (
-    Fault(
-        name="add-partition",
-        sentence="Add a partition to the load's topic, and write to it at once.",
-        make=Grow,
-        lasts=(3.0, 6.0),
-        needs=frozenset({Capability.SPARE_PARTITION}),
-    ),
-    Fault(
-        name="add-partition-at-latest",
-        sentence="Add a partition while groups use reset policy latest, and write to it at once.",
-        make=GrowAtLatest,
-        lasts=(3.0, 6.0),
-        needs=frozenset({Capability.SPARE_PARTITION}),
-    ),
-    Fault(
-        name="recreate-topic",
-        sentence="Delete a topic that a group reads beside the load's, and recreate it.",
-        make=Recreate,
-        lasts=(3.0, 6.0),
-    ),
-)

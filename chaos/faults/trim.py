@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from chaos.faults.fault import Fault, Injection
+from chaos.faults.fault import Injection, fault
 from chaos.world import World
 from fixtures.clients.admin import EARLIEST, LATEST, TOPIC_RESOURCE
 from fixtures.clients.configs import alter
@@ -13,6 +13,7 @@ from spec.history import Outcome
 from spec.verdict import Undecided
 
 
+@fault("delete-records", "Delete all records of a partition (DeleteRecords).", lasts=(0.5, 1.0))
 class DeleteRecords(Injection):
     """An admin deletes all records there are."""
 
@@ -49,6 +50,7 @@ class DeleteRecords(Injection):
         return await self.world.admin.log_offset(topic, EARLIEST, self.index)
 
 
+@fault("expire-records", "Set retention.ms of a topic to a second.", lasts=(4.0, 7.0))
 class Expire(DeleteRecords):
     """The topic keeps records for a second only, for as long as the fault lasts."""
 
@@ -70,19 +72,3 @@ class Expire(DeleteRecords):
         answer = await alter(self.world.cluster, TOPIC_RESOURCE, name, wanted)
         if answer.error_code:
             raise Undecided(f"altering {name}: {error_name(answer.error_code)}")
-
-
-FAULTS = (
-    Fault(
-        name="delete-records",
-        sentence="Delete all records of a partition (DeleteRecords).",
-        make=DeleteRecords,
-        lasts=(0.5, 1.0),
-    ),
-    Fault(
-        name="expire-records",
-        sentence="Set retention.ms of a topic to a second.",
-        make=Expire,
-        lasts=(4.0, 7.0),
-    ),
-)

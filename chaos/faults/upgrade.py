@@ -6,7 +6,7 @@ import asyncio
 
 import psutil
 
-from chaos.faults.fault import Fault
+from chaos.faults.fault import fault
 from chaos.faults.restart import RollingRestart
 from chaos.world import World
 from fixtures.interface.capability import Capability
@@ -20,6 +20,12 @@ TO = DEFAULT_VERSION
 FROM = release_before(TO)
 
 
+@fault(
+    "rolling-upgrade",
+    f"Upgrade every broker in turn from an earlier release to Kafka {TO}.",
+    *(Capability.SPARE_BROKER, Capability.LOCAL_PROCESS, Capability.EARLIER_RELEASE),
+    lasts=(12.0, 18.0),
+)
 class Upgrade(RollingRestart):
     """Upgrade one broker after the other, each when all replicas are in sync again."""
 
@@ -47,16 +53,3 @@ class Upgrade(RollingRestart):
         lines = [" ".join(psutil.Process(pid).cmdline()) for pid in pids if pid is not None]
         there = sum(f"kafka-clients-{TO}.jar" in line for line in lines)
         return f"{there} brokers run Kafka {TO}" if there == len(self.world.nodes) else ""
-
-
-FAULTS = (
-    Fault(
-        name="rolling-upgrade",
-        sentence=f"Upgrade every broker in turn from an earlier release to Kafka {TO}.",
-        make=Upgrade,
-        lasts=(12.0, 18.0),
-        needs=frozenset(
-            {Capability.SPARE_BROKER, Capability.LOCAL_PROCESS, Capability.EARLIER_RELEASE}
-        ),
-    ),
-)
