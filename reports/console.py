@@ -68,7 +68,7 @@ def _show_rule(rule: RuleResult, console: Console) -> None:
     for text in filter(None, (rule.reason, rule.problem, *rule.witness)):
         console.print(f"    {escape(text)}", soft_wrap=True)
     for check in rule.checks:
-        if check.transcript:
+        if check.transcript and check.verdict != "pass":
             console.print(f"    frames: {escape(check.transcript)}", soft_wrap=True)
     if rule.reproduce:
         console.print(f"    [dim]$ {escape(rule.reproduce)}[/]", soft_wrap=True)

@@ -15,6 +15,7 @@ import typer
 from fixtures.targets import UsageFault
 from shareproof import manual
 from shareproof.commands import (
+    application,
     breaking,
     certify,
     cleaning,
@@ -44,6 +45,7 @@ app = typer.Typer(
 COMMANDS: dict[str, Callable[..., None]] = {
     "broker": certify.broker,
     "client": certify.client,
+    "app": application.try_app,
     "load": recorded.load,
     "analyse": recorded.analyse,
     "chaos": breaking.break_things,

@@ -23,6 +23,12 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
             ("your own adapter", '--adapter "python my_adapter.py" --profile mine.toml'),
             ("against another broker", "--client java:4.3.1 --target kafka:4.2.1"),
         ),
+        "app": (
+            ("your program, on Kafka", "--out out -- python my_consumer.py"),
+            ("a release, names in the command", "--target kafka:4.2.1 -- ./app --topic {topic}"),
+            ("what is judged after the third attempt", "--attempts 3 --only FRM-05 -- ./app"),
+            ("list the scenarios", "--list-scenarios"),
+        ),
         "load": (("one minute of load, with its history", "--seconds 60 --rate 2000 --out run"),),
         "analyse": (
             ("judge a history", "run"),

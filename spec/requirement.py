@@ -25,6 +25,7 @@ from importlib import resources
 from spec.source import NAMES, Basis, Source, SpecError, parse_sources
 
 __all__ = [
+    "APP_AREA",
     "AREAS",
     "Basis",
     "Honesty",
@@ -53,7 +54,11 @@ AREAS: Mapping[str, str] = {
     "CFG": "configuration",
     "CLI": "client obligations",
     "INV": "invariants of a whole history",
+    "FRM": "frameworks and applications",
 }
+
+APP_AREA = "FRM"
+"""The area of rules for programs that consume: no certificate of a broker or client has them."""
 
 _ID = re.compile(r"^([A-Z]{3})-(\d{2,3})$")
 _RELEASE = re.compile(r"^\d+\.\d+$")

@@ -17,7 +17,7 @@ from fixtures.targets.asked import asked_properties, asked_target
 from spec import profile as profiles
 from spec import requirement as requirements
 from spec.profile import Profile
-from spec.requirement import AREAS, Level, Requirement, SpecError
+from spec.requirement import APP_AREA, AREAS, Level, Requirement, SpecError
 from spec.tiers import ALL
 
 DEFAULT_BROKERS = 3
@@ -212,8 +212,8 @@ class RunOptions:
         return own or Capability.INTERNALS in self.offers
 
     def owes(self, rule: str) -> bool:
-        """Tell whether a rule is for what is tested: a client, or a broker."""
-        return (rule[:3] == CLIENT_AREA) is bool(self.client)
+        """Tell whether a rule is for what is tested: a client, or a broker; never a program."""
+        return rule[:3] != APP_AREA and (rule[:3] == CLIENT_AREA) is bool(self.client)
 
     def wants(self, rule: str) -> bool:
         """Tell whether ``--only`` lets a rule through."""

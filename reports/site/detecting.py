@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from reports.evidence import ALTERATION, CLIENT_MUTANT, KAFKA_MUTANT, REFERENCE_MUTANT
-from spec.requirement import AREAS, Honesty, Requirement
+from spec.requirement import APP_AREA, AREAS, Honesty, Requirement
 
 KINDS: Mapping[str, str] = MappingProxyType(
     {
@@ -21,6 +21,10 @@ KINDS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Ways to be broken on purpose, in the order of the page's columns."""
+
+
+OTHERWISE = frozenset({"INV", APP_AREA})
+"""Areas that are judged otherwise than by checks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +99,7 @@ def figures(detection: Detection) -> dict[str, str]:
 def matrix(detection: Detection, rules: Iterable[Requirement]) -> dict[str, tuple[Row, ...]]:
     """Return the rows of each area: all rules that a check reaches, noticed by them or not.
 
-    Invariants of whole histories are no rows; no check of one rule reaches them.
+    Invariants of whole histories, and rules for programs, are no rows: no check reaches them.
     """
     by_rule: dict[str, list[Noticed]] = {}
     for one in detection.noticed:
@@ -103,7 +107,7 @@ def matrix(detection: Detection, rules: Iterable[Requirement]) -> dict[str, tupl
     rows: dict[str, list[Row]] = {area: [] for area in AREAS}
     for rule in rules:
         mine = by_rule.get(rule.id, [])
-        if mine or (rule.honesty is not Honesty.UNTESTED and rule.area != "INV"):
+        if mine or (rule.honesty is not Honesty.UNTESTED and rule.area not in OTHERWISE):
             kinds = {kind: tuple(each for each in mine if each.kind == kind) for kind in KINDS}
             why, kill = detection.exempt.get(rule.id, ""), detection.kills.get(rule.id)
             rows[rule.area].append(Row(rule=rule, noticed=kinds, kill=kill, exempt=why))

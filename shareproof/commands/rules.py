@@ -10,7 +10,7 @@ import typer
 
 from shareproof import ROOT
 from shareproof.commands.options import AsJson, Only
-from spec.requirement import Honesty, Level, Requirement, load_requirements
+from spec.requirement import APP_AREA, Honesty, Level, Requirement, load_requirements
 
 
 def list_rules(
@@ -62,4 +62,6 @@ def _reached(rule: Requirement, checks: int) -> str:
         return "untested"
     if not checks and rule.area == "INV":
         return "histories"
+    if rule.area == APP_AREA:
+        return "programs"
     return f"{checks} check{'' if checks == 1 else 's'}"

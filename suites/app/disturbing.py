@@ -1,0 +1,84 @@
+"""What is done to frames between a program and its brokers: brokers freeze, writes are refused."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fixtures.clients.cluster import Topic
+from fixtures.proxies.exchange import Body, Exchange
+from fixtures.proxies.interceptor import Action, Interceptor
+from fixtures.wire.errors import ErrorCode
+from suites.app.load import writes
+
+REFUSAL = ErrorCode.INVALID_RECORD
+"""An error that no producer retries."""
+
+
+class Freezer(Interceptor):
+    """Holds up every frame to and from frozen brokers, as one does whose process is stopped."""
+
+    def __init__(self) -> None:
+        self._flowing: dict[int, asyncio.Event] = {}
+
+    def freeze(self, node: int) -> None:
+        """Let no frame pass any more."""
+        self._flowing[node] = asyncio.Event()
+
+    def thaw(self) -> None:
+        """Let all pass that was held up."""
+        for event in self._flowing.values():
+            event.set()
+        self._flowing.clear()
+
+    async def on_request(self, exchange: Exchange) -> Action | None:
+        """Hold up a request."""
+        if (flowing := self._flowing.get(exchange.node)) is not None:
+            await flowing.wait()
+        return None
+
+    async def on_response(self, exchange: Exchange) -> Action | None:
+        """Hold up a response."""
+        return await self.on_request(exchange)
+
+
+class WriteRefuser(Interceptor):
+    """Responds to the next writes to a topic that they failed; the broker never sees them."""
+
+    def __init__(self) -> None:
+        self.left = 0
+        self.refused = 0
+        self.topic: Topic | None = None
+
+    async def on_request(self, exchange: Exchange) -> Action | None:
+        """Refuse a write."""
+        wanted = self.left > 0 and exchange.api == "Produce" and exchange.is_readable
+        if not wanted or self.topic is None or not writes(exchange, self.topic):
+            return None
+        self.left -= 1
+        self.refused += 1
+        exchange.respond(_refusal(exchange.request))
+        return Action.RESPOND
+
+
+def _refusal(request: Body) -> Body:
+    named = ("name", "topic_id")
+    return {
+        "responses": [
+            {
+                **{key: entry[key] for key in named if key in entry},
+                "partition_responses": [
+                    {
+                        "index": part["index"],
+                        "error_code": int(REFUSAL),
+                        "base_offset": -1,
+                        "log_append_time_ms": -1,
+                        "log_start_offset": -1,
+                        "record_errors": [],
+                        "error_message": "refused by shareproof",
+                    }
+                    for part in entry["partition_data"]
+                ],
+            }
+            for entry in request["topic_data"]
+        ]
+    }

@@ -1,0 +1,98 @@
+"""A running program under test: started in a session of its own, signalled as a whole."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from spec.verdict import EnvironmentFault
+
+_LAST = 3
+"""Lines of a program's output that are told when it ends too early."""
+
+
+class Program:
+    """A process with all its children; its output goes to a file."""
+
+    def __init__(self, command: Sequence[str], env: Mapping[str, str], log: Path) -> None:
+        self.command, self.log = tuple(command), log
+        self.ended: float | None = None
+        """When its end was seen, on the monotonic clock; None while it runs."""
+        self.asked = False
+        """Whether a scenario ended it."""
+        self._env = {**os.environ, **env}
+        self._process: asyncio.subprocess.Process | None = None
+        self._waiting: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Start it.
+
+        Raises:
+            EnvironmentFault: it cannot be started.
+        """
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as sink:
+            try:
+                self._process = await asyncio.create_subprocess_exec(
+                    *self.command,
+                    env=self._env,
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=sink,
+                    stderr=sink,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise EnvironmentFault(f"{self.command[0]} cannot be started: {error}") from None
+        self._waiting = asyncio.create_task(self._wait())
+
+    async def _wait(self) -> None:
+        assert self._process is not None
+        await self._process.wait()
+        self.ended = time.monotonic()
+
+    @property
+    def running(self) -> bool:
+        """Whether its first process runs, stopped or not."""
+        return self.ended is None and self._process is not None
+
+    @property
+    def code(self) -> int | None:
+        """Its exit code, negative by a signal; None while it runs."""
+        return self._process.returncode if self._process else None
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the program and to all that it started."""
+        assert self._process is not None
+        self.asked = self.asked or number in {signal.SIGTERM, signal.SIGKILL}
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
+
+    async def ends(self, within: float) -> bool:
+        """Wait for its end; return whether it came in time."""
+        assert self._waiting is not None
+        done, _ = await asyncio.wait({self._waiting}, timeout=within)
+        return bool(done)
+
+    async def stop(self, grace: float) -> None:
+        """End it: in order if it does so in time, or else by force."""
+        if self._process is None:
+            return
+        if self.running:
+            self.signal(signal.SIGCONT)
+            self.signal(signal.SIGTERM)
+            await self.ends(grace)
+        self.signal(signal.SIGKILL)  # also what it started and left behind
+        await self.ends(grace)
+
+    def last_words(self) -> str:
+        """Return the last lines that it wrote."""
+        with contextlib.suppress(OSError):
+            text = self.log.read_text(encoding="utf-8", errors="replace")
+            lines = [line.strip() for line in text.splitlines() if line.strip()]
+            return " | ".join(lines[-_LAST:])
+        return ""

@@ -1,0 +1,330 @@
+"""The judges of the rules FRM: each takes a scenario that was played and says what it found."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from fixtures.clients.member import AckType
+from spec.verdict import Observation, Verdict
+from suites.app.deliveries import Delivery
+from suites.app.load import Sent
+from suites.app.played import Played
+
+WITNESSES = 3
+
+
+@dataclass(slots=True)
+class Finding:
+    """What a scenario says about a rule: what exercised it, and what broke it.
+
+    ``stuck`` says that it is broken by what never happened, which may be the brokers' fault.
+    ``needless`` says that the program has nothing that the rule is about, and why.
+    """
+
+    evidence: Counter[str] = field(default_factory=Counter)
+    broken: list[str] = field(default_factory=list)
+    stuck: bool = False
+    needless: str = ""
+
+    def saw(self, holds: object, sentence: str, what: str) -> None:
+        """Count one case, and keep what is wrong with it if the rule is broken."""
+        self.evidence[what] += 1
+        if not holds:
+            self.broken.append(sentence)
+
+
+Judge = Callable[[Played, Finding], None]
+JUDGES: dict[str, Judge] = {}
+
+
+def _judges(rule: str) -> Callable[[Judge], Judge]:
+    def register(judge: Judge) -> Judge:
+        JUDGES[rule] = judge
+        return judge
+
+    return register
+
+
+# --- Records that fail ------------------------------------------------------------------------
+
+
+@_judges("FRM-01")
+def _failed_is_not_accepted(seen: Played, found: Finding) -> None:
+    for one, deliveries in seen.records(poison=True):
+        for each in deliveries:
+            if each.kind is not None:
+                buried = seen.dead.get(one.key, math.inf) <= each.acked
+                holds = each.kind is not AckType.ACCEPT or buried
+                found.saw(
+                    holds, f"{one}: accepted {_when(each)}, and could not be processed", "failed"
+                )
+
+
+@_judges("FRM-02")
+def _back_off_is_shorter_than_the_lock(seen: Played, found: Finding) -> None:
+    if seen.scenario.undisturbed:
+        _judge_locks(seen, found, poison=True)
+
+
+@_judges("FRM-04")
+def _dead_letter_comes_first(seen: Played, found: Finding) -> None:
+    if not seen.writes_dead:
+        found.needless = "the program writes nothing to the topic of dead letters"
+        return
+    for one, deliveries in seen.records(poison=True):
+        for each in deliveries:
+            if each.kind in {AckType.ACCEPT, AckType.REJECT}:
+                at = seen.dead.get(one.key, math.inf)
+                found.saw(
+                    at <= each.acked, f"{one}: {_ack(each)}, {_after(at, each)}", "dead_letters"
+                )
+
+
+@_judges("FRM-05")
+def _poison_is_finished(seen: Played, found: Finding) -> None:
+    declared = seen.attempts if seen.scenario.undisturbed else 0
+    for one, deliveries in seen.records(poison=True):
+        if not deliveries:
+            continue
+        said = f"{one}: delivered {len(deliveries)} times"
+        if declared:
+            early = [each for each in deliveries[:declared] if each.final]
+            found.saw(early, f"{said}, and not finished by delivery {declared}", "poison")
+        else:
+            found.saw(seen.finished(one), f"{said}, and never finished", "poison")
+            found.stuck = not seen.finished(one) or found.stuck
+
+
+# --- Locks ------------------------------------------------------------------------------------
+
+
+@_judges("FRM-03")
+def _locks_are_kept(seen: Played, found: Finding) -> None:
+    if seen.scenario.undisturbed:
+        _judge_locks(seen, found, poison=False)
+
+
+def _judge_locks(seen: Played, found: Finding, *, poison: bool) -> None:
+    for one, deliveries in seen.records(poison=poison):
+        for each in deliveries:
+            lapsed = each.lapsed(seen.over)
+            if each.done <= seen.over or lapsed:
+                length = each.until - each.at
+                after = f"after {each.acked - each.at:.1f} s" if each.kind is not None else "never"
+                sentence = (
+                    f"{one}, delivery {each.count} to {each.member}: acknowledged {after}, "
+                    f"and its lock ended after {length:.1f} s"
+                )
+                found.saw(not lapsed, sentence, "deliveries")
+                found.evidence["locks_ended"] += lapsed
+                found.evidence["renewals"] += each.renewals
+
+
+@_judges("FRM-07")
+def _acknowledged_by_its_holder(seen: Played, found: Finding) -> None:
+    if seen.scenario.undisturbed:
+        for each in seen.deliveries:
+            if each.kind is not None:
+                found.saw(True, "", "acknowledgements")
+        for stray in seen.deliveries.strays:
+            found.saw(False, f"{stray.ack}, and {stray.why}", "acknowledgements")
+
+
+# --- What has to be true before a record is accepted ------------------------------------------
+
+
+@_judges("FRM-09")
+def _written_before_accepted(seen: Played, found: Finding) -> None:
+    if not seen.writes_output:
+        found.needless = "the program writes nothing to the output topic"
+        return
+    for one, each in _accepted(seen):
+        at = seen.outputs.get(one.key, math.inf)
+        found.saw(at <= each.acked, f"{one}: {_ack(each)}, {_after(at, each)}", "outputs")
+    if seen.refused and found.evidence:
+        found.evidence["refused_writes"] = seen.refused
+
+
+# --- Start, stop and the time between ---------------------------------------------------------
+
+
+@_judges("FRM-06")
+def _stop_gives_back(seen: Played, found: Finding) -> None:
+    if seen.stopping is None:
+        return
+    ended = _first_end(seen)
+    if ended is None or ended - seen.stopping >= seen.grace:
+        found.saw(False, f"it still ran {seen.grace:g} s after SIGTERM", "stops")
+        return
+    for each in seen.deliveries:
+        if each.at <= ended and each.until > ended and each.done > seen.stopping:
+            sentence = (
+                f"{each}: held when the program ended, {ended - seen.stopping:.1f} s after SIGTERM"
+            )
+            found.saw(each.done <= ended, sentence, "held")
+
+
+@_judges("FRM-12")
+def _stop_leaves(seen: Played, found: Finding) -> None:
+    if seen.stopping is None:
+        return
+    for beat in seen.beats:
+        if beat.first < seen.stopping:
+            sentence = f"member {beat.member} sent no heartbeat with epoch -1 after SIGTERM"
+            found.saw(beat.left is not None, sentence, "members")
+
+
+@_judges("FRM-08")
+def _restart_loses_nothing(seen: Played, found: Finding) -> None:
+    ends = [one.at for one in seen.faults if one.what in {"SIGKILL", "SIGTERM"}]
+    if not ends:
+        return
+    if not any(one.at < ends[0] for one in seen.deliveries):
+        return
+    found.evidence["held"] += len(seen.deliveries.held(ends[0]))
+    _judge_accepted(seen, found, "records")
+    if seen.writes_output:
+        for one, each in _accepted(seen):
+            said = f"{one}: {_ack(each)}, and nothing about it was written"
+            found.saw(one.key in seen.outputs, said, "outputs")
+
+
+@_judges("FRM-10")
+def _all_is_finished(seen: Played, found: Finding) -> None:
+    if not any(True for _ in seen.deliveries):
+        return
+    for one in seen.sent.values():
+        count = len(seen.deliveries.of.get(one.place, []))
+        said = f"{one}: delivered {count} times and not finished when all was over{_crash(seen)}"
+        found.saw(seen.finished(one), said, "records")
+    found.stuck = bool(seen.unfinished)
+    everything = list(seen.deliveries)
+    found.evidence["deliveries"] = len(everything)
+    found.evidence["locks_ended"] = sum(each.lapsed(seen.over) for each in everything)
+    copies = [each for each in everything if each.place not in seen.sent]
+    found.evidence["copies"] = len(copies)
+    if seen.moving:
+        last = max(everything, key=lambda each: each.at)
+        written = f", {len(copies)} of copies that the program wrote" if copies else ""
+        found.stuck = False
+        found.broken.append(
+            f"records still came after {len(everything)} deliveries{written}: {last}"
+        )
+
+
+@_judges("FRM-11")
+def _goes_on(seen: Played, found: Finding) -> None:
+    since = _disturbed_at(seen)
+    if since is None:
+        return
+    for one in seen.crashed:
+        found.saw(False, f"the program ended by itself, with code {one.code}", "ends")
+    later = [one for one, each in _accepted(seen) if each.acked > since]
+    if later or found.broken:
+        _judge_accepted(seen, found, "records")
+    elif list(seen.deliveries):
+        found.stuck = True
+        what = seen.faults[0].what if seen.faults else "the first poison record"
+        found.saw(False, f"no record was accepted after: {what}", "records")
+
+
+@_judges("FRM-13")
+def _one_group(seen: Played, found: Finding) -> None:
+    if len(seen.instances) < 2:
+        return
+    for beat in seen.beats:
+        sentence = f"member {beat.member} joined group {beat.group}, not {seen.group}"
+        found.saw(beat.group == seen.group, sentence, "members")
+    for one, deliveries in seen.records(poison=False):
+        times = sum(each.kind is AckType.ACCEPT and each.final for each in deliveries)
+        found.saw(times <= 1, f"{one}: accepted {times} times", "records")
+
+
+# --- What judges share ------------------------------------------------------------------------
+
+
+def _accepted(seen: Played) -> list[tuple[Sent, Delivery]]:
+    return [
+        (one, each)
+        for one, deliveries in seen.records(poison=False)
+        for each in deliveries
+        if each.kind is AckType.ACCEPT and each.final
+    ]
+
+
+def _judge_accepted(seen: Played, found: Finding, what: str) -> None:
+    for one, deliveries in seen.records(poison=False):
+        accepted = any(each.kind is AckType.ACCEPT and each.final for each in deliveries)
+        rejected = any(each.kind is AckType.REJECT and each.final for each in deliveries)
+        how = "rejected" if rejected else f"delivered {len(deliveries)} times"
+        found.saw(accepted, f"{one}: {how}, and never accepted{_crash(seen)}", what)
+        found.stuck = found.stuck or not (accepted or rejected)
+
+
+def _disturbed_at(seen: Played) -> float | None:
+    if seen.faults:
+        return seen.faults[0].at
+    poison = [each.at for _, deliveries in seen.records(poison=True) for each in deliveries]
+    return min(poison, default=None)
+
+
+def _first_end(seen: Played) -> float | None:
+    return seen.instances[0].ended if seen.instances else None
+
+
+def _crash(seen: Played) -> str:
+    codes = [str(one.code) for one in seen.crashed]
+    return f" (the program had ended with code {', '.join(codes)})" if codes else ""
+
+
+def _ack(each: Delivery) -> str:
+    kind = each.kind.name.lower() if each.kind is not None else "nothing"
+    return f"{kind} sent {_when(each)}"
+
+
+def _when(each: Delivery) -> str:
+    return f"{each.acked - each.at:.3f} s after delivery {each.count}"
+
+
+def _after(at: float, each: Delivery) -> str:
+    if math.isinf(at):
+        return "and no write about it was confirmed"
+    return f"and the write about it was confirmed {at - each.acked:.3f} s later"
+
+
+# --- From findings to observations ------------------------------------------------------------
+
+
+def observe(rule: str, seen: Played, *, owed: bool = True) -> Observation:
+    """Return what a scenario says about a rule; ``owed`` if the program claims what it is about."""
+    found = Finding()
+    JUDGES[rule](seen, found)
+    verdict, reason = _verdict(found, seen)
+    return Observation(
+        requirement=rule,
+        check=f"suites/app/scenarios::{seen.scenario.name}",
+        verdict=verdict,
+        reason=reason,
+        evidence={name: count for name, count in found.evidence.items() if count},
+        witness=tuple(found.broken[:WITNESSES]),
+        excused=verdict is Verdict.VACUOUS and bool(found.needless) and not owed,
+        situations=(seen.scenario.name,) if verdict is Verdict.PASS else (),
+    )
+
+
+def _verdict(found: Finding, seen: Played) -> tuple[Verdict, str]:
+    if found.broken and found.stuck and not seen.healthy:
+        return Verdict.UNKNOWN, (
+            "records stopped coming, and a new topic and group on the same broker got none either"
+        )
+    if found.broken:
+        return (
+            Verdict.FAIL,
+            f"{len(found.broken)} cases break the rule, the first: {found.broken[0]}",
+        )
+    if not found.evidence:
+        return Verdict.VACUOUS, found.needless or "nothing put the rule to the test"
+    return Verdict.PASS, ""

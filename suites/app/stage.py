@@ -1,0 +1,306 @@
+"""What a scenario works with: topics, a group, a tap, and instances of the program under test."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from signal import Signals
+
+from fixtures.clients.bounds import HEARTBEAT as HEARTBEAT_INTERVAL
+from fixtures.clients.bounds import LOCK, SESSION
+from fixtures.clients.cluster import Topic, attempts
+from fixtures.hostile.tap import Tap
+from fixtures.proxies.exchange import Exchange
+from spec.verdict import EnvironmentFault, OutOfReach
+from suites.app.deliveries import Deliveries, deliveries_of
+from suites.app.disturbing import Freezer, WriteRefuser
+from suites.app.load import Producer, Template, confirmed, copies, writes
+from suites.app.program import Program
+from suites.broker.share import Share
+from suites.client.wire import HEARTBEAT, SHARE
+
+VARIABLES = {
+    "bootstrap": "SHAREPROOF_BOOTSTRAP",
+    "topic": "SHAREPROOF_TOPIC",
+    "group": "SHAREPROOF_GROUP",
+    "output": "SHAREPROOF_OUTPUT",
+    "dead_letters": "SHAREPROOF_DEAD_LETTERS",
+}
+"""What a program is told: the placeholder in its command, and the environment variable."""
+
+SESSION_MS = 5000
+"""Milliseconds of a group session, or what the target allows: killed members stay so long."""
+
+QUIET = 1.0
+"""Seconds without a delivery after which nothing more is expected."""
+
+LOOKING = 0.01
+"""Seconds between two looks at what a program does."""
+
+BUSY = 3
+"""A program that acts and finishes nothing is given so many times the usual patience."""
+
+LEFT = -1
+"""The member epoch of a heartbeat that leaves the group."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What is tried, and how.
+
+    Attributes:
+        command: The program and its arguments, with placeholders.
+        records: How many records it gets in each scenario.
+        template: What they look like.
+        attempts: The delivery by which the program declares to finish what fails; 0 is none.
+        patience: Seconds without progress after which what is not finished never will be.
+        grace: Seconds that the program may take to end.
+        starting: Seconds that it may take to join the group.
+    """
+
+    command: tuple[str, ...]
+    records: int = 40
+    template: Template = field(default_factory=Template)
+    attempts: int = 0
+    patience: float = 20.0
+    grace: float = 20.0
+    starting: float = 60.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Fault:
+    """What was done, and when it began."""
+
+    what: str
+    at: float
+
+
+class Stage:
+    """One scenario while it is played, and what is known of it afterwards."""
+
+    def __init__(
+        self, trial: Trial, share: Share, tap: Tap, *, group: str, lock: float, folder: Path
+    ) -> None:
+        self.trial, self.share, self.tap = trial, share, tap
+        self.group, self.lock, self.folder = group, lock, folder
+        self.limit, self.session = 5, 45.0
+        self.freezer, self.refuser = Freezer(), WriteRefuser()
+        self.programs: list[Program] = []
+        self.faults: list[Fault] = []
+        self.stopping: float | None = None
+        """When the program was asked to stop."""
+        self.over = 0.0
+        """When the scenario was over."""
+        self.moving = True
+        """Whether records still came to the program when the scenario was over."""
+        self._known: tuple[tuple[int, int], Deliveries] = ((0, 0), Deliveries())
+        self._log = folder / "program.log"
+
+    async def lay(self, partitions: int = 2) -> None:
+        """Create the topics and configure the group.
+
+        Raises:
+            OutOfReach: the target does not allow it.
+        """
+        admin, cluster = self.share.admin, self.share.cluster
+        nodes = sorted(cluster.brokers)[:3]
+        order = [nodes[index % len(nodes) :] + nodes[: index % len(nodes)] for index in range(9)]
+        topic = await admin.create_topic(assignments=order[:partitions])
+        self.output = await admin.create_topic(name=f"{topic.name}-output")
+        self.dead_letters = await admin.create_topic(name=f"{topic.name}-dead-letters")
+        self.refuser.topic = self.output
+        bounds, wanted = self.share.bounds, {"share.auto.offset.reset": "earliest"}
+        wanted[LOCK] = str(int(self.lock * 1000))
+        with contextlib.suppress(OutOfReach):
+            self.session = bounds.session(SESSION_MS) / 1000
+            wanted[SESSION] = str(int(self.session * 1000))
+            wanted[HEARTBEAT_INTERVAL] = str(bounds.heartbeats.at_least(SESSION_MS // 5))
+        await admin.group_config(self.group, wanted)
+        with contextlib.suppress(OutOfReach):
+            shown = await admin.broker_configs()
+            self.limit = int(shown["group.share.delivery.count.limit"])
+        self.source = Producer(admin, topic, self.trial.template, self.share.rng)
+
+    @property
+    def topic(self) -> Topic:
+        """The topic that the program reads."""
+        return self.source.topic
+
+    # ------------------------------------------------------------------ the program
+
+    async def start(self, *, within: float | None = None) -> Program:
+        """Start an instance of the program, and wait until it joins the group.
+
+        Raises:
+            EnvironmentFault: it ends before that, or never joins.
+        """
+        told = {
+            "bootstrap": ",".join(self.tap.bootstrap),
+            "topic": self.topic.name,
+            "group": self.group,
+            "output": self.output.name,
+            "dead_letters": self.dead_letters.name,
+        }
+        words = [_filled(word, told) for word in self.trial.command]
+        env = {VARIABLES[name]: value for name, value in told.items()}
+        program = Program(words, env, self._log)
+        self.programs.append(program)
+        before = self.heartbeats()
+        await program.start()
+        limit = within or self.trial.starting
+        if not await self.until(lambda: self.heartbeats() > before or not program.running, limit):
+            raise EnvironmentFault(
+                f"the program joined no share group within {limit:g} s; it has to use "
+                f"{VARIABLES['bootstrap']} or {{bootstrap}}: {program.last_words()}"
+            )
+        if self.heartbeats() == before:
+            raise EnvironmentFault(
+                f"the program ended with code {program.code} before it joined a share group: "
+                f"{program.last_words()}"
+            )
+        return program
+
+    def heartbeats(self) -> int:
+        """Return how many members have joined so far."""
+        return len({one.request["member_id"] for one in self.tap.of(HEARTBEAT)})
+
+    # ------------------------------------------------------------------ what is seen
+
+    @property
+    def exchanges(self) -> list[Exchange]:
+        """The share fetches and acknowledgements of the group so far."""
+        return self.tap.of(*SHARE, group_id=self.group)
+
+    def deliveries(self) -> Deliveries:
+        """Return what became of each delivery so far."""
+        seen = self.exchanges
+        state = len(seen), sum(one.response is None for one in seen)
+        if state != self._known[0]:
+            self._known = state, deliveries_of(seen, self.lock)
+        return self._known[1]
+
+    def written(self, topic: Topic) -> dict[str, float]:
+        """Return when writes about each record to a topic were confirmed."""
+        return confirmed(self.tap.of("Produce"), topic, self.source)
+
+    def writes_to(self, topic: Topic) -> bool:
+        """Tell whether the program ever wrote to a topic."""
+        return any(writes(one, topic) for one in self.tap.of("Produce"))
+
+    async def until(self, look: Callable[[], object], within: float) -> bool:
+        """Return whether something came true within some seconds; looks often, to catch it."""
+        deadline = time.monotonic() + within
+        while not look():
+            if time.monotonic() > deadline:
+                return False
+            await asyncio.sleep(LOOKING)
+        return True
+
+    async def caught(self) -> bool:
+        """Wait until the program gets records that it can process; return whether it got some."""
+
+        def came() -> bool:
+            ours = (self.source.sent.get(place) for place in self.deliveries().of)
+            return any(one is not None and not one.poison for one in ours)
+
+        return await self.until(came, self.trial.patience)
+
+    async def acting(self) -> bool:
+        """Wait until it writes about one of them, or acknowledges one; return whether it did."""
+
+        def acts() -> bool:
+            return self.writes_to(self.output) or self.deliveries().last_ack > 0
+
+        return await self.caught() and await self.until(acts, self.trial.patience)
+
+    async def drained(self) -> None:
+        """Wait until all records are finished, or until nothing more gets finished."""
+        asked = self.trial.patience
+        # A killed member keeps its locks and its partitions until its session ends.
+        longer = max(asked, 2 * self.lock, self.lock + self.session)
+        best, finished = -1, time.monotonic()
+        async for _ in attempts(3600.0, pause=0.1):
+            now, seen = time.monotonic(), self.deliveries()
+            done = sum(seen.finished(place, self.limit, now) for place in self.source.sent)
+            if done > best:
+                best, finished = done, now
+            whole = done == len(self.source.sent)
+            writing = self.tap.of("Produce")
+            again = copies(writing, self.topic)
+            over = sum(seen.finished(place, self.limit, now) for place in seen.of) - done
+            self.moving = now - seen.last < QUIET or over < again
+            acted = max(finished, seen.last_ack, *(one.sent for one in writing[-1:]))
+            patience = longer if 0 < done < len(self.source.sent) else asked
+            busy = asked if whole else BUSY * patience
+            idle = now - acted > patience or now - finished > busy
+            if (whole and not self.moving) or idle or not self.running:
+                return
+
+    @property
+    def running(self) -> bool:
+        """Whether an instance of the program runs."""
+        return any(program.running for program in self.programs)
+
+    # ------------------------------------------------------------------ what is done
+
+    def note(self, what: str) -> None:
+        """Remember that something is done now."""
+        self.faults.append(Fault(what=what, at=time.monotonic()))
+
+    def signal(self, number: Signals) -> None:
+        """Send a signal to the program's last instance."""
+        self.note(number.name)
+        self.programs[-1].signal(number)
+
+    async def move_leader(self) -> None:
+        """Make another broker the leader of the first partition.
+
+        Raises:
+            OutOfReach: there is one broker only.
+        """
+        others = [node for node in self.share.cluster.brokers if node != self.topic.leaders[0]]
+        if not others:
+            raise OutOfReach("there is one broker, and no other to lead a partition")
+        self.note("leader moved")
+        self.source.topic = await self.share.admin.move_leader(self.topic, min(others))
+
+    async def close(self) -> None:
+        """End all instances."""
+        self.over = self.over or time.monotonic()
+        self.freezer.thaw()
+        for program in self.programs:
+            await program.stop(self.trial.grace)
+
+
+def _filled(word: str, told: dict[str, str]) -> str:
+    for name, value in told.items():
+        word = word.replace(f"{{{name}}}", value)
+    return word
+
+
+def uses(command: Sequence[str], name: str) -> bool:
+    """Tell whether a command has a placeholder."""
+    return any(f"{{{name}}}" in word for word in command)
+
+
+@contextlib.asynccontextmanager
+async def staged(trial: Trial, share: Share, *, lock: float, folder: Path) -> AsyncIterator[Stage]:
+    """Put a tap in front of a cluster for one scenario, and end what was started in it."""
+    cluster = share.cluster
+    tap = Tap(
+        schemas=cluster.schemas, brokers=dict(cluster.brokers), security=cluster.info.security
+    )
+    await tap.start()
+    group = cluster.fresh_name("g")
+    stage = Stage(trial, share, tap, group=group, lock=lock, folder=folder)
+    tap.add(stage.freezer, stage.refuser)
+    try:
+        await stage.lay()
+        yield stage
+    finally:
+        await asyncio.shield(stage.close())
+        await tap.stop()
