@@ -24,6 +24,7 @@ from shareproof.commands import (
     recorded,
     releases,
     rules,
+    sweeping,
 )
 from spec.requirement import SpecError
 from spec.verdict import EnvironmentFault, MixedTargets
@@ -45,6 +46,7 @@ app = typer.Typer(
 COMMANDS: dict[str, Callable[..., None]] = {
     "broker": certify.broker,
     "client": certify.client,
+    "sweep": sweeping.sweep,
     "app": application.try_app,
     "load": recorded.load,
     "analyse": recorded.analyse,

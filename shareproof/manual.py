@@ -29,6 +29,11 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
             ("what is judged after the third attempt", "--attempts 3 --only FRM-05 -- ./app"),
             ("list the scenarios", "--list-scenarios"),
         ),
+        "sweep": (
+            ("every error, for a shipped adapter", "--client java --out out"),
+            ("one case again", "--client java --only ShareFetch/top/UNKNOWN_SERVER_ERROR/lasting"),
+            ("one code, wherever it comes", "--adapter ./adapter --only '*/GROUP_ID_NOT_FOUND/*'"),
+        ),
         "load": (("one minute of load, with its history", "--seconds 60 --rate 2000 --out run"),),
         "analyse": (
             ("judge a history", "run"),

@@ -1,0 +1,98 @@
+"""``sweep``: every error code of every API that a client calls, in every rhythm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fixtures.adapters.shipped import SHIPPED
+from fixtures.targets import UsageFault
+from shareproof import manual
+from shareproof.commands.options import AsJson, Ledger, LowestLevel, Out, Seed, takes
+from spec.requirement import Level
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepOptions:
+    """The options of ``shareproof sweep``."""
+
+    client: Annotated[
+        str,
+        typer.Option(
+            help=f"A shipped adapter: {', '.join(SHIPPED)}; or NAME:VERSION.",
+            autocompletion=manual.clients,
+        ),
+    ] = ""
+    adapter: Annotated[
+        str, typer.Option(help="The command of your own adapter; see docs/adapter-protocol.md.")
+    ] = ""
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Cases by API (Metadata) or name (ShareFetch/*/9999/*); repeatable, or a,b,c."
+        ),
+    ] = None
+    list_cases: Annotated[bool, typer.Option("--list-cases", help="List the cases, and exit.")] = (
+        False
+    )
+    hostile_brokers: Annotated[
+        int,
+        typer.Option(
+            "--hostile-brokers",
+            "-n",
+            min=1,
+            help="Number of hostile brokers, each in a "
+            "process of its own, with many cases at a time.",
+        ),
+    ] = 2
+    level: LowestLevel = Level.SHOULD
+    seed: Seed
+    out: Out = Path("out")
+    profile: Ledger = ""
+    as_json: AsJson = False
+
+
+@takes(SweepOptions)
+def sweep(asked: SweepOptions) -> None:
+    """Answer a client's requests with every error there is, and judge how it copes."""
+    from suites.client.sweep.cases import chosen
+    from suites.client.sweep.edges import all_cases
+    from suites.options import Client
+
+    words = [word for value in asked.only or () for word in value.split(",") if word]
+    cases = chosen(all_cases(), words)
+    if not cases:
+        raise UsageFault(f"No case matches {', '.join(words)}; --list-cases prints them.")
+    if asked.list_cases:
+        for case in cases:
+            typer.echo(case.name)
+        raise typer.Exit
+    tested = Client.asked_for(client=asked.client, adapter=asked.adapter)
+    if tested is None:
+        raise UsageFault("Give --client NAME or --adapter COMMAND: one of them.")
+    from reports.console import line, screen, show
+    from reports.plain import text_of
+    from shareproof.sweep import running
+    from suites.options import RunOptions
+
+    console = screen(stderr=True)
+    line(console, f"seed {asked.seed}, client {tested.asked[1]}, {len(cases)} cases")
+    options = RunOptions.asked(
+        target="reference",
+        only=None,
+        seed=asked.seed,
+        out=asked.out,
+        profile=asked.profile,
+        level=asked.level,
+        client=tested,
+    )
+    results = running.run(options, cases, words, asked.hostile_brokers, console)
+    if asked.as_json:
+        typer.echo(text_of(results), nl=False)
+    else:
+        show(results, screen())
+        line(console, f"reports in {options.out}")
+    raise typer.Exit(results.run.exit_code)

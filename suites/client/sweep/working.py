@@ -1,0 +1,133 @@
+"""A worker of the sweep: cases in front of one hostile broker of its own, many at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fixtures.clients.adapter import Adapter, AdapterFault
+from fixtures.interface.info import ClusterInfo
+from fixtures.targets import TargetOptions, open_target
+from fixtures.wire.frame import Transcript
+from fixtures.wire.schema import Schemas
+from spec.verdict import EnvironmentFault, Undecided
+from suites.client.describing import lines
+from suites.client.harness import harness_on
+from suites.client.sweep.cases import Case
+from suites.client.sweep.judging import Finding, judge
+from suites.client.sweep.playing import play
+
+TOGETHER = 32
+"""Cases at a time in front of one hostile broker: what they do most is wait."""
+
+LONGEST = 150.0
+"""Seconds after which a case is given up."""
+
+_FRAMES = 400
+"""Lines of frames kept of a case that broke a rule."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """A case that was played.
+
+    Attributes:
+        case: Its name.
+        findings: What it showed, rule by rule; nothing if its script came to nothing.
+        seconds: How long it took.
+        undecided: Why it could not be decided, or nothing.
+        fault: What broke the adapter or the suite meanwhile, or nothing.
+        frames: What went over the wire if a rule was broken.
+    """
+
+    case: str
+    findings: tuple[Finding, ...] = ()
+    seconds: float = 0.0
+    undecided: str = ""
+    fault: str = ""
+    frames: str = ""
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether nothing is to be looked at twice."""
+        return not (self.undecided or self.fault or any(one.broken for one in self.findings))
+
+
+Tell = Callable[[Played], None]
+
+
+def work(
+    command: Sequence[str], cases: Sequence[Case], seed: int, tell: Tell, together: int = TOGETHER
+) -> None:
+    """Play cases and tell of each; start and end a hostile broker for them."""
+    target = open_target("reference", TargetOptions(brokers=3))
+    target.start()
+    try:
+        asyncio.run(_Worker(command, seed, tell, together).play(target.info, cases))
+    finally:
+        target.stop()
+
+
+class _Worker:
+    def __init__(self, command: Sequence[str], seed: int, tell: Tell, together: int) -> None:
+        self.command, self.seed, self.tell = command, seed, tell
+        self._turns = asyncio.Semaphore(together)
+        self._adapter: Adapter | None = None
+        self._starting = asyncio.Lock()
+
+    async def play(self, info: ClusterInfo, cases: Sequence[Case]) -> None:
+        schemas = Schemas.from_jar(info.schema_jar)
+
+        async def one(case: Case) -> None:
+            async with self._turns:
+                self.tell(await self._one(info, schemas, case))
+
+        try:
+            await asyncio.gather(*map(one, cases))
+        finally:
+            if self._adapter is not None:
+                await self._adapter.stop()
+
+    async def _running(self) -> Adapter:
+        """Return the adapter; another one if the client took it down."""
+        async with self._starting:
+            if self._adapter is None or not self._adapter.running:
+                if self._adapter is not None:
+                    await self._adapter.stop()
+                self._adapter = Adapter(self.command)
+                await self._adapter.start()
+            return self._adapter
+
+    async def _one(self, info: ClusterInfo, schemas: Schemas, case: Case) -> Played:
+        began = time.monotonic()
+        transcripts: list[Transcript] = []
+        rng = random.Random(f"{self.seed} {case.name}")
+        findings: list[Finding] = []
+        said = {"undecided": "", "fault": ""}
+        frames = ""
+        try:
+            async with asyncio.timeout(LONGEST):
+                adapter = await self._running()
+                async with harness_on(info, schemas, adapter, rng, transcripts) as harness:
+                    story = await play(harness, case)
+            findings = judge(case, story)
+            if any(one.broken for one in findings):
+                frames = "\n".join(list(lines(story.exchanges))[:_FRAMES])
+        except Undecided as why:
+            said["undecided"] = str(why)
+        except TimeoutError:
+            said["undecided"] = f"not over after {LONGEST:g} s"
+        except (AdapterFault, EnvironmentFault) as fault:
+            said["fault"] = str(fault)
+        except Exception as error:  # ours to repair, and no reason to lose all other cases
+            said["fault"] = f"harness: {type(error).__name__}: {error}"
+        return Played(
+            case=case.name,
+            findings=tuple(findings),
+            seconds=time.monotonic() - began,
+            frames=frames,
+            **said,
+        )

@@ -1,0 +1,77 @@
+"""Some cases of the sweep, one for each way in which its rules can break."""
+
+from __future__ import annotations
+
+import pytest
+
+from suites.client.harness import Harness
+from suites.client.sweep.edges import all_cases
+from suites.client.sweep.judging import judge as findings_of
+from suites.client.sweep.playing import play
+from suites.judge import Judge
+
+CASES = {case.name: case for case in all_cases()}
+
+
+async def _played(hostile: Harness, judge: Judge, rule: str, name: str) -> None:
+    found = findings_of(CASES[name], await play(hostile, CASES[name]))
+    for one in found:
+        if one.rule == rule:
+            judge.holds(rule, not one.broken, one.broken, witness=one.witness, step=name)
+            judge.saw(rule, responses=one.responses)
+
+
+@pytest.mark.requirement("CLI-110")
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    "name",
+    ["ShareFetch/partition/UNKNOWN_SERVER_ERROR/with-data", "ShareFetch/top/9999/with-data"],
+)
+async def test_nothing_behind_the_application(hostile: Harness, judge: Judge, name: str) -> None:
+    """CLI-110: Records that come with an error are not accepted in place of the application."""
+    await _played(hostile, judge, "CLI-110", name)
+
+
+@pytest.mark.requirement("CLI-111")
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    "name",
+    ["ShareFetch/acknowledge/KAFKA_STORAGE_ERROR/once", "ShareAcknowledge/partition/9999/once"],
+)
+async def test_nothing_lost(hostile: Harness, judge: Judge, name: str) -> None:
+    """CLI-111: An acknowledgement that failed is not reported as done, and nothing is lost."""
+    await _played(hostile, judge, "CLI-111", name)
+
+
+@pytest.mark.requirement("CLI-112")
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    "name", ["Metadata/topic/LEADER_NOT_AVAILABLE/lasting", "ShareGroupHeartbeat/staying/9999/ten"]
+)
+async def test_bounded_rate(hostile: Harness, judge: Judge, name: str) -> None:
+    """CLI-112: While an error comes again and again requests come at a bounded rate."""
+    await _played(hostile, judge, "CLI-112", name)
+
+
+@pytest.mark.requirement("CLI-113")
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ShareFetch/partition/TOPIC_AUTHORIZATION_FAILED/lasting",
+        "ShareGroupHeartbeat/joining/GROUP_AUTHORIZATION_FAILED/lasting",
+    ],
+)
+async def test_told(hostile: Harness, judge: Judge, name: str) -> None:
+    """CLI-113: The application is told of an error that does not pass by itself."""
+    await _played(hostile, judge, "CLI-113", name)
+
+
+@pytest.mark.requirement("CLI-114")
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    "name", ["ShareFetch/top/KAFKA_STORAGE_ERROR/ten", "FindCoordinator/top/NOT_COORDINATOR/ten"]
+)
+async def test_recovers(hostile: Harness, judge: Judge, name: str) -> None:
+    """CLI-114: When an error has come ten times and is over, everything is consumed."""
+    await _played(hostile, judge, "CLI-114", name)

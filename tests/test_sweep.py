@@ -1,0 +1,121 @@
+"""The sweep: its codes are those of the definitions, and its judge tells right from wrong."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from fixtures.clients.handle import Settled
+from fixtures.interface.names import REFERENCE_VERSION
+from fixtures.machine.maven import clients_jar
+from shareproof.sweep.settling import observations
+from shareproof.sweep.spreading import Swept
+from spec.verdict import Verdict
+from suites.client.sweep.cases import Case, chosen
+from suites.client.sweep.codes import DEFINED, OTHERS
+from suites.client.sweep.edges import all_cases
+from suites.client.sweep.judging import BEHIND, LOST, MOST, RATE, RECOVERS, ROW, TOLD_OF, judge
+from suites.client.sweep.playing import Story
+from suites.client.sweep.working import Played
+
+TOPIC = UUID(int=7)
+_CODE = re.compile(r"^ *// - (\w+) \(version", re.MULTILINE)
+
+
+@pytest.mark.parametrize("api", ["ShareGroupHeartbeat", "ShareFetch", "ShareAcknowledge"])
+def test_codes_are_those_of_the_definition(api: str) -> None:
+    """The definition of a response lists the codes that the sweep has, and none of the others."""
+    with zipfile.ZipFile(clients_jar(REFERENCE_VERSION)) as jar:
+        text = jar.read(f"common/message/{api}Response.json").decode()
+    assert set(_CODE.findall(text)) == set(DEFINED[api])
+    assert not set(DEFINED[api]) & set(OTHERS[api])
+
+
+def test_names_are_unique_and_choose() -> None:
+    """Each case has a name of its own, by which it can be played again."""
+    cases = all_cases()
+    assert len({case.name for case in cases}) == len(cases)
+    assert all(chosen(cases, [case.name]) == [case] for case in cases[::40])
+    assert {case.api for case in chosen(cases, ["Metadata"])} == {"Metadata"}
+    assert all("/9999/" in case.name for case in chosen(cases, ["*/9999/*"]))
+    assert {case.api for case in cases} == set(DEFINED)
+
+
+class Seen:
+    """An exchange as the judge needs it."""
+
+    def __init__(self, at: float, *, accepts: int | None = None, error: int = 0, **more: Any):
+        batches = [] if accepts is None else [(accepts, 1)]
+        part = {"partition_index": 0}
+        acks = [{"first_offset": o, "last_offset": o, "acknowledge_types": [k]} for o, k in batches]
+        self.api, self.node, self.number = more.get("api", "ShareAcknowledge"), 1, 1
+        self.sent, self.responded, self.scripted = at, at + 0.01, more.get("scripted", "error")
+        self.request = {
+            "share_session_epoch": 3,
+            "topics": [
+                {"topic_id": TOPIC, "partitions": [part | {"acknowledgement_batches": acks}]}
+            ],
+        }
+        answered = {"topic_id": TOPIC, "partitions": [part | {"error_code": error}]}
+        self.response = {"error_code": 0, "responses": [answered]}
+
+
+def story(*seen: Seen, **fields: Any) -> Story:
+    """Return a story of a client that did nothing wrong, but for ``fields``."""
+    plain: dict[str, Any] = {
+        "accepted": {(0, 0): 0.5},
+        "delivered": {(0, 0)},
+        "produced": {(0, 0)},
+        "settled": [],
+        "told": [(1.0, "UNKNOWN_SERVER_ERROR")],
+        "ended": 100.0,
+        "recovered": 1.0,
+        "exchanges": list(seen) or [Seen(1.0, accepts=0)],
+    }
+    return Story(**plain | fields)
+
+
+CASE = Case(name="ShareAcknowledge/top/9999/lasting", steps=(), owed=True, lasting=True)
+
+
+@pytest.mark.parametrize(
+    ("told", "rule"),
+    [
+        (story(), ""),
+        (story(Seen(0.1, accepts=0)), BEHIND),
+        (story(Seen(1.0, accepts=5)), BEHIND),
+        (story(delivered=set()), LOST),
+        (
+            story(
+                Seen(1.0, accepts=0, error=5),
+                settled=[Settled(topic="t", partition=0, offsets=(0,), error=None)],
+            ),
+            LOST,
+        ),
+        (story(*(Seen(1 + n / 100, scripted="x") for n in range(MOST + 1))), RATE),
+        (story(*(Seen(1 + n / 30, scripted="x") for n in range(ROW + 2))), RATE),
+        (story(told=[]), TOLD_OF),
+        (story(recovered=None, left="nothing came"), RECOVERS),
+        (story(stuck="no reply to poll"), RECOVERS),
+    ],
+)
+def test_the_judge(told: Story, rule: str) -> None:
+    """Each rule is broken by what breaks it, and by nothing else."""
+    assert [one.rule for one in judge(CASE, told) if one.broken] == ([rule] if rule else [])
+
+
+def test_a_script_that_came_to_nothing_judges_nothing() -> None:
+    """A case whose script was never taken is no pass."""
+    assert judge(CASE, story(Seen(1.0, scripted=""))) == []
+
+
+def test_what_cannot_be_decided_is_no_pass() -> None:
+    """A case that ended in a fault is an error, and one that could not be decided is unknown."""
+    fault, late = Played(case="a/b", fault="gone"), Played(case="a/c", undecided="slow")
+    seen = observations([Swept(played=fault), Swept(played=late, first=fault)])
+    assert [one.verdict for one in seen] == [Verdict.ERROR, Verdict.UNKNOWN]
+    assert seen[1].first is not None
