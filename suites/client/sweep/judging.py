@@ -72,7 +72,9 @@ def _unsaid(one: Acked, case: Case, story: Story) -> bool:
     if one.kind == AckType.ACCEPT:
         since = story.accepted.get((one.partition, one.offset))
         return since is None or one.by.sent < since
-    return one.kind in {AckType.GAP, AckType.REJECT} and not case.unreadable
+    if one.kind == AckType.GAP:
+        return one.error == 0 and (one.partition, one.offset) in story.produced
+    return one.kind == AckType.REJECT and not case.unreadable
 
 
 def _lost(case: Case, story: Story) -> tuple[str, tuple[str, ...]]:
