@@ -46,7 +46,8 @@ async def test_nothing_lost(hostile: Harness, judge: Judge, name: str) -> None:
 @pytest.mark.requirement("CLI-112")
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(
-    "name", ["Metadata/topic/LEADER_NOT_AVAILABLE/lasting", "ShareGroupHeartbeat/staying/9999/ten"]
+    "name",
+    ["Metadata/topic/LEADER_NOT_AVAILABLE/lasting", "ShareGroupHeartbeat/staying/9999/lasting"],
 )
 async def test_bounded_rate(hostile: Harness, judge: Judge, name: str) -> None:
     """CLI-112: While an error comes again and again requests come at a bounded rate."""
