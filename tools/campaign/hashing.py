@@ -16,7 +16,7 @@ import fixtures.adapters.model.mutants
 import fixtures.proxies.alterations
 import fixtures.reference.mutants
 import suites
-from fixtures.mutants.agency import SOURCE as AGENT
+from fixtures.mutants.agency import source as agent
 from reports.evidence import (
     ALTERATION,
     CLIENT_MUTANT,
@@ -162,13 +162,13 @@ def _declared(node: ast.stmt) -> Iterator[str]:
 
 def _advice(name: str) -> str:
     """Return the hash of a mutant of Kafka: its line in the agent, and the advice it names."""
-    text = re.sub(r"//[^\n]*|/\*.*?\*/", "", AGENT.read_text(encoding="utf-8"), flags=re.DOTALL)
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", "", agent(), flags=re.DOTALL)
     line = re.search(rf'add\("{name}",([^;]*);', text)
     if line is None:
         return ""
     parts = [line[1]]
     for advice in re.findall(r"(\w+)\.class", line[1]):
         begin = text.index(f"class {advice} {{")
-        end = text.find("public static final class", begin)
-        parts.append(text[begin : None if end < 0 else end].partition("{")[2])
+        ends = (text.find("public static final class", begin), text.find("\n}", begin) + 2)
+        parts.append(text[begin : min(end for end in ends if end > begin)].partition("{")[2])
     return short("".join("".join(parts).split()))

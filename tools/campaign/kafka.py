@@ -1,19 +1,27 @@
 """Mutants of real Kafka: what kills them, and why nothing kills the others.
 
-Each mutant of :mod:`fixtures.mutants` is certified like any other broker, by the checks of the
-rules that it breaks. It is dead when a check of one of its rules reports that rule broken which
-passes on the release itself. Every mutant is a JVM that starts, so this takes minutes.
+Each mutant of :mod:`fixtures.mutants` is dead when a check of one of its rules reports that rule
+broken which passes on the release itself. One broker is switched from each mutant to the next; what
+survives there is a broker of its own, too, for checks that share theirs with nobody.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
 
 from fixtures.mutants import MUTANTS
-from fixtures.targets import DEFAULT_TARGET
+from fixtures.mutants.agency import SWITCHED
+from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target
 from reports import evidence
 from reports.evidence import Entry
 from shareproof.runner.inventory import by_rule, read_checks
+from spec.verdict import EnvironmentFault
 from tools.campaign import runs
 from tools.campaign.asked import Asked, Outcome, means_check, means_rule, nothing
 
@@ -24,15 +32,9 @@ RELEASE = DEFAULT_TARGET.partition(":")[2]
 
 
 def play(asked: Asked) -> Outcome:
-    """Hunt mutants; certify the release itself last by what killed them."""
+    """Hunt mutants; what killed them has to pass on the release itself."""
     names = _chosen(asked.only)
-    for name in names:
-        kill = hunt(name, asked)
-        _note(name, kill, asked)
-        told = f"{kill.rule} by {kill.check.rpartition('/')[2]}" if kill else "alive"
-        asked.say(f"{name}: {told}")
-    for name in control(names, asked):
-        asked.say(f"{name}: what killed it fails on the release itself, too")
+    _hunt_all(names, asked)
     dead = {one.name for one in _mine(asked) if one.verdict == "fail"}
     explained = {one.name for one in _mine(asked) if one.verdict == "survived" and one.reason}
     return Outcome(
@@ -44,53 +46,91 @@ def play(asked: Asked) -> Outcome:
 def replay(entries: Sequence[Entry], asked: Asked) -> list[Entry]:
     """Hunt the mutants of some entries again; return the entries of those not killed again."""
     names = [name for name in dict.fromkeys(one.name for one in entries) if name in MUTANTS]
-    for name in names:
-        _note(name, hunt(name, asked), asked)
-    control(names, asked)
+    _hunt_all(names, asked)
     seen = {one.name for one in asked.keeper.new}
     return [one for one in entries if one.name not in seen and one.verdict == "fail"]
 
 
+def _hunt_all(names: Sequence[str], asked: Asked) -> None:
+    """Hunt mutants on one broker, and what survives there each on one of its own."""
+    with tempfile.TemporaryDirectory(prefix="shareproof-mutant-") as folder:
+        file = Path(folder) / "mutant"
+        file.touch()
+        cluster = open_target(f"{DEFAULT_TARGET}:{SWITCHED}{file}", TargetOptions(brokers=1))
+        cluster.start()
+        try:
+            where = f"external:{','.join(cluster.info.bootstrap)}"
+            left = _switched(names, where, file, asked)
+        finally:
+            cluster.stop()
+    for name in left:
+        _told(name, hunt(name, asked), asked)
+
+
+def _switched(names: Sequence[str], where: str, file: Path, asked: Asked) -> list[str]:
+    """Hunt mutants in one process on one broker; keep each that is seen there, return the rest.
+
+    Raises:
+        EnvironmentFault: the process did not come to its end.
+    """
+    words = [sys.executable, "-m", "tools.campaign.switched", where, str(file), str(asked.seed)]
+    environment = os.environ | {"SHAREPROOF_PATIENCE": f"{PATIENCE:g}"}
+    left = dict.fromkeys(names)
+    with subprocess.Popen(
+        [*words, *names], stdout=subprocess.PIPE, text=True, cwd=runs.ROOT, env=environment
+    ) as hunting:
+        for line in hunting.stdout or ():
+            raw = json.loads(line)
+            name, rule, check = raw["mutant"], raw["requirement"], raw["check"].partition("[")[0]
+            if raw["verdict"] == "fail" and raw["sound"]:
+                seen = runs.Seen(check=check, rule=rule, verdict="fail", reason=raw["reason"])
+                _told(name, _entry(name, seen, asked.seed), asked)
+                left.pop(name, None)
+            else:
+                sound = "" if raw.get("sound", True) else " on the release itself, too"
+                told = f"{raw['verdict']}{sound} {raw['check']} {raw['reason'][:200]}"
+                asked.say(f"  {name}: {rule} {told}")
+    if hunting.returncode:
+        raise EnvironmentFault(f"the hunt ended with exit code {hunting.returncode}")
+    return list(left)
+
+
+def _told(name: str, kill: Entry | None, asked: Asked) -> None:
+    _note(name, kill, asked)
+    told = f"{kill.rule} by {kill.check.rpartition('/')[2]}" if kill else "alive"
+    asked.say(f"{name}: {told}")
+
+
 def hunt(name: str, asked: Asked) -> Entry | None:
-    """Play the checks of one rule of a mutant after the other; return what killed it."""
-    mutant, checks = MUTANTS[name], by_rule(read_checks())
-    for rule in mutant.rules:
-        ids = [check.id for check in checks.get(rule, ())]
-        found = runs.results(
-            f"{DEFAULT_TARGET}:{name}",
-            ids,
-            patience=PATIENCE,
-            brokers=mutant.brokers,
-            seed=asked.seed,
-        )
-        for one in runs.seen(found):
-            if one.verdict == "fail" and one.rule in mutant.rules:
+    """Play the checks that need a cluster of their own; return what killed a mutant."""
+    found = by_rule(read_checks())
+    for rule in MUTANTS[name].rules:
+        ids = [check.id for check in found.get(rule, ()) if check.solo]
+        for one in _played(f"{DEFAULT_TARGET}:{name}", ids, asked):
+            killed = one.verdict == "fail" and one.rule in MUTANTS[name].rules
+            if killed and _sound(one, asked):
                 return _entry(name, one, asked.seed)
             asked.say(f"  {name}: {one.rule} {one.verdict} {one.check} {one.reason[:200]}")
     return None
 
 
-def control(names: Iterable[str], asked: Asked) -> list[str]:
-    """Play what killed mutants on the release itself; bring back to life whom it kills, too."""
-    kills = {one.name: one for one in _mine(asked) if one.verdict == "fail" and one.name in names}
-    if not kills:
+def _sound(kill: runs.Seen, asked: Asked) -> bool:
+    """Tell whether what killed a mutant passes on the release itself."""
+    seen = _played(DEFAULT_TARGET, [kill.check], asked)
+    return all(one.verdict == "pass" for one in seen if one.rule == kill.rule)
+
+
+def _played(target: str, checks: Sequence[str], asked: Asked) -> list[runs.Seen]:
+    """Play checks under pytest, if there are any; return what they say."""
+    if not checks:
         return []
-    ids = sorted({one.check for one in kills.values()})
-    brokers = max(MUTANTS[name].brokers for name in kills)
-    honest = runs.results(DEFAULT_TARGET, ids, patience=PATIENCE, brokers=brokers, seed=asked.seed)
-    bad = {(one.check, one.rule) for one in runs.seen(honest) if one.verdict != "pass"}
-    revived = [name for name, kill in kills.items() if (kill.check, kill.rule) in bad]
-    for name in revived:
-        _note(name, None, asked)
-    return revived
+    return list(runs.seen(runs.results(target, checks, patience=PATIENCE, seed=asked.seed)))
 
 
 def _note(name: str, kill: Entry | None, asked: Asked) -> None:
     """Keep what killed a mutant; of a survivor, why it survives if that is known."""
-    before = [one for one in _mine(asked) if one.name == name]
-    why = next((one.reason for one in before if one.verdict == "survived"), "")
-    asked.keeper.drop(before)
-    asked.keeper.add([kill or _survived(name, why)])
+    asked.keeper.drop([one for one in _mine(asked) if one.name == name])
+    asked.keeper.add([kill or _survived(name)])
 
 
 def _mine(asked: Asked) -> list[Entry]:
@@ -111,7 +151,7 @@ def _entry(name: str, seen: runs.Seen, seed: int) -> Entry:
     )
 
 
-def _survived(name: str, why: str) -> Entry:
+def _survived(name: str) -> Entry:
     return Entry(
         kind=evidence.KAFKA_MUTANT,
         name=name,
@@ -119,7 +159,7 @@ def _survived(name: str, why: str) -> Entry:
         verdict="survived",
         release=RELEASE,
         date="",
-        reason=why,
+        reason=MUTANTS[name].equivalent,
     )
 
 
