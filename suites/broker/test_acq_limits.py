@@ -113,6 +113,23 @@ async def test_record_limit_is_strict(share: Share, judge: Judge) -> None:
     judge.equal("ACQ-34", Counter(range(total)), seen, "how often each offset was acquired")
 
 
+@pytest.mark.requirement("ACQ-33")
+@pytest.mark.feature("record-limit")
+async def test_record_limit_cuts_what_was_released(share: Share, judge: Judge) -> None:
+    """ACQ-33: Record-limit cuts a range that was acquired as a whole and released as a whole."""
+    total = share.rng.randint(8, 20)
+    queue = await share.queue(records=total)
+    consumer = await queue.consumer()
+    await consumer.acquire(total)
+    await consumer.acked(release(0, total - 1))
+    limit = share.rng.randint(2, total - 1)
+
+    again = await consumer.acquire(1, max_records=limit, share_acquire_mode=RECORD_LIMIT)
+
+    expected = dict.fromkeys(range(limit), 2)
+    judge.equal("ACQ-33", expected, again.counts, f"{limit} of {total} released records")
+
+
 @pytest.mark.requirement("ACQ-35")
 @pytest.mark.feature("record-limit")
 @crossed(RELOADED)

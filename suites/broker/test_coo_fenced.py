@@ -7,6 +7,7 @@ next write fails at once and for good.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -92,6 +93,33 @@ async def test_fenced_leader_loads_anew(share: Share, judge: Judge) -> None:
 
     expected = dict.fromkeys([*range(5, 10), sentinel], 1)
     judge.equal("COO-17", expected, seen.counts, "delivery counts by the state loaded anew")
+
+
+@pytest.mark.requirement("COO-17")
+async def test_fetch_that_waited_at_a_fenced_leader(share: Share, judge: Judge) -> None:
+    """COO-17: A fetch that waits while its leader is fenced delivers nothing by the old state."""
+    queue, consumer, key = await _held(share)
+    waiter = await queue.consumer(join=False)
+    waiting = asyncio.create_task(waiter.fetch(max_wait_ms=2000))
+    await asyncio.wait([waiting], timeout=0.4)
+    if waiting.done():
+        raise Undecided(f"the fetch did not wait: {waiting.result()}")
+    await _replace(key)
+    refused = await consumer.ack(accept(6, 8))
+    if not refused.ack_error:
+        raise Undecided("the leader was not fenced: its acknowledgement was answered with NONE")
+
+    woken = await queue.produce(1)
+    first = Catch()
+    first.add(await waiting)
+    # Whatever the fetch brought, it is held now, and nobody else gets it.
+    sentinel = await queue.produce(1)
+    second = await _patiently(await queue.consumer(join=False), sentinel)
+
+    twice = sorted(first.counts.keys() & second.counts.keys())
+    judge.equal("COO-17", [], twice, "records that two members hold after the state was loaded")
+    expected = dict.fromkeys([*range(5, 10), woken, sentinel], 1)
+    judge.equal("COO-17", expected, first.counts | second.counts, "delivery counts of both")
 
 
 async def _patiently(consumer: Consumer, until: int) -> Catch:

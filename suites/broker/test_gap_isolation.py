@@ -69,6 +69,28 @@ async def test_interleaved(share: Share, judge: Judge) -> None:
     judge.saw("GAP-15", committed=len(outcomes.committed))
 
 
+@pytest.mark.requirement("GAP-07")
+async def test_interleaved_and_all_aborted(share: Share, judge: Judge) -> None:
+    """GAP-07: Where the batches of two aborted transactions alternate, none of them is acquired."""
+    queue = await share.queue(records=1, group_config=COMMITTED)
+    ledger = Ledger(queue)
+    async with producers(queue) as (one, two):
+        for _ in range(share.rng.randint(2, 4)):
+            await ledger.part(one)
+            await ledger.part(two)
+        await ledger.plain()
+        await ledger.abort(one)
+        await ledger.part(two)
+        await ledger.abort(two)
+    outcomes = await ledger.close()
+    last = await queue.produce(1)
+    caught = await (await queue.consumer()).drain(until=last)
+
+    wrong = sorted(outcomes.aborted & set(caught.offsets))
+    judge.equal("GAP-07", [], wrong, "records of two aborted transactions that were acquired")
+    judge.saw("GAP-07", aborted=len(outcomes.aborted))
+
+
 @pytest.mark.requirement("GAP-20")
 async def test_two_views(share: Share, judge: Judge) -> None:
     """GAP-20: Groups of different isolation levels on one topic each get their own view of it."""

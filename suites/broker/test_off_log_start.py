@@ -113,6 +113,47 @@ async def test_deleted_inside_acquired(share: Share, judge: Judge) -> None:
     judge.equal("OFF-22", {9: 2, second: 1}, rest.counts, "delivered after the holder is gone")
 
 
+async def _two_acquisitions(share: Share) -> tuple[Queue, Consumer]:
+    """Return a queue of 15 records of which one member holds 5 to 14, having released 0 to 4."""
+    queue = await share.queue(records=15, batches=15)
+    holder = await queue.consumer()
+    await holder.acquire(5, max_records=5)
+    await holder.acquire(10, max_records=10)
+    await holder.acked(release(0, 4))
+    return queue, holder
+
+
+@pytest.mark.requirement("OFF-21")
+async def test_deleted_before_another_acquisition(share: Share, judge: Judge) -> None:
+    """OFF-21: A deletion takes one acquisition whole; what is released of the next one comes."""
+    queue, holder = await _two_acquisitions(share)
+    start = share.rng.randint(5, 9)
+    await holder.acked(release(10, 14))
+
+    counts = await _after_deletion(queue, start)
+
+    expected = dict.fromkeys(range(10, 15), 2) | {15: 1}
+    judge.equal("OFF-21", expected, counts, f"delivered after deletion below {start}")
+
+
+@pytest.mark.requirement("OFF-22", "LCK-18")
+async def test_deleted_into_another_acquisition(share: Share, judge: Judge) -> None:
+    """OFF-22 LCK-18: An acquisition that a deletion cuts stays held, and is freed by a close."""
+    queue, holder = await _two_acquisitions(share)
+    start = share.rng.randint(6, 13)
+    await share.admin.delete_records(queue.topic, start)
+    sentinel = await queue.produce(1)
+    other = await queue.consumer(join=False)
+
+    fresh = await other.drain(until=sentinel)
+    judge.equal("OFF-22", {sentinel: 1}, fresh.counts, "given to another member")
+
+    await holder.close()
+    back = await other.acquire(15 - start)
+    expected = dict.fromkeys(range(start, 15), 2)
+    judge.equal("LCK-18", expected, back.counts, f"freed, records below {start} being deleted")
+
+
 @pytest.mark.requirement("OFF-23")
 @crossed(BESIDE, RELOADED)
 async def test_deleted_inside_finished(share: Share, judge: Judge) -> None:

@@ -66,6 +66,25 @@ async def test_moves_past_accepted(share: Share, judge: Judge) -> None:
     await _finished(share, judge, "OFF-10", accept)
 
 
+@pytest.mark.requirement("OFF-10")
+@pytest.mark.draft("not yet seen failing behind an alteration in front of real Kafka")
+async def test_moves_past_one_acquisition_of_several(share: Share, judge: Judge) -> None:
+    """OFF-10: The start offset moves past what is accepted of the first of many acquisitions."""
+    fetches, count = share.rng.randint(4, 6), share.rng.randint(2, 4)
+    queue = await share.queue()
+    consumer = await queue.consumer()
+    for _ in range(fetches):
+        await queue.produce(count)
+        await consumer.acquire(count)
+    done = share.rng.randint(1, count)
+
+    await consumer.acked(accept(0, done - 1))
+    await consumer.acked(release(fetches * count - 1))
+
+    shown = await queue.spso(done, within=5)
+    judge.equal("OFF-10", done, shown, f"start offset with {done} finished of {fetches} fetches")
+
+
 @pytest.mark.requirement("OFF-11")
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)

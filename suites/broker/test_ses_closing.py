@@ -42,6 +42,25 @@ async def test_closing_by_acknowledge(share: Share, judge: Judge) -> None:
     judge.saw("SES-13", released=len(back))
 
 
+@pytest.mark.requirement("SES-13")
+async def test_closing_releases_every_acquisition(share: Share, judge: Judge) -> None:
+    """SES-13: The end of a session releases what its member acquired by several fetches."""
+    fetches, count = share.rng.randint(3, 5), share.rng.randint(2, 4)
+    queue, consumer, other = await holding(share, count)
+    for _ in range(1, fetches):
+        await queue.produce(count)
+        await consumer.acquire(count)
+    kept = share.rng.randrange(1, count)
+
+    closed = await consumer.close(accept(kept))
+    rest = [offset for offset in range(fetches * count) if offset != kept]
+    back = await taken(other, *rest)
+
+    judge.equal("SES-13", (), closed.errors, "errors of the final ShareAcknowledge")
+    judge.equal("SES-13", rest, sorted(back), f"offsets released of {fetches} acquisitions")
+    judge.saw("SES-13", released=len(back), acquisitions=fetches)
+
+
 @pytest.mark.requirement("SES-14")
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
