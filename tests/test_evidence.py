@@ -22,7 +22,7 @@ from tools.campaign import hashing, record
 from tools.campaign.hunting import cases_of, checks, kills, playable
 from tools.campaign.record import Keeper, first_sentence, rehash, write
 
-ENOUGH_OF_KAFKA, ENOUGH_OF_CLIENTS = 15, 25
+ENOUGH_OF_KAFKA, ENOUGH_OF_CLIENTS = 60, 25
 """Mutants that there must be at least; those of Kafka must be dead."""
 
 OUTSIDE = (
