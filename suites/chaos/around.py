@@ -35,43 +35,36 @@ AROUND = (
     Scenario(
         name="group-coordinator-stopped",
         sentence="The group coordinator shuts down cleanly.",
-        rules=(*SAFE, *LIVE),
         strikes=(strike(5, "stop-group-coordinator", 5),),
     ),
     Scenario(
         name="group-coordinator-frozen",
         sentence="The group coordinator is paused, and resumed after it was replaced.",
-        rules=(*SAFE, *LIVE),
         strikes=(strike(5, "pause-group-coordinator", 10),),
     ),
     Scenario(
         name="group-coordinator-out-of-space",
         sentence="The disk of the group coordinator is full.",
-        rules=(*SAFE, *LIVE),
         strikes=(strike(5, "fill-group-coordinator", 9),),
     ),
     Scenario(
         name="controller-stopped",
         sentence="The active controller shuts down cleanly while leaders are elected.",
-        rules=(*SAFE, *LIVE),
         strikes=(strike(5, "stop-controller", 5), strike(7, "elect-leader", 0.5)),
     ),
     Scenario(
         name="controller-frozen",
         sentence="The active controller is paused, and resumed after it was replaced.",
-        rules=(*SAFE, *LIVE),
         strikes=(strike(5, "pause-controller", 10),),
     ),
     Scenario(
         name="controller-out-of-space",
         sentence="The disk of the active controller is full.",
-        rules=(*SAFE, *LIVE),
         strikes=(strike(5, "fill-controller", 9),),
     ),
     Scenario(
         name="leader-out-of-space",
         sentence="The disk of a partition's leader is full, so the broker stops.",
-        rules=(*SAFE, *LIVE),
         strikes=(strike(5, "fill-leader", 9),),
     ),
     Scenario(
@@ -90,7 +83,6 @@ AROUND = (
     Scenario(
         name="clocks-of-clients",
         sentence="The wall clocks of consumers and producers jump ahead and back.",
-        rules=(*SAFE, *LIVE),
         strikes=(strike(3, "shift-consumers", 6), strike(11, "shift-consumers", 6, 1)),
         lock_ms=2000,
     ),
@@ -107,26 +99,22 @@ AROUND = (
     Scenario(
         name="partitions-added",
         sentence="Partitions are added to the topic, and written to at once.",
-        rules=(*SAFE, *LIVE),
         strikes=(strike(4, "add-partition", 8), strike(14, "add-partition", 6)),
     ),
     Scenario(
         name="partitions-added-at-latest",
         sentence="Partitions are added while groups use reset policy latest.",
-        rules=(*SAFE, *LIVE),
         strikes=(strike(4, "add-partition-at-latest", 8),),
     ),
     Scenario(
         name="rolling-upgrade",
         sentence="Every broker is upgraded in turn from an earlier release.",
-        rules=(*SAFE, *LIVE),
         strikes=(strike(4, "rolling-upgrade", 18),),
         release=FROM,
     ),
     Scenario(
         name="topic-recreated",
         sentence="A topic that a group reads beside the others is deleted and recreated.",
-        rules=(*SAFE, *LIVE),
         strikes=(
             strike(4, "recreate-topic", 4),
             strike(13, "recreate-topic", 4, 1),

@@ -25,8 +25,8 @@ class Scenario:
     Attributes:
         name: What it is called.
         sentence: What happens.
-        rules: What it has to put to the test; what it exercises beyond is judged as well.
         strikes: What breaks.
+        rules: What it has to put to the test; what it exercises beyond is judged as well.
         seconds: How long records are produced.
         rate: Records a second.
         lock_ms: How long locks last.
@@ -36,8 +36,8 @@ class Scenario:
 
     name: str
     sentence: str
-    rules: tuple[str, ...]
     strikes: tuple[Strike, ...]
+    rules: tuple[str, ...] = (*SAFE, *LIVE)
     seconds: float = 25.0
     rate: float = 600.0
     lock_ms: int = 5000

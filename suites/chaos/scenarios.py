@@ -54,7 +54,6 @@ _SCENARIOS = (
     Scenario(
         name="compaction-gaps",
         sentence="Compaction removes records that are held, released or not yet fetched.",
-        rules=(*SAFE, *LIVE),
         strikes=(
             strike(3, "pause-consumers", 4),
             strike(3.5, "compact", 3),
@@ -68,7 +67,6 @@ _SCENARIOS = (
     Scenario(
         name="records-deleted",
         sentence="The log start offset passes records that are held, released or not yet fetched.",
-        rules=(*SAFE, *LIVE),
         strikes=(
             strike(3, "pause-consumers", 4),
             strike(5, "delete-records", 0.5),
@@ -110,13 +108,11 @@ _SCENARIOS = (
     Scenario(
         name="leader-zombie",
         sentence="A leader is paused, replaced, and resumed with requests in its buffers.",
-        rules=(*SAFE, *LIVE),
         strikes=(strike(5, "pause-leader", 11),),
     ),
     Scenario(
         name="leader-blink",
         sentence="A leader is paused for less than the broker session timeout.",
-        rules=(*SAFE, *LIVE),
         strikes=(strike(5, "pause-leader", 3), strike(14, "pause-leader", 3, 1)),
     ),
     Scenario(
@@ -180,56 +176,47 @@ _SCENARIOS = (
     Scenario(
         name="group-coordinator-killed",
         sentence="The group coordinator is killed.",
-        rules=(*SAFE, *LIVE),
         strikes=(strike(5, "kill-group-coordinator", 8),),
     ),
     Scenario(
         name="group-coordinator-moved",
         sentence="Group coordinators move from broker to broker.",
-        rules=(*SAFE, *LIVE),
         strikes=every("elect-group-coordinator", 3, 5, 7, 9, 11, 13, 15, 17),
     ),
     Scenario(
         name="controller-killed",
         sentence="The active controller is killed, and its successor elects leaders.",
-        rules=(*SAFE, *LIVE),
         strikes=(strike(5, "kill-controller", 8), strike(9, "elect-leader", 0.5)),
     ),
     Scenario(
         name="client-link-cut",
         sentence="Clients lose their connections to a leader and cannot reconnect for seconds.",
-        rules=(*SAFE, *LIVE),
         strikes=(strike(4, "cut-client-link", 5), strike(14, "cut-client-link", 5, 1)),
     ),
     Scenario(
         name="client-link-mute",
         sentence="Half-open connections: requests are executed, and no response comes back.",
-        rules=(*SAFE, *LIVE),
         strikes=(strike(4, "mute-client-link", 6),),
     ),
     Scenario(
         name="client-link-stalled",
         sentence="Connections stay open and deliver everything late, at once.",
-        rules=(*SAFE, *LIVE),
         strikes=(strike(4, "stall-client-link", 6), strike(13, "slow-client-link", 6)),
         lock_ms=3000,
     ),
     Scenario(
         name="responses-lost",
         sentence="Some responses to fetches or acknowledgements are lost, or truncated.",
-        rules=(*SAFE, *LIVE),
         strikes=(strike(3, "lose-responses", 7, 19), strike(13, "truncate-responses", 5, 29)),
     ),
     Scenario(
         name="requests-lost",
         sentence="Some requests are lost, and some responses are late.",
-        rules=(*SAFE, *LIVE),
         strikes=(strike(3, "lose-requests", 7, 19), strike(9, "delay-responses", 9, 9)),
     ),
     Scenario(
         name="heartbeats-lost",
         sentence="Every second heartbeat is dropped.",
-        rules=(*SAFE, *LIVE),
         strikes=(strike(3, "drop-heartbeats", 15, 1),),
     ),
     Scenario(

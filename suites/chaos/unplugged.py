@@ -8,7 +8,6 @@ UNPLUGGED = (
     Scenario(
         name="leader-unplugged",
         sentence="The leader of a partition is disconnected from the network, and reconnected.",
-        rules=(*SAFE, *LIVE),
         strikes=(strike(5, "disconnect-leader", 9),),
     ),
     Scenario(
@@ -21,13 +20,11 @@ UNPLUGGED = (
     Scenario(
         name="group-coordinator-unplugged",
         sentence="The group coordinator is disconnected from the network.",
-        rules=(*SAFE, *LIVE),
         strikes=(strike(5, "disconnect-group-coordinator", 9),),
     ),
     Scenario(
         name="controller-unplugged",
         sentence="The active controller is disconnected, and its successor elects leaders.",
-        rules=(*SAFE, *LIVE),
         strikes=(strike(5, "disconnect-controller", 9), strike(10, "elect-leader", 0.5)),
     ),
     Scenario(
