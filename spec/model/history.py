@@ -6,7 +6,7 @@ observer lives them: every request once when it was sent and once when it was an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
@@ -15,8 +15,6 @@ from spec.model.judgement import FINE, Judgement, Span
 from spec.model.operations import Acknowledge, Batch, Fetch, Mode, Operation, Range
 from spec.model.partition import SharePartition
 from spec.model.settings import Settings
-
-Ender = Callable[[Operation], Judgement]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,8 +27,6 @@ from suites.broker.statestore import Store
 from suites.broker.stored import ACKNOWLEDGED, ARCHIVED, AVAILABLE, read_state
 from suites.judge import Judge
 
-STATE_FORMATTER = "org.apache.kafka.tools.consumer.group.share.ShareGroupStateMessageFormatter"
-
 COUNT = 9
 """Records for a tool to consume."""
 

@@ -172,12 +172,6 @@ async def test_released_records_gone(share: Share, judge: Judge, batches: int) -
     judge.saw("GAP-24", removed=len(gone))
 
 
-async def _idle(consumer: Consumer, fetches: int) -> None:
-    """Fetch a few times, to give the leader its chance to notice."""
-    for _ in range(fetches):
-        consumer.sound(await consumer.fetch(max_wait_ms=200))
-
-
 @pytest.mark.requirement("GAP-26")
 @pytest.mark.parametrize("finish", [accept, release], ids=["accept", "release"])
 async def test_held_records_gone(
