@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
 from reports.reading import parse
 from reports.site.archive import find
 from shareproof.chaos.again import earlier, exit_code, main, rejudge
+from tests.shell import shareproof
 from tests.small_histories import read_cases, write_history
 from tests.test_results import document, keep
 
@@ -47,8 +46,7 @@ def test_what_changed_is_shown_and_what_did_not_says_so(
     (case,) = (one for one in read_cases() if str(one) == BREAKS)
     made, archive = tmp_path / "made", tmp_path / "archive"
     write_history(made / "history", [case])
-    command = [sys.executable, "-m", "shareproof", "analyse", str(made), "--brief"]
-    assert subprocess.run(command, cwd=ROOT, check=False).returncode == 1
+    assert shareproof("analyse", str(made), "--brief").returncode == 1
     for name in ("same", "other"):
         shutil.copytree(made, archive / name)
     shutil.rmtree(made)

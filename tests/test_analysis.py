@@ -30,6 +30,7 @@ from reports.analysis.rules import load_invariants
 from reports.reading import SCHEMA_FILE
 from spec.history import Manifest, bucket_of
 from spec.verdict import MixedTargets
+from tests.shell import python
 from tests.small_histories import Case, read_cases, write_history
 
 ROOT = Path(__file__).parents[1]
@@ -49,14 +50,8 @@ def _history(folder: Path, cases: list[Case]) -> Path:
 
 
 def _analyse(run: Path, *more: str) -> tuple[int, dict[str, Any], str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "shareproof", "analyse", str(run), "--json", *more],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    command = ["-m", "shareproof", "analyse", str(run), "--json", *more]
+    done = python(*command, timeout=PATIENCE)
     return done.returncode, json.loads(done.stdout) if done.stdout else {}, done.stderr
 
 

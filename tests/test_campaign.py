@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +15,7 @@ from reports import evidence
 from reports.evidence import Entry, read
 from reports.reading import parse
 from reports.results import Results
+from tests.shell import python
 from tests.test_results import document
 from tools.campaign import alterations, kafka, reference, repeats
 from tools.campaign.__main__ import SUBJECTS
@@ -60,14 +58,10 @@ print(seen.digest)
 
 def digest(seed: int, hash_seed: int) -> str:
     """Return the digest of a subset, played in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-c", DIGEST.replace("SEED", str(seed))],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONHASHSEED": str(hash_seed), "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=True,
+    done = python(
+        "-c", DIGEST.replace("SEED", str(seed)), environment={"PYTHONHASHSEED": str(hash_seed)}
     )
+    done.check_returncode()
     return done.stdout.strip()
 
 
@@ -172,14 +166,7 @@ def test_words_choose_mutants_and_checks() -> None:
 
 def detect(*words: str) -> tuple[int, str, str]:
     """Run the command line; return exit code and what it printed on each stream."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tools.campaign", *words],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python("-m", "tools.campaign", *words)
     return done.returncode, done.stdout, done.stderr
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,7 @@ from shareproof.runner.run import Ended
 from spec.requirement import Level, load_requirements
 from spec.verdict import EnvironmentFault
 from suites.options import Client, RunOptions
-from tests.fake import ROOT
+from tests.shell import python
 from tests.test_results import document, keep
 
 Shot = tuple[int, str, str]
@@ -118,17 +116,10 @@ def test_unreachable_cluster_is_three(tmp_path: Path) -> None:
     """An external cluster that does not answer ends the run with 3 and says so in its results."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-    command = [sys.executable, "-m", "shareproof", "broker", "--target", f"external:{address}"]
+    command = ["-m", "shareproof", "broker", "--target", f"external:{address}"]
 
-    ran = subprocess.run(
-        [*command, "--out", "out", "--json", "--workers", "0"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    how = ["--out", "out", "--json", "--workers", "0"]
+    ran = python(*command, *how, cwd=tmp_path, timeout=60)
 
     assert ran.returncode == 3, ran.stderr
     assert address in json.loads(ran.stdout)["run"]["errors"][0]

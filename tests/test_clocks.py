@@ -13,6 +13,7 @@ from chaos.fitting import fitting, offered
 from fixtures.clocks import Clocks, clocks
 from fixtures.interface.capability import Capability
 from fixtures.targets import DEFAULT_TARGET, UsageFault
+from tests.shell import python
 
 LOOK = "import time; print(time.time() - float(input()), time.monotonic() - float(input()))"
 needs_compiler = pytest.mark.skipif(bool(clocks.lacking()), reason=clocks.lacking())
@@ -20,14 +21,8 @@ needs_compiler = pytest.mark.skipif(bool(clocks.lacking()), reason=clocks.lackin
 
 def _off(clock: Clocks) -> tuple[float, float]:
     """Return how far a new process's wall clock and monotonic clock are ahead of ours."""
-    done = subprocess.run(
-        [sys.executable, "-c", LOOK],
-        input=f"{time.time()}\n{time.monotonic()}\n",
-        env={**os.environ, **clock.environment("x")},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    now = f"{time.time()}\n{time.monotonic()}\n"
+    done = python("-c", LOOK, given=now, environment=clock.environment("x"))
     wall, monotonic = map(float, done.stdout.split())
     return wall, monotonic
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,8 +15,8 @@ from fixtures.security import jaas
 from fixtures.security.properties import PropertiesFault, parse
 from fixtures.wire.connection import CallFailed, Connection
 from fixtures.wire.schema import Schemas
-from tests.fake import ROOT
 from tests.secured import Secured, secured
+from tests.shell import shareproof
 
 JAAS = "org.apache.kafka.common.security"
 MUTUAL = ("mutual-pem", "mutual-p12", "mutual-jks")
@@ -216,16 +214,13 @@ async def test_a_wrong_host_name(broker: Secured) -> None:
     assert await _greet(broker, broker.write("tls", **where)) == 1
 
 
-def _shareproof(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the command line as a person does."""
-    return subprocess.run(
-        [sys.executable, "-m", "shareproof", *words],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def _left_no_secret(done: subprocess.CompletedProcess[str], broker: Secured, out: Path) -> None:
+    """Demand that a run was fine, and that no secret is in what it printed and wrote."""
+    assert done.returncode == 0, done.stdout + done.stderr
+    written = [file for file in out.rglob("*") if file.is_file()]
+    texts = [done.stdout, done.stderr, *(file.read_text(errors="replace") for file in written)]
+    assert len(written) > 5
+    assert [secret for secret in broker.secrets for text in texts if secret in text] == []
 
 
 @pytest.mark.parametrize("way", ["scram-512", "oauth"])
@@ -240,33 +235,26 @@ def test_a_run_leaves_no_secret(broker: Secured, tmp_path: Path, way: str) -> No
     )
     out = tmp_path / "out"
 
-    done = _shareproof(
+    done = shareproof(
         *("broker", "--target", "external", "--only", "ACK-07", "--seed", "1", "--out", str(out)),
         *("--command-config", str(tmp_path / "client.properties")),
-        SHAREPROOF_TEST_JAAS=jaas_config.partition("=")[2],
+        environment={"SHAREPROOF_TEST_JAAS": jaas_config.partition("=")[2]},
     )
 
-    assert done.returncode == 0, done.stdout + done.stderr
-    written = [file for file in out.rglob("*") if file.is_file()]
-    texts = [done.stdout, done.stderr, *(file.read_text(errors="replace") for file in written)]
-    assert len(written) > 5
-    assert [secret for secret in broker.secrets for text in texts if secret in text] == []
+    _left_no_secret(done, broker, out)
 
 
 def test_a_chaos_run_leaves_no_secret(broker: Secured, tmp_path: Path) -> None:
     """A secured cluster is put under load without faults; no secret is in any file of the run."""
     out = tmp_path / "out"
 
-    done = _shareproof(
+    done = shareproof(
         *("chaos", "--target", "external", "--no-faults", "--no-judge", "--minutes", "0.1"),
         *("--seed", "1", "--rate", "50", "--out", str(out)),
         *("--command-config", str(broker.files["scram-512"])),
     )
 
-    assert done.returncode == 0, done.stdout + done.stderr
-    written = [file for file in out.rglob("*") if file.is_file()]
-    texts = [done.stdout, done.stderr, *(file.read_text(errors="replace") for file in written)]
-    assert [secret for secret in broker.secrets for text in texts if secret in text] == []
+    _left_no_secret(done, broker, out)
 
 
 @pytest.mark.parametrize("way", ["plain", "scram-256", "oauth", "mutual-p12"])
@@ -274,16 +262,13 @@ def test_a_client_faces_a_secured_cluster(broker: Secured, tmp_path: Path, way: 
     """A client without a login of its own is judged; no secret is in any file of the run."""
     out = tmp_path / "out"
 
-    done = _shareproof(
+    done = shareproof(
         *("client", "--client", "model", "--target", "external", "--only", "CLI-01,CLI-31"),
         *("--seed", "1", "--workers", "0", "--out", str(out)),
         *("--command-config", str(broker.files[way])),
     )
 
-    assert done.returncode == 0, done.stdout + done.stderr
-    written = [file for file in out.rglob("*") if file.is_file()]
-    texts = [done.stdout, done.stderr, *(file.read_text(errors="replace") for file in written)]
-    assert [secret for secret in broker.secrets for text in texts if secret in text] == []
+    _left_no_secret(done, broker, out)
 
 
 def test_wrong_credentials_end_with_one_sentence(broker: Secured, tmp_path: Path) -> None:
@@ -292,7 +277,7 @@ def test_wrong_credentials_end_with_one_sentence(broker: Secured, tmp_path: Path
     wrong = f'{module} required username="user256" password="hush";'
     file = broker.write("scram-256", sasl_jaas_config=wrong)
 
-    done = _shareproof(
+    done = shareproof(
         *("broker", "--target", "external", "--only", "ACK-07", "--out", str(tmp_path / "out")),
         *("--command-config", str(file)),
     )
@@ -319,6 +304,6 @@ def test_access_that_makes_no_sense(tmp_path: Path, words: tuple[str, ...], sent
     file.write_text("security.protocol=PLAINTEXT")
     given = [word.format(file=file) for word in words]
 
-    done = _shareproof("broker", *given, "--out", str(tmp_path / "out"))
+    done = shareproof("broker", *given, "--out", str(tmp_path / "out"))
 
     assert (done.returncode, sentence in done.stderr) == (2, True), done.stderr

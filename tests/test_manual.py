@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -16,6 +13,7 @@ from typer.testing import CliRunner
 from shareproof.cli import app
 from shareproof.manual import EXAMPLES, SETTINGS, rules
 from tests.fake import ROOT
+from tests.shell import python
 from tools.documents.manpage import page
 
 COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
@@ -73,14 +71,7 @@ try:
 finally:
     print(*sys.modules)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env={**os.environ, **asking("shareproof cha")},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python("-c", script, environment=asking("shareproof cha"))
     offered, modules = done.stdout.splitlines()
     assert offered == "chaos", done.stderr
     costly = {"suites", "chaos", "reports", "fixtures.wire", "pytest", "jinja2", "psutil", "rich"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
@@ -10,7 +9,7 @@ import pytest
 
 from reports.analysis.quiet import without_chatter
 from reports.console import UNWRAPPED, screen
-from tests.fake import ROOT
+from tests.shell import python, shareproof
 
 SAID = """WARNING: Using incubator modules: jdk.incubator.vector
 Using Spark's default log4j profile: org/apache/spark/log4j2-defaults.properties
@@ -19,17 +18,6 @@ Setting default log level to "WARN".
 26/11/22 22:59:02 ERROR SparkContext: Error initializing SparkContext.
 Error: Could not find or load main class
 """
-
-
-def shareproof(*words: str) -> subprocess.CompletedProcess[str]:
-    """Run the command line in a narrow window that nobody looks at."""
-    return subprocess.run(
-        [sys.executable, "-m", "shareproof", *words],
-        env={**os.environ, "COLUMNS": "40", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def test_chatter_is_dropped_and_errors_are_not(capfd: pytest.CaptureFixture[str]) -> None:
@@ -45,20 +33,14 @@ def test_spark_starts_without_a_word() -> None:
     """Nothing is on standard error when a session of ours has started, worked and ended."""
     pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
     work = "from reports.analysis.session import open_session as o; s = o(); s.range(9).count()"
-    done = subprocess.run(
-        [sys.executable, "-c", f"{work}; s.stop()"],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stderr == ""
+    done = python("-c", f"{work}; s.stop()")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("command", ["broker", "chaos", "doctor", ""])
 def test_help_is_not_wrapped_for_a_pipe(command: str) -> None:
     """Each option is one line with its whole description."""
-    said = shareproof(*filter(None, (command, "--help"))).stdout
+    said = shareproof(*filter(None, (command, "--help")), environment={"COLUMNS": "40"}).stdout
     options = said.split("Options:")[1].split("\n\n")[0].strip().splitlines()
 
     assert [line for line in options if not line.strip().startswith("-")] == []
@@ -67,7 +49,9 @@ def test_help_is_not_wrapped_for_a_pipe(command: str) -> None:
 
 def test_a_table_is_not_wrapped_for_a_pipe() -> None:
     """Each rule is one line, however long its sentence is."""
-    head, *lines = shareproof("list", "--only", "ACK").stdout.splitlines()
+    head, *lines = shareproof(
+        "list", "--only", "ACK", environment={"COLUMNS": "40"}
+    ).stdout.splitlines()
 
     assert head.split() == ["rule", "level", "since", "reached", "text"]
     assert {line.strip()[:4] for line in lines} == {"ACK-"}

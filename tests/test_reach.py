@@ -20,6 +20,7 @@ from fixtures.targets.blocking import run_blocking
 from fixtures.targets.leftovers import ANY_RUN, Found, find
 from tests.fake import ROOT
 from tests.restricted import PREFIX, restricted
+from tests.shell import shareproof
 
 KEPT, OWN_GROUP, RECORDS, LEADER, LIMITS = "ACK-07", "DLQ-01", "OFF-19", "ACQ-01", "LCK-12"
 
@@ -29,17 +30,10 @@ def judged(
 ) -> tuple[int, dict[str, tuple[str, str]]]:
     """Run rules on a cluster that is not ours; return the exit code, and verdicts with reasons."""
     out = tmp_path / "out"
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "shareproof", "broker", "--workers", "0", "--seed", "1"),
-            *("--target", f"external:{','.join(info.bootstrap)}", "--profile", "reference"),
-            *("--only", rules, "--out", str(out), *words),
-        ],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
+    done = shareproof(
+        *("broker", "--workers", "0", "--seed", "1", "--profile", "reference"),
+        *("--target", f"external:{','.join(info.bootstrap)}"),
+        *("--only", rules, "--out", str(out), *words),
     )
     results = out / "results.json"
     assert results.exists(), done.stdout + done.stderr
@@ -138,28 +132,14 @@ async def _left(info: ClusterInfo) -> Found:
         return (await find(cluster, ANY_RUN))[0]
 
 
-def _shareproof(*words: str) -> list[str]:
-    return [sys.executable, "-m", "shareproof", *words]
-
-
-def _clean(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        _shareproof("clean", *words),
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 def test_what_a_killed_run_leaves_is_removed(tmp_path: Path) -> None:
     """A run that is killed leaves names with its prefix; they are listed, and then removed."""
     with restricted(brokers=3) as info:
         run_blocking(_create(info, "somebodys", "sp-nobodys"))
         named = ("--target", f"external:{','.join(info.bootstrap)}")
+        command = [sys.executable, "-m", "shareproof", "broker", *named, "--workers", "0"]
         running = subprocess.Popen(
-            _shareproof("broker", *named, "--workers", "0", "--fast", "--out", str(tmp_path)),
+            [*command, "--fast", "--out", str(tmp_path)],
             cwd=ROOT,
             env=os.environ | {"PYTHONPATH": str(ROOT)},
             stdout=subprocess.DEVNULL,
@@ -174,9 +154,9 @@ def test_what_a_killed_run_leaves_is_removed(tmp_path: Path) -> None:
         running.kill()
         running.wait()
 
-        shown = _clean(*named, "--dry-run")
+        shown = shareproof("clean", *named, "--dry-run")
         there = run_blocking(_left(info))
-        while "left alone" in (done := _clean(*named)).stdout or done.returncode:
+        while "left alone" in (done := shareproof("clean", *named)).stdout or done.returncode:
             assert time.monotonic() < deadline, done.stdout + done.stderr
 
         assert shown.returncode == 0, shown.stderr
@@ -184,11 +164,11 @@ def test_what_a_killed_run_leaves_is_removed(tmp_path: Path) -> None:
         assert there
         assert run_blocking(_left(info)) == {}
         assert run_blocking(_topics(info)) == ["__share_group_state", "somebodys", "sp-nobodys"]
-        assert "removed" not in _clean(*named).stdout
+        assert "removed" not in shareproof("clean", *named).stdout
 
 
 def test_only_clusters_of_others_are_cleaned() -> None:
     """Brokers that a run starts end with it."""
-    done = _clean("--target", "reference")
+    done = shareproof("clean", "--target", "reference")
     assert done.returncode == 2
     assert "its brokers end with the run" in done.stderr

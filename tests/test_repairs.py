@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from fixtures.reference.mutants import REPAIRS
+from tests.shell import shareproof
 
 ROOT = Path(__file__).parents[1]
 FINDINGS = ROOT / "docs" / "findings"
@@ -68,12 +67,7 @@ def test_every_finding_has_a_repair() -> None:
 def test_no_rule_forbids_a_repair(name: str, tmp_path: Path) -> None:
     """The reference broker with the repair keeps every rule that is near to it."""
     command = ["broker", "--target", f"reference:{name}", "--only", ASKED[name], "--seed", "1"]
-    subprocess.run(
-        [sys.executable, "-m", "shareproof", *command, "--out", str(tmp_path)],
-        cwd=ROOT,
-        check=False,
-        capture_output=True,
-    )
+    shareproof(*command, "--out", str(tmp_path))
     results = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
 
     assert {one["id"]: one["reason"] for one in results["requirements"] if one["problem"]} == {}

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from fixtures.interface.names import UsageFault
 from fixtures.machine.storage import fetch, is_remote, place, send, settings
 from reports.analysis.files import open_history
 from spec.verdict import EnvironmentFault
+from tests.shell import shareproof
 from tests.small_histories import read_cases, write_history
 from tests.storage import BUCKET, KEY, SECRET, Server, hdfs, s3, s3_binary
 
@@ -53,10 +52,7 @@ def _history(folder: Path) -> Path:
 
 
 def _analysed(run: str, out: Path) -> tuple[dict[str, str], str]:
-    command = [sys.executable, "-m", "shareproof", "analyse", run, "--json", "--brief"]
-    done = subprocess.run(
-        [*command, "--out", str(out)], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = shareproof("analyse", run, "--json", "--brief", "--out", str(out))
     document: dict[str, Any] = json.loads(done.stdout) if done.stdout else {}
     rules = document.get("requirements", [])
     return {rule["id"]: rule["verdict"] for rule in rules}, done.stderr

@@ -19,6 +19,7 @@ from shareproof.runner.inventory import in_tier, read_checks, tiers
 from spec.requirement import load_requirements
 from spec.tiers import ALL, BESIDE, CONSUMER, CONVENIENT, FAILOVER, check_tier, recorded, rule_tiers
 from spec.tiers import tier_of as of
+from tests.shell import shareproof
 from tests.test_results import document
 
 ROOT = Path(__file__).parents[1]
@@ -90,10 +91,9 @@ def listener() -> Iterator[str]:
 def test_a_listener_of_tier_1(listener: str, tmp_path: Path) -> None:
     """It has neither topics nor configurations to give, is judged, and gets a badge of its tier."""
     rules = ["--only", "ACQ-01,ACQ-15,ACK-01,SES-20,DLV-01,ADM-01"]
-    command = [sys.executable, "-m", "shareproof", "broker", "--tier", "1", *rules]
-    command += ["--target", f"external:{listener}", "--out", str(tmp_path), "--workers", "1"]
+    where = ["--target", f"external:{listener}", "--out", str(tmp_path), "--workers", "1"]
 
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = shareproof("broker", "--tier", "1", *rules, *where)
 
     results = json.loads((tmp_path / "results.json").read_text())
     verdicts = {rule["id"]: rule["verdict"] for rule in results["requirements"]}

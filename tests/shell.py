@@ -1,0 +1,46 @@
+"""The command line, and other Python, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.fake import ROOT
+
+
+def python(
+    *words: str,
+    cwd: Path = ROOT,
+    given: str | None = None,
+    timeout: float | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run our Python to its end; it finds our packages from any directory.
+
+    Args:
+        words: what stands behind ``python``.
+        cwd: where it runs.
+        given: its standard input.
+        timeout: seconds after which it is given up.
+        environment: variables beside our own.
+    """
+    return subprocess.run(
+        [sys.executable, *words],
+        cwd=cwd,
+        input=given,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+
+
+def shareproof(
+    *words: str, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the command line as a person does."""
+    return python("-m", "shareproof", *words, environment=environment)
