@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import random
 
 import pytest
 
+from fixtures import virtual
+from fixtures.virtual.world import reference_world
 from shareproof.runner.outcome import observe
+from spec.verdict import OutOfReach
+from suites.broker.share import Share, world
 from suites.broker.situations import SETUPS, SITUATIONS, crossed, meets
 from suites.judge import AS_WRITTEN, Judge
 from tools.campaign.cases import Case
@@ -100,3 +105,28 @@ def test_a_broken_broker_is_seen_in_each_setup(name: str, mutant: str) -> None:
     noticed = {setup_of(case): play(f"{HONEST}:{mutant}", case, 1).broken for case in cases}
     assert len(noticed) == 3
     assert [setup for setup, broken in noticed.items() if broken is None] == []
+
+
+def test_a_setup_out_of_reach_says_nothing_of_the_check() -> None:
+    """Where the target cannot be put in a set-up, the check is played as it is written."""
+    seen: list[str] = []
+
+    @crossed("beside")
+    async def check(share: Share, judge: Judge) -> None:
+        seen.append(type(share).__name__)
+        if len(seen) == 1:
+            raise OutOfReach("needs topics of its own")
+        judge.holds("ACK-01", True, "it is so")
+
+    async def played() -> Judge:
+        judge = Judge(["ACK-01"])
+        async with (
+            reference_world("reference", brokers=1, properties={}, seed=1) as here,
+            world(here.info, random.Random(1), [], here.schemas) as share,
+        ):
+            await check(share=share, judge=judge, setup="beside")
+        return judge
+
+    [one] = observe("a check", virtual.run(played()), None, 0.0)
+    assert seen == ["CrossedShare", "Share"]
+    assert (one.verdict, one.situations) == ("pass", (AS_WRITTEN,))

@@ -60,6 +60,11 @@ def _is_fast(item: pytest.Item) -> bool:
     return bool(item.get_closest_marker("fast")) and not item.get_closest_marker("crossed")
 
 
+def _is_in_place(item: pytest.Item, options: RunOptions) -> bool:
+    """Tell whether a check may make its situation: others take administration and own topics."""
+    return not item.get_closest_marker("crossed") or (options.tier > 1 and not options.topics)
+
+
 def keep(item: pytest.Item, options: RunOptions, known: Mapping[str, Requirement]) -> bool:
     """Tell whether a test belongs to the run; those without rules always do.
 
@@ -77,7 +82,7 @@ def keep(item: pytest.Item, options: RunOptions, known: Mapping[str, Requirement
         return False
     if options.tier < ALL and all(tiers().get(rule, ALL) > options.tier for rule in rules):
         return False
-    if options.fast and not _is_fast(item):
+    if (options.fast and not _is_fast(item)) or not _is_in_place(item, options):
         return False
     if item.get_closest_marker("draft") and not options.drafts:
         return False
