@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 import pytest
 
+from fixtures.clients.adapter import Refused
 from fixtures.clients.handle import Handle
 from suites.client.harness import FLOOD, HASTE, Harness
-from suites.client.wire import busiest, hasty
+from suites.client.wire import SHARE, busiest, hasty
 from suites.judge import Judge
 
 BACK = 20.0
@@ -68,6 +70,31 @@ async def _until_offset(hostile: Harness, consumer: Handle, offset: int) -> list
 async def test_whole(hostile: Harness, judge: Judge, codes: Codes) -> None:
     """CLI-20: After any error of a whole fetch records come again, without a flood."""
     await _come_back(hostile, judge, "CLI-20", "error", codes)
+
+
+@pytest.mark.requirement("CLI-20")
+@pytest.mark.timeout(120)
+@pytest.mark.needs("commit-sync|commit-async")
+@pytest.mark.parametrize("level", ["error", "partition-error"])
+@pytest.mark.parametrize("codes", WHOLE, ids=lambda codes: str(codes[0]))
+async def test_acknowledging(hostile: Harness, judge: Judge, codes: Codes, level: str) -> None:
+    """CLI-20: After any error of an acknowledgement records come again, without a flood."""
+    queue = await hostile.queue(1)
+    consumer = await hostile.consumer(queue)
+    await hostile.take(consumer, 1, kind="accept")
+    for number, code in enumerate(codes, 1):
+        before = len(hostile.seen(consumer))
+        step = {"on": "ShareAcknowledge", "do": level, "code": code, "times": 2, "applied": False}
+        hostile.play(step)
+        with contextlib.suppress(Refused):
+            await hostile.settle(consumer)
+        await queue.produce([b"after"])
+        offsets = await _until_offset(hostile, consumer, number)
+        judge.holds("CLI-20", number in offsets, f"{BACK:g} s after {code} only {offsets} had come")
+        for api in SHARE:
+            most = busiest(hostile.seen(consumer, api)[before:])
+            judge.holds("CLI-20", most <= FLOOD, f"{most} {api} requests within a second of {code}")
+        judge.saw("CLI-20", codes=int(any(o.scripted for o in hostile.seen(consumer)[before:])))
 
 
 @pytest.mark.requirement("CLI-97")
