@@ -7,11 +7,10 @@ while. Exit code 1 if the lag is not 0 ten seconds after the lock.
 
 from __future__ import annotations
 
-import random
 import time
 
 from fixtures.clients.member import Ack
-from suites.broker.share import Queue, world
+from suites.broker.share import Queue
 from suites.broker.statestore import Store, shown
 from tools.findings.program import Run, say
 
@@ -33,7 +32,7 @@ async def seen(queue: Queue) -> str:
 
 async def play(run: Run) -> bool:
     """Play; tell whether a lag stays."""
-    async with world(run.info, random.Random(), []) as share:
+    async with run.world() as share:
         queue = await share.queue(0, lock_ms=int(LOCK * 1000))
         await queue.produce(RECORDS)
         holder, other = await queue.consumer(), await queue.consumer()

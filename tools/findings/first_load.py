@@ -7,8 +7,6 @@ them. Exit code 1 if the member is told UNKNOWN_SERVER_ERROR.
 
 from __future__ import annotations
 
-import random
-
 from fixtures.clients.cluster import attempts
 from fixtures.proxies.broker_proxies import FrameProxies
 from fixtures.proxies.conditions import INTERNAL
@@ -16,7 +14,7 @@ from fixtures.proxies.interceptor import Action
 from fixtures.proxies.rules import Direction, FrameRule
 from fixtures.wire.errors import error_name
 from suites.broker.failover.failover_cluster import FailoverCluster
-from suites.broker.share import Consumer, world
+from suites.broker.share import Consumer
 from tools.findings.program import Run, say
 
 RECORDS = 6
@@ -56,7 +54,7 @@ async def fetched(consumer: Consumer) -> set[str]:
 
 async def play(run: Run) -> bool:
     """Play the scenario; tell whether the member was told of a server error."""
-    async with world(run.info, random.Random(), []) as share:
+    async with run.world() as share:
         stage = FailoverCluster(share, run.target.brokers)
         victim = await stage.victim()
         near, far = (node for node in stage.nodes if node != victim)

@@ -12,7 +12,6 @@ group, or what is below a start offset whose setting was answered NONE.
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 
 from fixtures.clients.cluster import SHARE, attempts, share_key
@@ -22,9 +21,9 @@ from fixtures.proxies.conditions import INTERNAL
 from fixtures.proxies.interceptor import Action
 from fixtures.proxies.rules import Direction, FrameRule, state_write_refused
 from fixtures.wire.errors import ErrorCode, error_name
-from suites.broker.share import Consumer, Queue, world
-from suites.broker.statestore import INITIALIZE, Store, shown
-from tools.findings.program import Run, say
+from suites.broker.share import Consumer, Queue
+from suites.broker.statestore import INITIALIZE
+from tools.findings.program import Run, say, stored
 
 RECORDS = 10
 PARTITIONS = 6
@@ -40,16 +39,6 @@ OFTEN = 0.02
 def set_rules(proxies: FrameProxies, node: int, *rules: FrameRule) -> None:
     """Let just these rules hold for what other brokers send to one."""
     proxies.set_rules(proxies.listener(node, INTERNAL), *rules)
-
-
-async def stored(queue: Queue, partition: int = 0) -> str:
-    """Return what the share coordinator has: state epoch, start offset, state batches."""
-    key = Store(queue.share).of(queue, partition)
-    epoch = (await key.summary()).leader_epoch
-    error, state_epoch, start, batches = shown(await key.read(leader_epoch=epoch))
-    if error != "NONE":
-        return error
-    return f"state epoch {state_epoch}, start offset {start}, {[tuple(b) for b in batches]}"
 
 
 async def beat(member: Member, queue: Queue, *, joining: bool = False) -> None:
@@ -84,7 +73,7 @@ async def given(queue: Queue, member: Member, partition: int, within: float) -> 
 
 async def unanswered(run: Run) -> bool:
     """Leave the first initialisation without an answer; tell whether acceptances are lost."""
-    async with world(run.info, random.Random(), []) as share:
+    async with run.world() as share:
         await (await share.queue(1)).consumer()  # the state topic is there from now on
         queue = await share.queue(RECORDS, batches=RECORDS, reset=None)
         rule = FrameRule(
@@ -128,7 +117,7 @@ async def unanswered(run: Run) -> bool:
 
 async def partial(run: Run) -> bool:
     """Refuse the initialisation of some partitions; tell what comes of the others."""
-    async with world(run.info, random.Random(), []) as share:
+    async with run.world() as share:
         await (await share.queue(1)).consumer()
         queue = await share.queue(partitions=PARTITIONS)
         for partition in queue.topic.partitions:
@@ -180,7 +169,7 @@ async def partial(run: Run) -> bool:
 
 async def altered(run: Run) -> bool:
     """Set start offsets of which some are refused; tell whether the others hold."""
-    async with world(run.info, random.Random(), []) as share:
+    async with run.world() as share:
         await (await share.queue(1)).consumer()
         queue = await share.queue(partitions=PARTITIONS)
         for partition in queue.topic.partitions:

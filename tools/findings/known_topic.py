@@ -9,27 +9,14 @@ One broker.
 
 from __future__ import annotations
 
-import random
-
-from fixtures.clients.admin import TOPIC_RESOURCE
 from fixtures.clients.cluster import attempts
-from fixtures.clients.configs import alter as alter_configs
 from fixtures.wire.errors import error_name
-from suites.broker.share import Queue, Share, world
+from suites.broker.share import Queue
 from suites.broker.statestore import STATE_TOPIC
-from tools.findings.program import Run, say
+from tools.findings.program import Run, jam, say
 
 OLD = 5
 """How many records are older than the groups."""
-
-
-async def jam(share: Share, largest: str | None) -> None:
-    """Let the state topic refuse every record, or take them again."""
-    await alter_configs(share.cluster, TOPIC_RESOURCE, STATE_TOPIC, {"max.message.bytes": largest})
-    async for _ in attempts():
-        seen = (await share.admin.configs(TOPIC_RESOURCE, STATE_TOPIC))["max.message.bytes"]
-        if (seen == "1") == (largest == "1"):
-            return
 
 
 async def alter(queue: Queue) -> None:
@@ -63,7 +50,7 @@ async def first_read(queue: Queue) -> list[int]:
 
 async def play(run: Run) -> bool:
     """Play the scenario; tell whether the group was given what is older than itself."""
-    async with world(run.info, random.Random(), []) as share:
+    async with run.world() as share:
         warm = await share.queue(1)
         await warm.consumer()
         plain = await share.queue(partitions=2, reset=None)
@@ -71,10 +58,10 @@ async def play(run: Run) -> bool:
             await plain.produce(OLD, partition, batches=OLD)
         touched = Queue(share=share, topic=plain.topic, group=share.cluster.fresh_name("g"))
         if run.scenario == "refused":
-            await jam(share, "1")
+            await jam(share, STATE_TOPIC, "1")
         await alter(touched)
         if run.scenario == "refused":
-            await jam(share, None)
+            await jam(share, STATE_TOPIC, None)
         found = {}
         for what, queue in (("untouched", plain), (run.scenario, touched)):
             found[what] = await first_read(queue)

@@ -9,7 +9,6 @@ members by then.
 from __future__ import annotations
 
 import asyncio
-import random
 from typing import Any
 
 from fixtures.clients.cluster import attempts
@@ -21,9 +20,9 @@ from fixtures.proxies.rules import Direction, FrameRule, state_write_refused
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode, error_name
 from spec.verdict import Undecided
-from suites.broker.share import Consumer, Queue, world
-from suites.broker.statestore import DELETE, INITIALIZE, Store, shown
-from tools.findings.program import Run, say
+from suites.broker.share import Consumer, Queue
+from suites.broker.statestore import DELETE, INITIALIZE
+from tools.findings.program import Run, say, stored
 
 RECORDS = 20
 HALF = RECORDS // 2
@@ -42,16 +41,6 @@ def refuse(proxies: FrameProxies, api: str | None) -> FrameRule | None:
     )
     proxies.set_rules(proxies.listener(1, INTERNAL), *([rule] if rule else []))
     return rule or None
-
-
-async def stored(queue: Queue) -> str:
-    """Return what the share coordinator has: state epoch, start offset, state batches."""
-    key = Store(queue.share).of(queue)
-    epoch = (await key.summary()).leader_epoch
-    error, state_epoch, start, batches = shown(await key.read(leader_epoch=epoch))
-    if error != "NONE":
-        return error
-    return f"state epoch {state_epoch}, start offset {start}, {[tuple(b) for b in batches]}"
 
 
 async def asked(queue: Queue, api: str, **fields: Any) -> Struct:
@@ -118,8 +107,7 @@ async def given(consumer: Consumer, within: float) -> tuple[dict[int, int], str]
 
 async def play(run: Run) -> bool:
     """Play the scenario; tell whether the group was harmed."""
-    info = run.info
-    async with world(info, random.Random(), []) as share:
+    async with run.world() as share:
         queue = await share.queue(RECORDS, batches=RECORDS, lock_ms=60_000)
         await use(queue)
         say(f"0-{HALF - 1} are accepted, nobody is in the group; stored:", await stored(queue))

@@ -7,7 +7,6 @@ proxies between them.
 from __future__ import annotations
 
 import asyncio
-import random
 
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept, release
@@ -16,7 +15,7 @@ from fixtures.proxies.conditions import INTERNAL
 from fixtures.proxies.interceptor import Action
 from fixtures.proxies.rules import Direction, FrameRule, state_write_refused
 from fixtures.wire.errors import ErrorCode
-from suites.broker.share import Consumer, Queue, Share, world
+from suites.broker.share import Consumer, Queue, Share
 from suites.broker.statestore import Store, shown
 from suites.broker.stored import AVAILABLE
 from tools.findings.program import Run, say
@@ -106,7 +105,7 @@ async def play(run: Run) -> bool:
 
     Records whose acceptance was answered NONE must not come; released ones must.
     """
-    async with world(run.info, random.Random(), []) as share:
+    async with run.world() as share:
         scenarios = {"dropped": dropped, "released": released, "stale": stale}
         queue = await scenarios[run.scenario](share, run.frame_proxies)
         new = next(node for node in NODES if node != queue.topic.leaders[0])

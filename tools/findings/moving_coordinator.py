@@ -9,13 +9,12 @@ UNKNOWN_TOPIC_OR_PARTITION for a topic that is there.
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept
 from fixtures.wire.errors import error_name
-from suites.broker.share import Share, world
+from suites.broker.share import Share
 from suites.broker.statestore import SUMMARY, StateKey, Store
 from tools.findings.program import Run
 
@@ -54,7 +53,7 @@ async def watched(share: Share, key: StateKey, node: int, moved: asyncio.Task[ob
 async def play(run: Run) -> bool:
     """Move the partition about; tell whether a topic that is there was unknown."""
     seen = False
-    async with world(run.info, random.Random(), []) as share:
+    async with run.world() as share:
         queue = await share.queue(MOVES + 1, batches=MOVES + 1, replicas=3, lock_ms=60_000)
         consumer = await queue.consumer()
         await consumer.acquire(MOVES + 1)

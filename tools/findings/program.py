@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import random
 import time
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
+from fixtures.clients.admin import TOPIC_RESOURCE
+from fixtures.clients.cluster import attempts
+from fixtures.clients.configs import alter
 from fixtures.interface.info import ClusterInfo
 from fixtures.proxies.broker_proxies import FrameProxies
 from fixtures.targets import Target
 from fixtures.wire.security import PLAINTEXT
+from suites.broker.share import Queue, Share, world
+from suites.broker.statestore import Store, shown
 
 DIRECT = "DIRECT"
 """The listener that leads past the proxies."""
@@ -35,7 +42,31 @@ class Run:
         """The cluster, past the proxies if there are some."""
         return self.target.info.at(DIRECT, PLAINTEXT) if self.proxies else self.target.info
 
+    def world(self) -> AbstractAsyncContextManager[Share]:
+        """Connect to the cluster, with topics and groups of the program's own."""
+        return world(self.info, random.Random(), [])
+
 
 def say(*what: object) -> None:
     """Print a step with the seconds since the program began."""
     print(f"{time.monotonic() - _BEGAN:6.2f} s ", *what, flush=True)
+
+
+async def stored(queue: Queue, partition: int = 0) -> str:
+    """Return what the share coordinator has: state epoch, start offset, state batches."""
+    key = Store(queue.share).of(queue, partition)
+    epoch = (await key.summary()).leader_epoch
+    error, state_epoch, start, batches = shown(await key.read(leader_epoch=epoch))
+    if error != "NONE":
+        return error
+    return f"state epoch {state_epoch}, start offset {start}, {[tuple(b) for b in batches]}"
+
+
+async def jam(share: Share, topic: str, largest: str | None) -> None:
+    """Let a topic of the brokers' own refuse every record, or take them again."""
+    limit = "max.message.bytes"
+    await alter(share.cluster, TOPIC_RESOURCE, topic, {limit: largest})
+    async for _ in attempts():
+        seen = (await share.admin.configs(TOPIC_RESOURCE, topic))[limit]
+        if (seen == "1") == (largest == "1"):
+            return

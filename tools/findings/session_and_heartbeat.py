@@ -6,10 +6,7 @@ group's default interval instead.
 
 from __future__ import annotations
 
-import random
-
 from fixtures.wire.errors import error_name
-from suites.broker.share import world
 from tools.findings.program import Run
 
 HEARTBEAT = 500
@@ -19,7 +16,7 @@ HEARTBEAT = 500
 async def play(run: Run) -> bool:
     """Set one session timeout after the other; tell whether one above the interval is refused."""
     refused = False
-    async with world(run.info, random.Random(), []) as share:
+    async with run.world() as share:
         for session in (500, 501, 4999, 5000, 5001):
             configs = {"share.session.timeout.ms": str(session)}
             answer = await share.admin.try_group_config(share.cluster.fresh_name("g"), configs)

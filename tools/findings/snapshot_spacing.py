@@ -6,11 +6,8 @@ that its state topic got. Exit code 1 if some are more than 3 apart.
 
 from __future__ import annotations
 
-import random
-
 from fixtures.wire.state_records import SNAPSHOT
 from spec.model.durable import StateBatch
-from suites.broker.share import world
 from suites.broker.statestore import AVAILABLE, StateKey, Store
 from tools.findings.program import Run
 
@@ -57,7 +54,7 @@ async def played(key: StateKey, play: str) -> str:
 async def play(run: Run) -> bool:
     """Play all; tell whether updates too many were seen."""
     seen = False
-    async with world(run.info, random.Random(), []) as share:
+    async with run.world() as share:
         store = Store(share)
         for what, asked in PLAYS.items():
             records = await played(await store.key(), asked)

@@ -9,7 +9,6 @@ result is shown with how often it came. Exit code 1 if UNKNOWN_SERVER_ERROR is a
 from __future__ import annotations
 
 import asyncio
-import random
 from collections import Counter
 
 from fixtures.clients.cluster import attempts
@@ -18,7 +17,7 @@ from fixtures.proxies.broker_proxies import FrameProxies
 from fixtures.proxies.conditions import INTERNAL
 from fixtures.proxies.rules import Direction, FrameRule
 from fixtures.wire.errors import error_name
-from suites.broker.share import Queue, Share, world
+from suites.broker.share import Queue, Share
 from suites.broker.statestore import WRITE
 from tools.findings.program import Run, say
 
@@ -115,8 +114,7 @@ async def race(share: Share) -> Results:
 
 async def play(run: Run) -> bool:
     """Play the scenario; tell whether somebody was told of a server error."""
-    info = run.info
-    async with world(info, random.Random(), []) as share:
+    async with run.world() as share:
         results = await (held(share, run.frame_proxies) if run.proxies else race(share))
     for told, count in sorted(results.items()):
         say(f"{count:6} x {told}")

@@ -9,29 +9,16 @@ goes up for as long as anybody looks, although nothing changes any more. One bro
 from __future__ import annotations
 
 import asyncio
-import random
 
-from fixtures.clients.admin import TOPIC_RESOURCE
-from fixtures.clients.cluster import attempts, eventually
-from fixtures.clients.configs import alter as alter_configs
+from fixtures.clients.cluster import eventually
 from fixtures.clients.member import Member
 from fixtures.wire.errors import error_name
-from suites.broker.share import Share, world
-from tools.findings.program import Run, say
+from suites.broker.share import Share
+from tools.findings.program import Run, jam, say
 
 OFFSETS = "__consumer_offsets"
-LIMIT = "max.message.bytes"
 PACE = 1.5
 """Seconds between heartbeats: more than share.assignment.interval.ms."""
-
-
-async def jam(share: Share, largest: str | None) -> None:
-    """Let the group coordinator's topic refuse every record, or take them again."""
-    await alter_configs(share.cluster, TOPIC_RESOURCE, OFFSETS, {LIMIT: largest})
-    async for _ in attempts():
-        seen = (await share.admin.configs(TOPIC_RESOURCE, OFFSETS))[LIMIT]
-        if (seen == "1") == (largest == "1"):
-            return
 
 
 async def gone(share: Share, name: str) -> None:
@@ -59,17 +46,17 @@ async def epochs(member: Member, count: int) -> list[int]:
 
 async def play(run: Run) -> bool:
     """Play; tell whether the epoch goes up without an end."""
-    async with world(run.info, random.Random(), []) as share:
+    async with run.world() as share:
         for jammed in (False, True):
             say("with a jam" if jammed else "without a jam")
             one, two = [await share.admin.create_topic() for _ in range(2)]
             member = await share.member(share.cluster.fresh_name("g"), one, two)
             say("  two topics are there; member epochs", await epochs(member, 3))
             if jammed:
-                await jam(share, "1")
+                await jam(share, OFFSETS, "1")
             await gone(share, one.name)
             await asyncio.sleep(PACE)  # the coordinator hears of it by itself
-            await jam(share, None)
+            await jam(share, OFFSETS, None)
             say("  one is deleted; member epochs", await epochs(member, 5))
             await share.admin.create_topic(name=one.name)
             say("  it is made anew; member epochs", await epochs(member, 5))

@@ -10,26 +10,14 @@ last.
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 
 from fixtures.clients.cluster import attempts
 from suites.broker.reconnecting import ReconnectingConsumer
-from suites.broker.share import Consumer, Queue, world
-from suites.broker.statestore import Store, shown
-from tools.findings.program import Run, say
+from suites.broker.share import Consumer
+from tools.findings.program import Run, say, stored
 
 OLD, NEW = 5, 5
-
-
-async def stored(queue: Queue) -> str:
-    """Return what the share coordinator has: state epoch, start offset, state batches."""
-    key = Store(queue.share).of(queue)
-    epoch = (await key.summary()).leader_epoch
-    error, state_epoch, start, batches = shown(await key.read(leader_epoch=epoch))
-    return (
-        f"{error}, state epoch {state_epoch}, start offset {start}, {[tuple(b) for b in batches]}"
-    )
 
 
 async def taken(consumer: Consumer, until: int | None = None) -> dict[int, int]:
@@ -45,7 +33,7 @@ async def taken(consumer: Consumer, until: int | None = None) -> dict[int, int]:
 
 async def play(run: Run) -> bool:
     """Play the scenario; tell whether records were lost."""
-    async with world(run.info, random.Random(), []) as share:
+    async with run.world() as share:
         replicas = 1 if run.scenario == "idle" else 3
         reset = "earliest" if run.scenario == "earliest" else None
         queue = await share.queue(OLD, reset=reset, replicas=replicas, lock_ms=60_000)

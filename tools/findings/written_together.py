@@ -11,7 +11,6 @@ from a clone.
 from __future__ import annotations
 
 import asyncio
-import random
 
 from fixtures.clients.admin import TOPIC_RESOURCE
 from fixtures.clients.cluster import attempts
@@ -21,9 +20,9 @@ from fixtures.proxies.conditions import INTERNAL
 from fixtures.proxies.rules import Direction, FrameRule
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
-from suites.broker.share import Consumer, Queue, Share, world
-from suites.broker.statestore import STATE_TOPIC, WRITE, Store, shown
-from tools.findings.program import Run, say
+from suites.broker.share import Consumer, Queue, Share
+from suites.broker.statestore import STATE_TOPIC, WRITE
+from tools.findings.program import Run, say, stored
 
 MANY, FEW = 200, 10
 LIMIT, LARGEST = "max.message.bytes", "1000"
@@ -61,17 +60,9 @@ def in_turns(first: int, last: int) -> Ack:
     return each(first, [pair[number % 2] for number in range(last - first + 1)])
 
 
-async def stored(queue: Queue) -> str:
-    """Return what the share coordinator has: start offset, and offsets with a stored state."""
-    key = Store(queue.share).of(queue)
-    epoch = (await key.summary()).leader_epoch
-    error, _, start, batches = shown(await key.read(leader_epoch=epoch))
-    return f"{error}, start offset {start}, {[tuple(batch) for batch in batches]}"
-
-
 async def play(run: Run) -> bool:
     """Play; tell whether an acknowledgement that was answered NONE was not stored."""
-    async with world(run.info, random.Random(), []) as share:
+    async with run.world() as share:
         total = 2 * (MANY + FEW)
         queue = await share.queue(total, batches=total, lock_ms=60_000)
         start, *_ = await holder(queue, FEW, join=True)
