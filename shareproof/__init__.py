@@ -14,5 +14,5 @@ _HERE = Path(__file__).resolve().parent
 ROOT = _HERE / "source" if (_HERE / "source").is_dir() else _HERE.parent
 """The folder that holds ``suites``, ``reports``, ``chaos``, ``fixtures`` and ``spec``."""
 
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+if sys.path[:1] != [str(ROOT)]:
+    sys.path.insert(0, str(ROOT))  # before whatever else is called like one of them
