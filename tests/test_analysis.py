@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib.util
 import json
 import os
-import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +18,6 @@ pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
 from fixtures.history.class_data import KEPT, class_data_options
 from fixtures.history.compaction import compact
 from fixtures.history.journal import Journal
-from fixtures.machine.ports import free_ports
 from reports.analysis.analysis import Request, _Judged, _observations, _owed
 from reports.analysis.files import History, of_one_target
 from reports.analysis.judging import Found
@@ -32,10 +27,9 @@ from spec.history import Manifest, bucket_of
 from spec.verdict import MixedTargets
 from tests.shell import python
 from tests.small_histories import Case, read_cases, write_history
+from tests.standalone import PATIENCE, standalone
 
 ROOT = Path(__file__).parents[1]
-SPARK = Path(importlib.util.find_spec("pyspark").origin or "").parent  # type: ignore[union-attr]
-PATIENCE = 600.0
 MS = 1_000_000
 
 CASES = {str(case): case for case in read_cases()}
@@ -61,71 +55,9 @@ def _verdicts(document: dict[str, Any]) -> dict[str, str]:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[str]:
-    """A Spark standalone cluster on loopback, a master and two workers; its address."""
-    port, page = free_ports(2)
-    address = f"spark://127.0.0.1:{port}"
-    with contextlib.ExitStack() as stack:
-        log = stack.enter_context((tmp_path / "spark.log").open("w+"))
-        stack.enter_context(
-            _daemon(
-                "master.Master",
-                log,
-                "--host",
-                "127.0.0.1",
-                "--port",
-                str(port),
-                "--webui-port",
-                str(page),
-            )
-        )
-        for _ in range(2):
-            stack.enter_context(
-                _daemon(
-                    "worker.Worker",
-                    log,
-                    "--host",
-                    "127.0.0.1",
-                    "--cores",
-                    "1",
-                    "--memory",
-                    "600m",
-                    "--work-dir",
-                    str(tmp_path / "work"),
-                    address,
-                )
-            )
-        _wait_for(tmp_path / "spark.log", "Registering worker", 2)
+    """A Spark standalone cluster, a master and two workers; its address."""
+    with standalone(tmp_path) as address:
         yield address
-
-
-@contextlib.contextmanager
-def _daemon(name: str, log: Any, *arguments: str) -> Iterator[None]:
-    process = subprocess.Popen(
-        [str(SPARK / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *arguments],
-        stdout=log,
-        stderr=subprocess.STDOUT,
-        env={
-            **os.environ,
-            "SPARK_HOME": str(SPARK),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "SPARK_DAEMON_MEMORY": "256m",
-            "PYSPARK_PYTHON": sys.executable,
-        },
-    )
-    try:
-        yield
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def _wait_for(file: Path, text: str, times: int) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        if len(re.findall(text, file.read_text(encoding="utf-8"))) >= times:
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"{text!r} was not logged: {file.read_text(encoding='utf-8')[-2000:]}")
 
 
 @pytest.mark.parametrize(("said", "excused"), [(["INV-02"], {"INV-01"}), (None, set())])

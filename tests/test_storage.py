@@ -21,6 +21,7 @@ from reports.analysis.files import open_history
 from spec.verdict import EnvironmentFault
 from tests.shell import shareproof
 from tests.small_histories import read_cases, write_history
+from tests.standalone import standalone
 from tests.storage import BUCKET, KEY, SECRET, Server, hdfs, s3, s3_binary
 
 ROOT = Path(__file__).parents[1]
@@ -45,14 +46,15 @@ def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         yield server
 
 
-def _history(folder: Path) -> Path:
+def _history(folder: Path, *planted: str) -> Path:
     cases = [case for case in read_cases() if case.version == "4.4.0"]
-    write_history(folder / "history", [case for case in cases if not case.breaks][:4])
+    right = [case for case in cases if not case.breaks][:4]
+    write_history(folder / "history", [*right, *(one for one in cases if str(one) in planted)])
     return folder
 
 
-def _analysed(run: str, out: Path) -> tuple[dict[str, str], str]:
-    done = shareproof("analyse", run, "--json", "--brief", "--out", str(out))
+def _analysed(run: str, out: Path, *more: str) -> tuple[dict[str, str], str]:
+    done = shareproof("analyse", run, "--json", "--brief", "--out", str(out), *more)
     document: dict[str, Any] = json.loads(done.stdout) if done.stdout else {}
     rules = document.get("requirements", [])
     return {rule["id"]: rule["verdict"] for rule in rules}, done.stderr
@@ -150,6 +152,27 @@ def test_a_bucket(tmp_path: Path) -> None:
     assert SECRET not in json.dumps(settings([away])) + said
     with brought(away / "history") as history:
         assert (history / "manifest.json").is_file()
+
+
+@NO_S3
+@pytest.mark.usefixtures("bucket")
+def test_a_cluster_reads_a_bucket(tmp_path: Path) -> None:
+    """Two executors without any Python judge a run in a bucket, and find what is planted."""
+    run = _history(tmp_path / "run", "INV-02: An accepted record comes again.")
+    away = place(f"s3a://{BUCKET}/nights/2")
+    with kept_at(away, print) as local:
+        shutil.copytree(run, local, dirs_exist_ok=True)
+        compact(local / "history")
+    none = str(tmp_path / "no-python")
+    bare = {"PYSPARK_PYTHON": none, "PYTHONPATH": ""}
+    with standalone(tmp_path, [bare, bare]) as master:
+        verdicts, said = _analysed(
+            str(away),
+            tmp_path / "there",
+            *("--master", master, "--memory", "512m"),
+            *("--conf", f"spark.pyspark.python={none}", "--conf", "spark.executor.cores=1"),
+        )
+    assert [rule for rule, verdict in verdicts.items() if verdict == "fail"] == ["INV-02"], said
 
 
 @NO_S3
