@@ -16,7 +16,8 @@ group sees it, and the table ``share_partitions`` says which is which.
 All times are nanoseconds on the *run's clock*, the monotonic clock of the process that started the
 run. Each process measures how far its own clock is from it, and the table ``clocks`` keeps that
 measure together with the wall clock. Times come in pairs, ``sent`` and ``received``: what the
-broker did lies between them, and nobody knows where.
+broker did lies between them, and nobody knows where. Other hosts have clocks of their own, which
+``host_clocks`` keeps the measures of; times taken there are further apart by the errors of these.
 """
 
 from __future__ import annotations
@@ -216,6 +217,9 @@ TABLES: Mapping[str, pa.Schema] = {
     "deletions": _table(log=_I32, before=_I64, sent=_I64, received=_I64, outcome=_I8),
     "dead_letters": _table(share_partition=_I32, offset=_I64, count=_I16, position=_I64, crc=_I64),
     "clocks": _table(process=_I32, at=_I64, wall=_I64, behind=_I64, within=_I64),
+    # By how much the clock of a process on another host was behind the run's when it said "at",
+    # give or take "within"; "at" is on its own clock.
+    "host_clocks": _table(process=_I32, at=_I64, behind=_I64, within=_I64),
 }
 
 JOURNALS: Mapping[str, pa.Schema] = {
@@ -292,6 +296,9 @@ TIMES = frozenset(
 )
 """Columns of journals that are times, so that they can be brought to the run's clock."""
 
+LATEST = frozenset({"received", "acquired", "until"})
+"""Those of ``TIMES`` by which something had happened; the others are before it happened."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
@@ -310,7 +317,8 @@ class Manifest:
     """What a compacted history consists of.
 
     ``cut`` names journals whose process did not live to close them, and ``broken`` those that could
-    not be read to their last byte: absence from such a history proves nothing.
+    not be read to their last byte: absence from such a history proves nothing. ``clock_error`` is
+    by how many nanoseconds the times of other hosts than the leader's may be wrong.
     """
 
     files: tuple[File, ...]
@@ -318,6 +326,7 @@ class Manifest:
     broken: tuple[str, ...] = ()
     buckets: int = BUCKETS
     schema: int = SCHEMA
+    clock_error: int = 0
 
     def to_json(self) -> str:
         """Return the manifest as JSON."""
@@ -347,6 +356,8 @@ class Manifest:
         """Return what cannot be true of any history, or nothing."""
         if not _is_number(self.buckets, 1):
             return f"{self.buckets!r} buckets"
+        if not _is_number(self.clock_error, 0):
+            return f"clocks that are wrong by {self.clock_error!r} ns"
         for file in self.files:
             numbers = (file.rows, file.size, file.crc)
             if file.table not in TABLES or not isinstance(file.path, str):

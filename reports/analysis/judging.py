@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from reports.analysis.files import History
 from reports.analysis.queries import OFFSET_BITS, counts, patterns
-from reports.analysis.rules import Invariant, by_relation
+from reports.analysis.rules import BORNE, Invariant, by_relation
 from reports.analysis.session import SMALL_ROWS, interpreted
 from reports.analysis.witnesses import WITNESSES, Hit, Place, witnesses
 from spec.history import BUCKETED, TABLES
@@ -112,22 +112,27 @@ def observation(
 def _verdict(rule: Invariant, found: Found, history: History) -> tuple[Verdict, str]:
     if found.fault:
         return Verdict.ERROR, found.fault
-    if found.broken and rule.needs_whole and not history.whole:
-        return Verdict.UNKNOWN, (
-            f"{found.broken} of {found.exercised} cases lack what may have been lost with the end "
-            "of a journal"
-        )
-    if found.broken and history.lost_excuses:
-        lost = ", ".join(history.lost_excuses)
-        return Verdict.UNKNOWN, (
-            f"{found.broken} of {found.exercised} cases break the rule, unless what cannot be read "
-            f"of {lost} excuses them"
-        )
+    if doubt := _doubt(rule, found, history):
+        return Verdict.UNKNOWN, doubt
     if found.broken:
         return Verdict.FAIL, f"{found.broken} of {found.exercised} cases break the rule"
     if not found.exercised:
         return Verdict.VACUOUS, "nothing in the history put the rule to the test"
     return Verdict.PASS, ""
+
+
+def _doubt(rule: Invariant, found: Found, history: History) -> str:
+    """Return why a history does not decide a rule, or nothing."""
+    error, cases = history.manifest.clock_error, f"{found.broken} of {found.exercised} cases"
+    if error > rule.bears and (found.broken or (found.exercised and error > BORNE)):
+        known = f"clocks of hosts are known only to {error / 1e6:.1f} ms"
+        return f"{known}; by them {cases} break the rule"
+    if found.broken and rule.needs_whole and not history.whole:
+        return f"{cases} lack what may have been lost with the end of a journal"
+    if found.broken and history.lost_excuses:
+        lost = ", ".join(history.lost_excuses)
+        return f"{cases} break the rule, unless what cannot be read of {lost} excuses them"
+    return ""
 
 
 def _together(spark: SparkSession, rules: Sequence[Invariant]) -> dict[str, Found]:

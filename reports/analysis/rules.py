@@ -16,6 +16,10 @@ from reports.analysis import invariants
 from reports.analysis.relations import Relation
 from spec.requirement import SpecError
 
+BORNE = 100_000_000
+"""The error of clocks, in nanoseconds, up to which histories are judged: durations in rules leave
+much more room, and locks last for seconds."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invariant:
@@ -33,6 +37,9 @@ class Invariant:
         needs_whole: Its witness is something missing: a history of which anything was lost
             cannot break it for certain.
         about: A table whose rows put the rule to the test: where it is empty, nothing does.
+        bears: With which error of clocks, in nanoseconds, a breach is certain. Times of hosts are
+            widened by that error, so that only what is compared with a duration, or the other
+            way round, can be wrong by it.
     """
 
     id: str
@@ -48,6 +55,7 @@ class Invariant:
     offset: str = "offset"
     needs_whole: bool = False
     about: str = ""
+    bears: int = BORNE
 
 
 def columns(names: str) -> tuple[str, ...]:

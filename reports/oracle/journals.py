@@ -7,15 +7,18 @@ spoiled are no matter of the oracle.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import namedtuple
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from math import ceil
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from spec import older_history
-from spec.history import JOURNALS, NEVER, TIMES
+from spec.history import JOURNALS, LATEST, NEVER, TIMES
 from spec.verdict import EnvironmentFault
 
 Row = Any
@@ -23,6 +26,8 @@ Row = Any
 Rows = dict[str, list[Row]]
 
 SECOND = 1_000_000_000
+UNSEEN_DRIFT = 1e-4
+"""By how much a clock may be fast or slow that was never seen to be."""
 _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 """How an Arrow stream ends that was closed."""
 
@@ -46,8 +51,11 @@ def read(history: Path) -> Rows:
     for folder in folders:
         files = sorted(folder.glob("*.arrows"))
         own = {older_history.table_now(file.stem): list(_rows(file)) for file in files}
+        hosts = sorted(own.get("host_clocks", []), key=lambda row: int(row.at))
         behind = _behind(own.get("clocks", []))
-        if behind:
+        if hosts:
+            own = {name: [_widened(row, hosts) for row in found] for name, found in own.items()}
+        elif behind:
             own = {name: [_on_time(row, behind) for row in found] for name, found in own.items()}
         if not all(file.read_bytes().endswith(_END) for file in files):
             died[int(folder.name)] = _last_told(own)
@@ -76,6 +84,31 @@ def _behind(clocks: Iterable[Row]) -> int:
 def _on_time(row: Row, behind: int) -> Row:
     times = {name: getattr(row, name) for name in TIMES.intersection(row._fields)}
     return row._replace(**{n: at + behind for n, at in times.items() if 0 <= at < NEVER})
+
+
+def _widened(row: Row, measures: Sequence[Row]) -> Row:
+    """Bring a row from another host to the run's clock, its times as far apart as they may be."""
+    moved = {}
+    for name in TIMES.intersection(row._fields):
+        at = int(getattr(row, name))
+        if 0 <= at < NEVER:
+            behind, error = _offset(at, measures)
+            moved[name] = at + behind + (error if name in LATEST else -error)
+    return row._replace(**moved)
+
+
+def _offset(at: int, measures: Sequence[Row]) -> tuple[int, int]:
+    """Return how far behind a clock was when it said ``at``, and by how much that may be wrong."""
+    place = bisect_left(measures, at, key=lambda row: int(row.at))
+    if 0 < place < len(measures):
+        left, right = measures[place - 1], measures[place]
+        moved = right.behind - left.behind
+        share = (at - left.at) / (right.at - left.at)
+        return left.behind + round(moved * share), max(left.within, right.within) + abs(moved)
+    nearest = measures[0] if place == 0 else measures[-1]
+    rates = [abs(b.behind - a.behind) / max(b.at - a.at, 1) for a, b in pairwise(measures)]
+    beyond = ceil(max([UNSEEN_DRIFT, *rates]) * abs(at - nearest.at))
+    return int(nearest.behind), nearest.within + beyond
 
 
 def _last_told(own: Mapping[str, list[Row]]) -> int:

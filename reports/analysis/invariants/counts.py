@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from reports.analysis.relations import DELIVERY_PAIRS, Relation
 from reports.analysis.rules import Invariant, columns
+from spec.history import NEVER
 
 _SKIPS = """
     seen
@@ -78,6 +79,7 @@ INV_13 = Invariant(
 
 INV_14 = Invariant(
     id="INV-14",
+    bears=NEVER,
     over=DELIVERY_PAIRS,
     columns=columns("share_partition log offset sent acquired count highest_limit"),
     breach="count > highest_limit",
@@ -121,6 +123,7 @@ INV_35 = Invariant(
 
 INV_39 = Invariant(
     id="INV-39",
+    bears=NEVER,
     over=DELIVERY_PAIRS,
     columns=columns(
         "share_partition log offset sent acquired count others_in_response throttling "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from reports.analysis.relations import DELIVERY_PAIRS
 from reports.analysis.rules import Invariant, columns
+from spec.history import NEVER
 
 _PLACE = "share_partition log offset"
 _REDELIVERED = (
@@ -135,6 +136,7 @@ INV_23 = Invariant(
 
 INV_26 = Invariant(
     id="INV-26",
+    bears=0,
     over=DELIVERY_PAIRS,
     columns=columns(
         f"{_PLACE} kind freed holds_until no_load_between failing next_op next_sent next_acquired"
@@ -159,6 +161,7 @@ INV_26 = Invariant(
 
 INV_40 = Invariant(
     id="INV-40",
+    bears=NEVER,
     over=DELIVERY_PAIRS,
     columns=columns(f"{_PLACE} kind outcome error ack_sent ack_received"),
     cases="kind BETWEEN 1 AND 4 AND outcome BETWEEN 1 AND 2",

@@ -11,6 +11,7 @@ from reports.analysis.relations import (
     Relation,
 )
 from reports.analysis.rules import Invariant, columns
+from spec.history import NEVER
 
 INV_17 = Invariant(
     id="INV-17",
@@ -29,6 +30,7 @@ INV_17 = Invariant(
 
 INV_19 = Invariant(
     id="INV-19",
+    bears=NEVER,
     over=OFFSET_SAMPLES,
     columns=columns("share_partition log spso before sent since received"),
     cases="spso >= 0 AND before >= 0 AND sent >= since",
@@ -54,6 +56,7 @@ INV_20 = Invariant(
 
 INV_22 = Invariant(
     id="INV-22",
+    bears=NEVER,
     over=EPOCHS,
     columns=columns("share_partition log offset since until what epoch before"),
     cases="before IS NOT NULL",
@@ -65,6 +68,7 @@ INV_22 = Invariant(
 
 INV_24 = Invariant(
     id="INV-24",
+    bears=NEVER,
     over=LAST_SAMPLES,
     columns=columns("share_partition log spso lag log_start log_end sent received"),
     # The start offset that is shown may be one write behind, so where there is a lag to see, that
@@ -82,6 +86,7 @@ INV_24 = Invariant(
 
 INV_25 = Invariant(
     id="INV-25",
+    bears=NEVER,
     over=OPERATIONS,
     columns=columns("op api node sent received max_wait_ms"),
     cases="received >= 0",
@@ -111,6 +116,7 @@ LAGS = Relation(
 
 INV_38 = Invariant(
     id="INV-38",
+    bears=0,
     over=LAGS,
     columns=columns(
         "share_partition log spso lag sent received log_end end_after high unseen_responses "
