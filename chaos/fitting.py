@@ -33,9 +33,16 @@ def usual_proxies(target: str, faults: Iterable[str]) -> str:
 
 
 def offered(
-    target: str, *, brokers: int = 3, proxies: str = OURS, hooks: Hooks | None = None
+    target: str,
+    *,
+    brokers: int = 3,
+    proxies: str = OURS,
+    hooks: Hooks | None = None,
+    on_hosts: bool = False,
 ) -> frozenset[Capability]:
     """Return what a chaos run on a target offers to faults.
+
+    ``on_hosts``: the processes of its load run on other hosts.
 
     Raises:
         UsageFault: there are no such proxies, or the target's name has no known form.
@@ -48,6 +55,8 @@ def offered(
         found |= {Capability.REPLICAS, Capability.SPARE_BROKER}
     if proxies == OURS:
         found.add(Capability.DECODING_PROXY)
+    if not on_hosts:
+        found.add(Capability.LOAD_PROCESS)
     if not lacking_for_clocks():
         found.add(Capability.CLOCK_LIBRARY)
     if name.version and numbers(name.version) < newest().numbers:

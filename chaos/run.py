@@ -33,6 +33,7 @@ from fixtures.toxiproxy.contained import ContainedToxiproxies
 from fixtures.toxiproxy.server import Toxiproxies
 from fixtures.wire.schema import Schemas
 from fixtures.wire.security import PLAINTEXT
+from fixtures.workload.hosts import Hosts
 from fixtures.workload.load import RunningLoad, run_load
 from fixtures.workload.plan import KINDS as BEHAVIOURS
 from fixtures.workload.plan import PLAIN
@@ -70,6 +71,7 @@ class Chaos:
         hooks: How to break them.
         clocks: Whether the clocks of brokers and clients are to be movable in any case.
         command_config: The client.properties by which brokers of others let us in; or empty.
+        hosts: Where the processes of the load run, if not on this machine.
     """
 
     target: str
@@ -84,6 +86,7 @@ class Chaos:
     hooks: Hooks | None = None
     clocks: bool = False
     command_config: str = ""
+    hosts: Hosts | None = None
 
 
 COMPACTED: Mapping[str, str] = {
@@ -137,7 +140,13 @@ def check(chaos: Chaos) -> None:
     Raises:
         UsageFault: it does not.
     """
-    offers = offered(chaos.target, brokers=chaos.brokers, proxies=chaos.proxies, hooks=chaos.hooks)
+    offers = offered(
+        chaos.target,
+        brokers=chaos.brokers,
+        proxies=chaos.proxies,
+        hooks=chaos.hooks,
+        on_hosts=chaos.hosts is not None,
+    )
     external = Capability.OWN_CLUSTER not in offers
     if chaos.command_config and not external:
         raise UsageFault(f"--command-config: {chaos.target} needs no credentials.")
@@ -255,6 +264,7 @@ async def _under_load(chaos: Chaos, on: RunningTarget, out: Path) -> Broke:
         meanwhile=meanwhile,
         clients=info,
         environment=_clocked(on.clocks, client_clock),
+        hosts=chaos.hosts,
     )
     died = [f"broker {b.node_id} ended by itself" for b in target.brokers if not b.is_alive]
     return Broke(

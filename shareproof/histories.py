@@ -17,7 +17,7 @@ from rich.console import Console
 from fixtures.interface.credentials import security_of
 from fixtures.machine.storage import reached, settings
 from fixtures.targets import TargetOptions, UsageFault, open_target
-from fixtures.targets.asked import asked_target
+from fixtures.targets.asked import asked_properties, asked_target
 from reports import writing
 from reports.console import line
 from reports.results import Results
@@ -40,8 +40,12 @@ def load(asked: LoadOptions, console: Console) -> dict[str, object]:
     """Put load on a target, leave its history in ``out`` and return what came of it."""
     require("pyarrow", "numpy")
     from fixtures.history.mirror import kept_at  # noqa: PLC0415
+    from fixtures.workload.hosts import hosts_of  # noqa: PLC0415
     from fixtures.workload.load import run_load  # noqa: PLC0415
     from fixtures.workload.terms import Load  # noqa: PLC0415
+
+    if asked.workers_on:
+        require("pyspark")
 
     out = asked.out.absolute()
     with reached(out):
@@ -57,8 +61,11 @@ def load(asked: LoadOptions, console: Console) -> dict[str, object]:
     with kept_at(out, tell) as folder:
         try:
             cluster.start()
-            load = Load(seconds=asked.seconds, rate=asked.rate, seed=asked.seed)
-            done = asyncio.run(run_load(load, cluster.info, folder, tell))
+            load = Load(
+                seconds=asked.seconds, rate=asked.rate, seed=asked.seed, processes=asked.processes
+            )
+            hosts = hosts_of(asked.workers_on, out, asked_properties("--conf", asked.conf or ()))
+            done = asyncio.run(run_load(load, cluster.info, folder, tell, hosts=hosts))
         finally:
             cluster.stop()
     return {

@@ -7,6 +7,7 @@ for each mistake, with numbers of their own, and each is compacted with that mis
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from fixtures.history import compaction, expansion, reading
+from fixtures.history import clocks, compaction, expansion, reading
 from fixtures.history.compaction import compact
 from fixtures.history.journal import Journal
 from reports.analysis.files import open_history
@@ -158,6 +159,7 @@ def _backwards(rows: Any) -> Any:
 
 _end, _end_deliveries, _number = expansion._end, expansion._end_deliveries, expansion._number
 _neighbours, _fellows, _spread = expansion.neighbours, expansion._fellows, expansion.spread
+_offsets = clocks.offsets
 
 
 def _nothing(*_: Any) -> None:
@@ -194,6 +196,12 @@ MISTAKES: dict[str, Mistake] = {
 """Ways to get wrong what journals mean record by record."""
 OF_READING: dict[str, Mistake] = {
     "clocks are not compared": lambda it: it.setattr(reading, "_behind", lambda _: 0),
+    "other hosts have our clock": lambda it: it.setattr(
+        reading, "widened", lambda table, _: (table, 0)
+    ),
+    "clocks of hosts have no errors": lambda it: it.setattr(
+        clocks, "offsets", lambda times, measures: (_offsets(times, measures)[0], times * 0)
+    ),
     "who died unseen lives": lambda it: it.setattr(reading, "with_killed", lambda told, _: told),
 }
 """Ways to get wrong what a process's journals mean."""
@@ -267,20 +275,45 @@ def _of_two(history: Path, *, killed: bool) -> None:
         file.write_bytes(file.read_bytes()[:-8])
 
 
+def _of_two_hosts(history: Path) -> None:
+    """Write journals of which one has a clock of its own, known to some milliseconds.
+
+    Record 0 comes again 3 ms before its lock can have ended, record 1 long before.
+    """
+    with Journal(history, 0) as journal:
+        to = _Recorder(journal, 0, 0)
+        to.start()
+        to.fetch(0, 5200, 2)
+        to.fetch(1, 4500, 2)
+    with Journal(history, 1) as journal:
+        for at in (50 * MS, 450 * MS):
+            journal.add("host_clocks", 1, at, 4000 * MS, 4 * MS)
+        far = _Recorder(journal, 0, 0)
+        far.fetch(0, 204, who=1)
+        far.fetch(1, 300, who=1)
+
+
 @pytest.mark.parametrize(
-    ("mistake", "killed"),
+    ("mistake", "written"),
     [
-        (None, False),
-        (None, True),
-        ("clocks are not compared", False),
-        ("who died unseen lives", True),
+        (None, partial(_of_two, killed=False)),
+        (None, partial(_of_two, killed=True)),
+        (None, _of_two_hosts),
+        ("clocks are not compared", partial(_of_two, killed=False)),
+        ("other hosts have our clock", _of_two_hosts),
+        ("clocks of hosts have no errors", _of_two_hosts),
+        ("who died unseen lives", partial(_of_two, killed=True)),
     ],
 )
 def test_mistakes_about_processes_are_told(
-    mistake: str | None, killed: bool, spark: SparkSession, tmp_path: Path, monkeypatch: Patch
+    mistake: str | None,
+    written: Callable[[Path], None],
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: Patch,
 ) -> None:
     """Whatever is wrong about the clock or the end of a process, some rule is told differently."""
-    _of_two(tmp_path, killed=killed)
+    written(tmp_path)
     if mistake is not None:
         OF_READING[mistake](monkeypatch)
     compact(_run(tmp_path))

@@ -96,7 +96,7 @@ async def _newest_stamp(admin: Admin, name: str, node: int) -> int:
 @fault(
     "shift-consumers",
     "Set the wall clock of a load process an hour ahead, or almost an hour behind.",
-    *(Capability.CLOCKS, Capability.CLOCK_LIBRARY),
+    *(Capability.CLOCKS, Capability.CLOCK_LIBRARY, Capability.LOAD_PROCESS),
     lasts=(4.0, 8.0),
 )
 class ClientJump(Jump):

@@ -8,11 +8,14 @@ import psutil
 
 from chaos.faults.fault import Injection, fault
 from chaos.world import World
+from fixtures.interface.capability import Capability
+from fixtures.workload.pool import LocalWorker
 
 
 @fault(
     "pause-consumers",
     "Pause (SIGSTOP) a load process for longer than a lock lasts, and resume it.",
+    Capability.LOAD_PROCESS,
     lasts=(6.5, 9.0),
 )
 class PauseConsumers(Injection):
@@ -25,7 +28,7 @@ class PauseConsumers(Injection):
 
     def __init__(self, world: World, subject: int) -> None:
         super().__init__(world, subject)
-        workers = world.course.pool.workers
+        workers = [one for one in world.course.pool.workers if isinstance(one, LocalWorker)]
         self.worker = workers[subject % len(workers)]
 
     async def inject(self) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from fixtures.history.mirror import kept_at
 from fixtures.interface.capability import Capability
 from fixtures.machine.storage import reached
 from fixtures.targets import UsageFault
+from fixtures.workload.hosts import Hosts, hosts_of
 from reports.analysis.analysis import Request
 from reports.console import line
 from reports.results import InjectedFault, Results
@@ -93,11 +95,12 @@ def _play_schedule(asked: ChaosOptions, out: Path, console: Console) -> tuple[Pa
         target=asked.target,
         brokers=asked.brokers,
         schedule=schedule,
-        load=usual_load(schedule, asked.rate),
+        load=replace(usual_load(schedule, asked.rate), processes=asked.processes),
         proxies=_proxies(asked, [strike.fault for strike in schedule.strikes]),
         allowed=asked.allow_faults,
         hooks=_hooks(asked),
         command_config=str(asked.command_config or ""),
+        hosts=_hosts(asked),
     )
     with running(chaos, lambda text: line(console, text)) as ready:
         ready.play(chaos, out)
@@ -114,6 +117,8 @@ def _play_scenarios(asked: ChaosOptions, out: Path, console: Console) -> tuple[P
         seed=asked.seed,
         out=out,
         tell=lambda text: line(console, text),
+        hosts=_hosts(asked),
+        processes=asked.processes,
     )
 
 
@@ -126,7 +131,13 @@ def _schedule(asked: ChaosOptions) -> Schedule:
     if asked.schedule is None:
         faults = _lowered(asked.faults)
         proxies = _proxies(asked, faults)
-        offers = offered(asked.target, brokers=asked.brokers, proxies=proxies, hooks=_hooks(asked))
+        offers = offered(
+            asked.target,
+            brokers=asked.brokers,
+            proxies=proxies,
+            hooks=_hooks(asked),
+            on_hosts=bool(asked.workers_on),
+        )
         drawn = draw(asked.seed, seconds, fitting(faults, offers))
         if not drawn.strikes:
             raise UsageFault(f"{asked.minutes:g} minutes are too short for any of these faults.")
@@ -149,6 +160,10 @@ def _proxies(asked: ChaosOptions, faults: Sequence[str]) -> str:
 
 def _hooks(asked: ChaosOptions) -> Hooks | None:
     return Hooks.read(asked.hooks) if asked.hooks else None
+
+
+def _hosts(asked: ChaosOptions) -> Hosts | None:
+    return hosts_of(asked.workers_on, asked.out.absolute(), asked.settings)
 
 
 def list_faults() -> list[dict[str, object]]:

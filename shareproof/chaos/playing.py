@@ -22,6 +22,7 @@ from chaos.run import (
 from chaos.schedule import Schedule
 from fixtures.interface.capability import Capability
 from fixtures.interface.names import innermost
+from fixtures.workload.hosts import Hosts
 from fixtures.workload.plan import KINDS, PLAIN
 from fixtures.workload.terms import Group, Load
 from suites.chaos.scenario import CALM, DYING, MIXED, TARDY, Scenario
@@ -44,8 +45,12 @@ def play_all(
     out: Path,
     tell: Tell,
     proxies: str = "",
+    hosts: Hosts | None = None,
+    processes: int = 2,
 ) -> tuple[Path, ...]:
     """Play scenarios, and return the directory of each inside ``out``.
+
+    The processes of their loads run on ``hosts``, if there are any.
 
     Raises:
         UsageFault: the target is not ours to break.
@@ -54,7 +59,15 @@ def play_all(
     runs: list[Path] = []
     left = [as_chaos(scenario, target, seed, proxies) for scenario in scenarios]
     clocks = any(needs_clocks(chaos) for chaos in left)
-    left = [replace(chaos, clocks=clocks) for chaos in left]
+    left = [
+        replace(
+            chaos,
+            clocks=clocks,
+            load=replace(chaos.load, processes=processes),
+            hosts=hosts and replace(hosts, out=hosts.out / chaos.scenario),
+        )
+        for chaos in left
+    ]
     while left:
         with ExitStack() as stack:
             ready = stack.enter_context(running(left[0], tell))

@@ -15,9 +15,11 @@ from shareproof.commands.options import (
     Brokers,
     CommandConfig,
     LowestLevel,
+    Processes,
     Seed,
     SparkOptions,
     Target,
+    WorkersOn,
     asked_place,
     takes,
 )
@@ -74,6 +76,8 @@ class ChaosOptions(SparkOptions):
         bool, typer.Option("--judge/--no-judge", help="Judge the history at the end.")
     ] = True
     rate: Annotated[float, typer.Option(min=1, help="Records per second.")] = 1000.0
+    workers_on: WorkersOn = ""
+    processes: Processes = 2
     level: LowestLevel = Level.SHOULD
     seed: Seed
     out: Annotated[

@@ -102,6 +102,15 @@ BrokerJvm = Annotated[
     list[str] | None,
     typer.Option(help="JVM option for brokers started here, such as an agent; repeatable."),
 ]
+WorkersOn = Annotated[
+    str,
+    typer.Option(
+        help="Spark master (spark://HOST:PORT) on whose workers the processes of the load run. "
+        "Default: this machine."
+    ),
+]
+Processes = Annotated[int, typer.Option(min=1, help="Number of processes of the load.")]
+Conf = Annotated[list[str] | None, typer.Option(help="Spark setting KEY=VALUE; repeatable.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
 
 
@@ -113,9 +122,7 @@ class SparkOptions:
         str, typer.Option(help="Spark master: local[N], spark://HOST:PORT, yarn or k8s://….")
     ] = "local[*]"
     memory: Annotated[str, typer.Option(help="Memory of Spark's driver and executors.")] = "2g"
-    conf: Annotated[list[str] | None, typer.Option(help="Spark setting KEY=VALUE; repeatable.")] = (
-        None
-    )
+    conf: Conf = None
     packages: Annotated[
         str, typer.Option(help="Maven coordinates of further jars for Spark, as a,b,c.")
     ] = ""

@@ -14,11 +14,14 @@ from shareproof.commands.options import (
     AsJson,
     Brokers,
     CommandConfig,
+    Conf,
     LowestLevel,
     Only,
+    Processes,
     Seed,
     SparkOptions,
     Target,
+    WorkersOn,
     asked_place,
     takes,
 )
@@ -43,6 +46,9 @@ class LoadOptions:
         ),
     ] = Path("out")
     command_config: CommandConfig = None
+    workers_on: WorkersOn = ""
+    processes: Processes = 2
+    conf: Conf = None
     as_json: AsJson = False
 
 
