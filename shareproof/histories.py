@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from fixtures.interface.credentials import security_of
-from fixtures.machine.storage import reached, settings
+from fixtures.machine.storage import reached
 from fixtures.targets import TargetOptions, UsageFault, open_target
 from fixtures.targets.asked import asked_properties, asked_target
 from reports import writing
 from reports.console import line
 from reports.results import Results
-from spec.verdict import EnvironmentFault
 from suites.options import words
 
 if TYPE_CHECKING:
@@ -84,12 +83,16 @@ def analyse(asked: AnalyseOptions, console: Console) -> Results:
     require("pyarrow", "pyspark")
     only = words(asked.only)
     _known(only)
-    from fixtures.history.class_data import class_data_options  # noqa: PLC0415
     from fixtures.history.mirror import kept_at  # noqa: PLC0415
     from reports.analysis.analysis import Request, analyse  # noqa: PLC0415
+    from shareproof.chaos.judging import spark_settings  # noqa: PLC0415
 
     places = [*asked.runs, *([asked.control] if asked.control else [])]
-    _prepare(places, console)
+
+    def tell(text: str) -> None:
+        line(console, text)
+
+    _prepare(places, tell)
     request = Request(
         runs=tuple(run.absolute() for run in asked.runs),
         control=asked.control.absolute() if asked.control else None,
@@ -98,16 +101,9 @@ def analyse(asked: AnalyseOptions, console: Console) -> Results:
         level=asked.level,
         only=only,
         brief=asked.brief,
-        settings={
-            "spark.driver.defaultJavaOptions": class_data_options(),
-            **settings(places, asked.master),
-            **asked.settings,
-        },
+        settings={**spark_settings(places, asked.master), **asked.settings},
         command=tuple(sys.argv),
     )
-
-    def tell(text: str) -> None:
-        line(console, text)
 
     with reached(asked.runs[0]):
         found = analyse(request, tell)
@@ -129,33 +125,16 @@ def _known(only: Iterable[str]) -> None:
             )
 
 
-def _prepare(runs: list[Path], console: Console) -> None:
+def _prepare(runs: Iterable[Path], tell: Callable[[str], None]) -> None:
     """Finish what a killed run could not, and bring old histories up to date.
 
     The journals of a killed run hold all but its last second.
     """
     require("numpy")
-    from fixtures.history.compaction import compact, is_compacted  # noqa: PLC0415
-    from fixtures.history.upgrading import is_old, upgrade  # noqa: PLC0415
+    from fixtures.history.current import bring_up_to_date  # noqa: PLC0415
 
     for run in runs:
         with reached(run):
-            folder = run / "history" if (run / "history").is_dir() else run
-            if not folder.is_dir():
+            if not run.is_dir():
                 raise UsageFault(f"{run}: there is no such directory.")
-            if not is_compacted(folder) and (folder / "journal").is_dir():
-                line(console, f"{folder}: compacting what its run left behind")
-                _written(folder, compact)
-            if is_old(folder):
-                line(console, f"{folder}: upgrading it from an earlier schema")
-                _written(folder, upgrade)
-
-
-def _written(folder: Path, write: Callable[[Path], object]) -> None:
-    from fixtures.history.mirror import brought  # noqa: PLC0415
-
-    try:
-        with brought(folder) as local:
-            write(local)
-    except (OSError, ValueError) as error:
-        raise EnvironmentFault(f"{folder}: {error}") from None
+        bring_up_to_date(run, tell)

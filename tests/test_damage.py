@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from py4j.protocol import Py4JError
 
 from fixtures.history.compaction import checksum, compact
+from fixtures.history.current import bring_up_to_date
 from fixtures.history.journal import Journal
 from fixtures.history.upgrading import upgrade
 from fixtures.targets import UsageFault
@@ -23,7 +24,7 @@ from reports.analysis.analysis import Request, _Judged, _observations, _owed
 from reports.analysis.files import History, open_history
 from reports.analysis.judging import Found, _guarded, observation
 from reports.analysis.rules import load_invariants
-from shareproof.histories import _known, _prepare
+from shareproof.histories import _known
 from spec.history import NEVER, AckType, Manifest, Outcome
 from spec.verdict import EnvironmentFault, Verdict
 from tests.small_histories import read_cases, write_history
@@ -164,12 +165,7 @@ def test_an_old_manifest_that_makes_no_sense_is_refused(history: Path) -> None:
     _edit(history, lambda it: it.update(schema=1, files=[{"a": 1}]))
 
     with pytest.raises(EnvironmentFault, match="no manifest of a history"):
-        _prepare([history], _Silent())  # type: ignore[arg-type]
-
-
-class _Silent:
-    def print(self, *_: object, **__: object) -> None:
-        """Say nothing."""
+        bring_up_to_date(history, print)
 
 
 @pytest.mark.parametrize("spoiled", [{"outcome": 99}, {"last": 2**40}, {"last": -1}, {"log": -5}])

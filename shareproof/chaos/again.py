@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fixtures.history.mirror import brought, kept_at
-from fixtures.history.upgrading import is_old, upgrade
+from fixtures.history.current import bring_up_to_date
+from fixtures.history.mirror import kept_at
 from fixtures.machine.storage import place
 from reports import writing
 from reports.analysis.analysis import Request, analyse
@@ -140,9 +140,7 @@ def judged_again(one: Earlier, out: Path) -> Results:
     if one.chaotic:
         return judge(request, out, _quiet)
     for each in one.runs:
-        if is_old(each / "history"):
-            with brought(each / "history") as history:
-                upgrade(history)
+        bring_up_to_date(each, _quiet)
     options = spark_settings(one.runs)
     found = analyse(replace(request, control=_control(run), settings=options), _quiet)
     with kept_at(out, _quiet) as folder:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from chaos.run import RECORD
 from fixtures.history.class_data import class_data_options
-from fixtures.history.mirror import brought, kept_at
-from fixtures.history.upgrading import is_old, upgrade
+from fixtures.history.current import bring_up_to_date
+from fixtures.history.mirror import kept_at
 from fixtures.machine.storage import reached, settings
 from reports import writing
 from reports.analysis.analysis import Request, analyse
@@ -33,10 +33,7 @@ def judge(request: Request, out: Path, tell: Tell) -> Results:
     with reached(request.runs[0]):
         played = [read(run) for run in request.runs]
         for run in request.runs:
-            if is_old(run / "history"):
-                tell(f"{run}: adding what an earlier release did not write")
-                with brought(run / "history") as history:
-                    upgrade(history)
+            bring_up_to_date(run, tell)
         whole = replace(
             request,
             owed={run: one.owed for run, one in zip(request.runs, played, strict=True)},
