@@ -10,7 +10,6 @@ hosts and judges them; its exit code is that of the verdicts.
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import subprocess
 import sys
@@ -20,9 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fixtures.clocks import Clocks
+from tests.fake import ROOT
+from tests.shell import shareproof
 from tests.standalone import standalone
 
-ROOT = Path(__file__).parents[1]
 SOURCE = Path(__file__).with_name("drift.c")
 SECONDS = 8
 
@@ -61,12 +61,6 @@ class Cluster:
         on = ("--workers-on", self.master, "--conf", f"spark.pyspark.python={self.python}")
         asked = ("--target", target, "--brokers", "1", "--seconds", str(SECONDS))
         return shareproof("load", *asked, "--rate", "400", "--out", str(out), *on, *more)
-
-
-def shareproof(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the command line."""
-    command = [sys.executable, "-m", "shareproof", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 @contextlib.contextmanager
@@ -117,5 +111,4 @@ def main(runs: int, out: Path) -> int:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("PYTHONPATH", str(ROOT))
     raise SystemExit(main(int(sys.argv[1]), Path(sys.argv[2]).absolute()))

@@ -20,7 +20,8 @@ from reports.analysis.judging import Found, observation
 from reports.analysis.rules import BORNE, load_invariants
 from spec.history import JOURNALS, Manifest
 from spec.verdict import Verdict
-from tests.skewed import SKEWS, Cluster, lacking, shareproof, skewed
+from tests.shell import shareproof
+from tests.skewed import SKEWS, Cluster, lacking, skewed
 
 MS, SECOND = 1_000_000, 1_000_000_000
 RULES = {rule.id: rule for rule in load_invariants()}
