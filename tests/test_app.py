@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.adapters.clients import confluent_python
+from fixtures.adapters.programs import command_of
 from fixtures.adapters.versions import NEWEST
 from fixtures.interface.info import ClusterInfo
 from fixtures.targets import TargetOptions, open_target
@@ -164,6 +166,26 @@ def test_what_cannot_be_tried_is_one_sentence(
     ended, _, said = shell("app", "--target", "reference", *out, *arguments)
     assert ended == code
     assert told in said.splitlines()[-1]
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("language", ["java", "go"])
+async def test_other_libraries_are_judged_alike(
+    info: ClusterInfo, tmp_path: Path, language: str
+) -> None:
+    """The programs in Java and Go are right, and wrong, by the same rules as that in Python."""
+    if not shutil.which(language):
+        pytest.skip(f"there is no {language} on PATH")
+    command = await asyncio.to_thread(command_of, language)
+    scenario, seed = SCENARIOS["terminated"], 100 + len(language)
+    how = playing(info, tmp_path / "right", *command, seed=seed)
+    worse = (*command, "--wrong", "hold-on-stop")
+    bad = playing(info, tmp_path / "wrong", *worse, seed=seed + 50)
+    right, wrong = await asyncio.gather(
+        play(how, [scenario], [*JUDGES]), play(bad, [scenario], ["FRM-06", "FRM-12"])
+    )
+    assert {one.reason for one in right if one.verdict is not Verdict.PASS} == set()
+    assert [one.verdict for one in wrong] == [Verdict.FAIL, Verdict.FAIL]
 
 
 async def test_a_program_that_never_joins_is_no_verdict(info: ClusterInfo, tmp_path: Path) -> None:

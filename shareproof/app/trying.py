@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -28,7 +29,7 @@ from reports.results import Results, Run, Target, suite_version
 from reports.verdicts import exit_code, settle
 from spec.profile import Profile
 from spec.requirement import Requirement, load_requirements
-from spec.verdict import Observation
+from spec.verdict import Observation, Verdict
 from suites.app.load import Template
 from suites.app.play import Playing, judged_rules, play, scenarios_for, transcript_of
 from suites.app.scenarios import Scenario, all_scenarios
@@ -37,6 +38,9 @@ from suites.options import RunOptions, checked, load_ledger, words
 
 if TYPE_CHECKING:
     from shareproof.commands.application import AppOptions
+
+LONGEST = 60
+"""Characters of a program's name that is made of its command."""
 
 STRICT = "strict"
 """The ledger that knows no failures."""
@@ -167,10 +171,11 @@ def _document(
         canary=None,
     )
     out = asked.out.absolute()
+    troubled = {one.check for one in found if one.verdict in {Verdict.FAIL, Verdict.UNKNOWN}}
     return build(
         run_facts,
         Target(
-            name=f"{shlex.join(asked.command or ())}, facing {info.name}",
+            name=f"{called(asked)}, facing {info.name}",
             version=info.version,
             profile=ledger.name,
             brokers=len(info.bootstrap),
@@ -179,10 +184,18 @@ def _document(
         verdicts,
         Context(
             reproduce=lambda rule: reproduce(asked, rule),
-            transcript=lambda check, _first: _existing(out, transcript_of(check)),
+            transcript=lambda check, _first: (
+                _existing(out, transcript_of(check)) if check in troubled else ""
+            ),
         ),
         timing=timing,
     )
+
+
+def called(asked: AppOptions) -> str:
+    """Return what the program is called: the name that was given, or its command without paths."""
+    plain = (word.rpartition("/")[2] for word in asked.command or ())
+    return asked.name or shorten(" ".join(plain), LONGEST, placeholder=" …")
 
 
 def _existing(out: Path, name: str) -> str:
@@ -206,8 +219,8 @@ def reproduce(asked: AppOptions, rule: str) -> str:
         value, usual = getattr(asked, name), getattr(type(asked), name)
         if value != usual and (ours or name != "brokers"):
             said += [f"--{name.replace('_', '-')}", str(value)]
-    for name in asked.scenario or ():
-        said += ["--scenario", name]
+    for scenario in asked.scenario or ():
+        said += ["--scenario", scenario]
     if asked.command_config:
         said += ["--command-config", str(asked.command_config)]
     return shlex.join([*said, "--", *(asked.command or ())])

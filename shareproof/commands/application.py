@@ -47,6 +47,9 @@ class AppOptions:
     list_them: Annotated[
         bool, typer.Option("--list-scenarios", help="List the scenarios, and exit.")
     ] = False
+    name: Annotated[
+        str, typer.Option(help="What reports call the program. Default: its command.")
+    ] = ""
     records: Annotated[int, typer.Option(min=10, help="Records in each scenario.")] = 40
     record: Annotated[str, typer.Option(help="Value of a record, with {key} in it.")] = (
         '{"id": "{key}", "work_ms": 20}'

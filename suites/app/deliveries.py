@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 from uuid import UUID
 
 from fixtures.clients.member import CLOSE, AckType
@@ -127,7 +128,7 @@ def deliveries_of(exchanges: Sequence[Exchange], lock: float) -> Deliveries:
         elif isinstance(what, Acked):
             _acknowledge(found, what, lock)
         else:
-            _close(found, what)
+            _close(found, cast("Exchange", what))
     return found
 
 
@@ -182,8 +183,7 @@ def _acknowledge(found: Deliveries, ack: Acked, lock: float) -> None:
         last.kind, last.acked, last.error = kind, ack.by.sent, ack.error
 
 
-def _close(found: Deliveries, one: object) -> None:
-    assert isinstance(one, Exchange)
+def _close(found: Deliveries, one: Exchange) -> None:
     for delivery in found:
         mine = delivery.member == one.request["member_id"] and delivery.node == one.node
         if mine and delivery.at <= one.sent:

@@ -14,7 +14,7 @@ from fixtures.wire.schema import Schemas
 from spec.verdict import Observation, OutOfReach, Undecided, Verdict
 from suites.app.played import played
 from suites.app.rules import JUDGES, observe
-from suites.app.scenarios import Scenario
+from suites.app.scenarios import ALWAYS, Scenario
 from suites.app.stage import Stage, Trial, staged, uses
 from suites.broker.share import goes_on, world
 from suites.client.describing import lines
@@ -77,7 +77,8 @@ async def _played(
                 seen = played(stage, scenario, healthy=await _healthy(stage))
             _keep(playing.out / transcript_of(scenario.name), stage)
     except OutOfReach as why:
-        return [_not_played(rule, scenario, Verdict.OUT_OF_REACH, why) for rule in rules]
+        own = [rule for rule in rules if rule not in ALWAYS]
+        return [_not_played(rule, scenario, Verdict.OUT_OF_REACH, why) for rule in own]
     except Undecided as why:
         return [_not_played(rule, scenario, Verdict.UNKNOWN, why) for rule in rules]
     command = playing.trial.command
@@ -123,6 +124,8 @@ def _counted(found: Sequence[Observation]) -> Iterator[Observation]:
 
 
 def _told(seen: Sequence[Observation]) -> str:
+    if seen and all(one.verdict is Verdict.OUT_OF_REACH for one in seen):
+        return f"out of reach: {seen[0].reason}"
     broken = [one.requirement for one in seen if one.verdict in {Verdict.FAIL, Verdict.UNKNOWN}]
     return f"broken: {', '.join(broken)}" if broken else f"{len(seen)} rules judged"
 

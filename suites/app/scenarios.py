@@ -44,7 +44,8 @@ class Scenario:
 
 
 SCENARIOS: dict[str, Scenario] = {}
-_ALWAYS = ("FRM-01", "FRM-04", "FRM-05", "FRM-09", "FRM-10")
+ALWAYS = ("FRM-01", "FRM-04", "FRM-05", "FRM-09", "FRM-10")
+"""Rules that each scenario puts to the test, whatever else it is there for."""
 
 
 def _scenario(
@@ -55,7 +56,7 @@ def _scenario(
             name=name,
             sentence=" ".join((play.__doc__ or "").split()),
             play=play,
-            rules=tuple(sorted({*rules, *_ALWAYS})),
+            rules=tuple(sorted({*rules, *ALWAYS})),
             undisturbed=undisturbed,
             small=small,
         )
