@@ -267,11 +267,8 @@ def test_allure_is_told_verdicts(every: Ran) -> None:
 def test_out_of_reach_fails_a_strict_run_only(house: FakeHouse) -> None:
     """A target that cannot be asked passes, unless everything has to be asked; both say why."""
     house.checks(
-        """
-@requirement("ACK-01")
-def test_good(judge):
-    judge.holds("ACK-01", True, "fine")
-
+        says("ACK-01")
+        + """
 @requirement("ACK-02")
 def test_one_broker():
     raise OutOfReach("there is one broker")
@@ -300,21 +297,8 @@ def _junit(ran: Ran) -> dict[str, int]:
 
 def test_good_run_ends_with_zero(house: FakeHouse) -> None:
     """A run in which all rules hold, or fail as the ledger says, exits with 0 and is brief."""
-    house.checks(
-        """
-@requirement("ACK-01")
-def test_good(judge):
-    judge.holds("ACK-01", True, "fine")
-
-@requirement("ACK-02")
-def test_known(judge):
-    judge.holds("ACK-02", False, "released twice")
-
-@requirement("ACK-42")
-def test_may(judge):
-    judge.holds("ACK-42", False, "a MAY is forgiven")
-"""
-    )
+    may = says("ACK-42", False, "a MAY is forgiven")
+    house.checks(says("ACK-01") + says("ACK-02", False, "released twice") + may)
     house.ledger(entry("ACK-02", "released twice"))
 
     ran = house.run()
@@ -326,13 +310,7 @@ def test_may(judge):
 
 def test_notices_come_before_the_verdicts(house: FakeHouse) -> None:
     """A release that no file describes, and a ledger of the older form, are said to be that."""
-    house.checks(
-        """
-@requirement("ACK-01")
-def test_holds(judge, cluster_info):
-    judge.holds("ACK-01", True, "it holds")
-"""
-    )
+    house.checks(says("ACK-01", fixtures="judge, cluster_info"))
     house.ledger(entry("ACK-30", "of an older form"))
 
     ran = house.run(FAKE_VERSION="99.1.0")
@@ -345,13 +323,7 @@ def test_holds(judge, cluster_info):
 
 def test_known_failure_is_known_without_the_common_cluster(house: FakeHouse) -> None:
     """A known failure is none for CI, either, where a check has a cluster of its own."""
-    house.checks(
-        """
-@requirement("ACK-02")
-def test_known(judge):
-    judge.holds("ACK-02", False, "released twice")
-"""
-    )
+    house.checks(says("ACK-02", False, "released twice"))
     house.ledger(entry("ACK-02", "released twice"))
 
     junit = ElementTree.parse(house.run().house.out / "junit.xml")  # noqa: S314 - our own
@@ -361,13 +333,7 @@ def test_known(judge):
 
 def test_broken_rule_ends_with_one(house: FakeHouse) -> None:
     """An unexpected failure exits with 1; ``--level`` says from where on failures are forgiven."""
-    house.checks(
-        """
-@requirement("ACK-42")
-def test_may(judge):
-    judge.holds("ACK-42", False, "a MAY")
-"""
-    )
+    house.checks(says("ACK-42", False, "a MAY"))
 
     assert house.run("--level", "MAY").code == 1
 
@@ -375,22 +341,16 @@ def test_may(judge):
 @pytest.mark.parametrize(
     ("match", "expires", "check", "problem"),
     [
-        ("released", "2999-01-01", "True", "stale"),
-        ("acquired", "2999-01-01", "False", "wrong reason"),
-        ("released", "2001-01-01", "False", "expired"),
+        ("released", "2999-01-01", True, "stale"),
+        ("acquired", "2999-01-01", False, "wrong reason"),
+        ("released", "2001-01-01", False, "expired"),
     ],
 )
 def test_rotten_ledger_entry_fails_the_run(
-    house: FakeHouse, match: str, expires: str, check: str, problem: str
+    house: FakeHouse, match: str, expires: str, check: bool, problem: str
 ) -> None:
     """An entry that is not needed, gives the wrong reason or is out of date exits with 1."""
-    house.checks(
-        f"""
-@requirement("ACK-01")
-def test_known(judge):
-    judge.holds("ACK-01", {check}, "released twice")
-"""
-    )
+    house.checks(says("ACK-01", check, "released twice"))
     house.ledger(entry("ACK-01", match, expires))
 
     ran = house.run()
@@ -403,11 +363,8 @@ def test_known(judge):
 def test_interrupted_run_leaves_a_partial_report(house: FakeHouse, workers: str) -> None:
     """Ctrl-C stops the target and leaves the verdicts reached so far, marked as partial."""
     house.checks(
-        """
-@requirement("ACK-01")
-def test_good(judge):
-    judge.holds("ACK-01", True, "fine")
-
+        says("ACK-01")
+        + """
 @requirement("ACK-02")
 @pytest.mark.parametrize("number", range(4))
 async def test_long(judge, number):
@@ -431,11 +388,8 @@ def test_crashed_worker_is_an_error(house: FakeHouse) -> None:
 @pytest.mark.requirement("ACK-01")
 def test_crash(judge):
     os.kill(os.getpid(), signal.SIGKILL)
-
-@requirement("ACK-02")
-def test_good(judge):
-    judge.holds("ACK-02", True, "fine")
 """
+        + says("ACK-02")
     )
 
     ran = house.run("-n", "2")
@@ -466,13 +420,7 @@ def test_only_runs_and_lists_what_was_asked_for(house: FakeHouse) -> None:
 
 def test_check_of_no_live_rule_is_a_fault(house: FakeHouse) -> None:
     """A check that names a rule nobody wrote cannot pass unnoticed."""
-    house.checks(
-        """
-@requirement("ACK-99")
-def test_stranger(judge):
-    judge.holds("ACK-99", True, "fine")
-"""
-    )
+    house.checks(says("ACK-99"))
 
     ran = house.run()
 
@@ -493,6 +441,18 @@ def test_plain_tests_start_no_cluster(house: FakeHouse) -> None:
     assert not (house.out / "results.json").exists()
 
 
+def says(
+    rule: str, holds: bool = True, said: str = "fine", *, mark: str = "", fixtures: str = "judge"
+) -> str:
+    """Return the source of a check that says one thing of a rule."""
+    return f"""
+@requirement("{rule}")
+{mark}
+def test_{rule[4:]}({fixtures}):
+    judge.holds("{rule}", {holds}, "{said}")
+"""
+
+
 def entry(rule: str, match: str, expires: str = "2999-01-01") -> str:
     """Return a ledger entry as TOML."""
     return f"""
@@ -509,18 +469,8 @@ expires = {expires}
 
 def test_drafts_run_only_when_asked_for(house: FakeHouse) -> None:
     """A check that is not trusted yet judges nothing unless it is asked for."""
-    house.checks(
-        """
-@requirement("ACK-01")
-def test_good(judge):
-    judge.holds("ACK-01", True, "fine")
-
-@requirement("ACK-02")
-@pytest.mark.draft("never seen failing")
-def test_draft(judge):
-    judge.holds("ACK-02", False, "who knows")
-"""
-    )
+    draft = says("ACK-02", False, "who knows", mark='@pytest.mark.draft("never seen failing")')
+    house.checks(says("ACK-01") + draft)
 
     trusted = house.run()
 
@@ -547,7 +497,7 @@ def test_canary_fails_and_troubles_nobody(every: Ran) -> None:
 )
 def test_canary_that_lives_is_a_fault(house: FakeHouse, claim: str, verdict: str) -> None:
     """A run whose canary did not fail is not believed: exit code 3, and it says why."""
-    house.checks(GOOD)
+    house.checks(says("ACK-01"))
     house.canary(claim)
 
     ran = house.run()
@@ -558,7 +508,7 @@ def test_canary_that_lives_is_a_fault(house: FakeHouse, claim: str, verdict: str
 
 def test_canary_that_is_lost_is_a_fault(house: FakeHouse) -> None:
     """A run without its canary is not believed either; a single file is run without one."""
-    house.checks(GOOD)
+    house.checks(says("ACK-01"))
     (house.folder / "suites" / "broker" / "test_canary.py").unlink()
 
     assert house.run(where="broker/test_fake.py").code == 0
@@ -566,10 +516,3 @@ def test_canary_that_is_lost_is_a_fault(house: FakeHouse) -> None:
 
     assert ran.code == 3
     assert "never reported" in ran.document["run"]["errors"][0]
-
-
-GOOD = """
-@requirement("ACK-01")
-def test_good(judge):
-    judge.holds("ACK-01", True, "fine")
-"""
