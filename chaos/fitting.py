@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from chaos.faults import FAULTS, Fault
-from chaos.hooks import Hooks
 from chaos.schedule import FORMER_NAMES
 from fixtures.clocks.clocks import lacking as lacking_for_clocks
 from fixtures.interface.capability import HOOKS, Capability, why_not
 from fixtures.interface.names import ContainerName, innermost, parse_target
 from fixtures.targets import UsageFault
+from fixtures.targets.hooks import Hooks
 from spec.releases import newest, numbers
 
 OURS, TOXIPROXY = "ours", "toxiproxy"

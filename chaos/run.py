@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from chaos.fitting import OURS, TOXIPROXY, fitting, needed, offered
-from chaos.hooks import Hooks
 from chaos.outcome import Broke
 from chaos.play import Player, Tell
 from chaos.schedule import Schedule
@@ -29,6 +28,7 @@ from fixtures.proxies.broker_proxies import FrameProxies
 from fixtures.proxies.conditions import BrokerProxies
 from fixtures.targets import Target, TargetOptions, UsageFault, open_target
 from fixtures.targets.container.target import ContainerTarget
+from fixtures.targets.hooks import Hooks
 from fixtures.toxiproxy.contained import ContainedToxiproxies
 from fixtures.toxiproxy.server import Toxiproxies
 from fixtures.wire.schema import Schemas

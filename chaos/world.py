@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from chaos.hooks import HookedBroker, Hooks
 from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import SHARE, Cluster, eventually, share_key
 from fixtures.clocks import Clocks
@@ -15,6 +14,7 @@ from fixtures.interface.names import Address
 from fixtures.proxies.broker_proxies import FrameProxies
 from fixtures.proxies.conditions import BrokerProxies
 from fixtures.targets import Target
+from fixtures.targets.hooks import HookedBroker, Hooks
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed, Connection
 from fixtures.wire.records import decode_batches

@@ -6,11 +6,11 @@ import pytest
 
 from chaos.faults import FAULTS
 from chaos.fitting import ON_REQUEST, TOXIPROXY, fitting, offered
-from chaos.hooks import Hooks
 from chaos.schedule import FORMER_NAMES, Schedule, Strike
 from fixtures.interface.capability import Capability, unmet, why_not
 from fixtures.interface.names import innermost
 from fixtures.targets import DEFAULT_TARGET, UsageFault
+from fixtures.targets.hooks import Hooks
 from spec.verdict import OutOfReach
 from suites.clusters import require
 from suites.options import RunOptions

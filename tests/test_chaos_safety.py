@@ -8,10 +8,10 @@ import pytest
 
 from chaos.faults import FAULTS
 from chaos.fitting import fitting, offered
-from chaos.hooks import HookedBroker, Hooks
 from chaos.run import Chaos, check, usual_load
 from chaos.schedule import Schedule, Strike
 from fixtures.targets import UsageFault
+from fixtures.targets.hooks import HookedBroker, Hooks
 from spec.verdict import EnvironmentFault
 
 SOMEBODYS = "external:localhost:9092"

@@ -17,13 +17,13 @@ from rich.table import Table
 
 from chaos.faults import FAULTS, Fault
 from chaos.fitting import fitting, offered, usual_proxies
-from chaos.hooks import Hooks
 from chaos.run import RECORD, Chaos, running, usual_load
 from chaos.schedule import Schedule, draw
 from fixtures.history.mirror import kept_at
 from fixtures.interface.capability import Capability
 from fixtures.machine.storage import reached
 from fixtures.targets import UsageFault
+from fixtures.targets.hooks import Hooks
 from fixtures.workload.hosts import Hosts, hosts_of
 from reports.analysis.analysis import Request
 from reports.console import line
