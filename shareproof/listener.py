@@ -1,6 +1,6 @@
 """A listener that speaks tier 1 and no more, to try the tutorial "certify your own implementation".
 
-    python docs/tutorials/listener.py [--port 19092]
+    python -m shareproof.listener [--port 19092]
 
 It is the reference broker of this suite without administration. A topic is created, with one
 partition, when a Metadata request names it, and groups have no configurations of their own.
