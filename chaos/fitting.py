@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from chaos.faults import FAULTS, Fault
 from chaos.schedule import FORMER_NAMES
 from fixtures.clocks.clocks import lacking as lacking_for_clocks
-from fixtures.interface.capability import HOOKS, Capability, why_not
+from fixtures.interface.capability import Capability, why_not
 from fixtures.interface.names import ContainerName, innermost, parse_target
 from fixtures.targets import UsageFault
 from fixtures.targets.hooks import Hooks
@@ -61,7 +61,7 @@ def offered(
         found.add(Capability.CLOCK_LIBRARY)
     if name.version and numbers(name.version) < newest().numbers:
         found.add(Capability.EARLIER_RELEASE)
-    return frozenset(found.union(HOOKS[verb] for verb in (hooks.commands if hooks else ())))
+    return frozenset(found | (hooks.offers if hooks else set()))
 
 
 def fitting(names: Collection[str], offers: Collection[Capability]) -> list[Fault]:

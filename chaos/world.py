@@ -14,7 +14,7 @@ from fixtures.interface.names import Address
 from fixtures.proxies.broker_proxies import FrameProxies
 from fixtures.proxies.conditions import BrokerProxies
 from fixtures.targets import Target
-from fixtures.targets.hooks import HookedBroker, Hooks
+from fixtures.targets.hooks import HookedBroker, Hooks, hooked_brokers
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed, Connection
 from fixtures.wire.records import decode_batches
@@ -36,7 +36,7 @@ class World:
     proxies: BrokerProxies | None = None
     clocks: Clocks | None = None
     hooks: Hooks | None = None
-    hooked: dict[int, HookedBroker] = field(default_factory=dict)
+    hooked: tuple[HookedBroker, ...] = ()
     broker_to_spare: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while a broker is away: without two of three there is no quorum."""
 
@@ -80,12 +80,8 @@ class World:
         """All brokers that can be broken."""
         if self.target.brokers or self.hooks is None:
             return self.target.brokers
-        for node, (host, port) in self.cluster.brokers.items():
-            if node not in self.hooked:
-                self.hooked[node] = HookedBroker(
-                    node_id=node, host=host, port=port, hooks=self.hooks
-                )
-        return tuple(self.hooked.values())
+        self.hooked = self.hooked or hooked_brokers(self.cluster, self.hooks)
+        return self.hooked
 
     @property
     def broker_proxies(self) -> BrokerProxies:
@@ -174,7 +170,11 @@ class World:
         """Tell whether somebody greets a new client there."""
         try:
             async with await Connection.open(
-                address.host, address.port, schemas=self.cluster.schemas, timeout=_SILENT_FOR
+                address.host,
+                address.port,
+                schemas=self.cluster.schemas,
+                timeout=_SILENT_FOR,
+                security=self.cluster.info.security,
             ):
                 return True
         except CallFailed:

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from fixtures.interface.capability import Capability
-from fixtures.interface.credentials import security_of
+from fixtures.interface.credentials import read_credentials, security_of
 from fixtures.interface.names import UsageFault, innermost, parse_target
 from fixtures.targets import DEFAULT_TARGET, TargetOptions
 from fixtures.targets.asked import asked_properties, asked_target
+from fixtures.targets.hooks import Hooks
 from spec import profile as profiles
 from spec import requirement as requirements
 from spec.profile import Profile
@@ -91,11 +92,13 @@ class RunOptions:
     profile: str = ""
     client: Client | None = None
     command_config: str = ""
+    second_config: str = ""
     broker_option: tuple[str, ...] = ()
     broker_jvm: tuple[str, ...] = ()
     strict_reach: bool = False
     topics: tuple[str, ...] = ()
     prefix: str = ""
+    hooks: str = ""
     tier: int = ALL
 
     @classmethod
@@ -108,9 +111,11 @@ class RunOptions:
         out: str | Path,
         profile: str,
         command_config: str | Path | None = None,
+        second_config: str | Path | None = None,
         broker_option: list[str] | None = None,
         broker_jvm: list[str] | None = None,
         topics: list[str] | None = None,
+        hooks: str | Path | None = None,
         **others: Any,
     ) -> RunOptions:
         """Return the options as a person gave them.
@@ -122,18 +127,22 @@ class RunOptions:
             out: A directory, seen from here; empty for a run without reports.
             profile: A ledger's name, or a path that ends in ``.toml``, seen from here.
             command_config: A client.properties, seen from here.
+            second_config: That of a second principal.
             broker_option: Broker properties, each KEY=VALUE.
             broker_jvm: JVM options of brokers.
             topics: Names of topics, each perhaps several with commas between.
+            hooks: A file of hooks, seen from here.
             others: Fields that are kept as they are.
         """
         config = str(Path(command_config).absolute()) if command_config else ""
         return cls(
             target=asked_target(target, config),
             command_config=config,
+            second_config=str(Path(second_config).absolute()) if second_config else "",
             broker_option=tuple(broker_option or ()),
             broker_jvm=tuple(broker_jvm or ()),
             topics=_names(topics),
+            hooks=str(Path(hooks).absolute()) if hooks else "",
             only=words(only),
             seed=new_seed() if seed is None else seed,
             out=str(Path(out).absolute()) if out else "",
@@ -162,7 +171,17 @@ class RunOptions:
     @property
     def offers(self) -> frozenset[Capability]:
         """What the target offers to checks, whatever stands in front of it."""
-        return innermost(self.target).offers
+        hooked = self.hooks_read.offers if self.hooks_read else frozenset()
+        return innermost(self.target).offers | hooked
+
+    @property
+    def hooks_read(self) -> Hooks | None:
+        """The commands that break and mend somebody's brokers, if there are any.
+
+        Raises:
+            UsageFault: the file makes no sense.
+        """
+        return Hooks.read(Path(self.hooks)) if self.hooks else None
 
     @property
     def target_options(self) -> TargetOptions:
@@ -230,16 +249,16 @@ class RunOptions:
             words.append("--drafts")
         if self.strict_reach:
             words.append("--strict-reach")
-        if self.expect_version:
-            words += ["--expect-version", self.expect_version]
-        if self.profile:
-            words += ["--profile", self.profile]
-        if self.command_config:
-            words += ["--command-config", self.command_config]
-        for name in self.topics:
-            words += ["--topics", name]
-        if self.prefix:
-            words += ["--prefix", self.prefix]
+        given = [
+            ("--expect-version", self.expect_version),
+            ("--profile", self.profile),
+            ("--command-config", self.command_config),
+            ("--second-config", self.second_config),
+            *(("--topics", name) for name in self.topics),
+            ("--prefix", self.prefix),
+            ("--hooks", self.hooks),
+        ]
+        words += [word for option, value in given if value for word in (option, value)]
         for name, values in (("option", self.broker_option), ("jvm", self.broker_jvm)):
             words += [f"--broker-{name}={value}" for value in values]
         return shlex.join(words)
@@ -287,13 +306,18 @@ def checked(options: RunOptions) -> RunOptions:
 
 def _check_access(options: RunOptions) -> None:
     """Refuse credentials for brokers of ours, and settings for brokers of somebody else."""
-    ours = Capability.OWN_CLUSTER in options.offers
-    if options.command_config and ours:
-        raise UsageFault(f"--command-config: {options.target} needs no credentials.")
+    ours = Capability.OWN_CLUSTER in innermost(options.target).offers
+    if (options.command_config or options.second_config) and ours:
+        option = "--command-config" if options.command_config else "--second-config"
+        raise UsageFault(f"{option}: {options.target} needs no credentials.")
+    if options.second_config:
+        read_credentials(options.second_config, "--second-config")
     if (options.broker_option or options.broker_jvm) and not ours:
         raise UsageFault(f"--broker-option and --broker-jvm: {options.target} is running already.")
     if (options.topics or options.prefix) and ours:
         raise UsageFault(f"--topics and --prefix: {options.target} lets us create any topic.")
+    if options.hooks and ours:
+        raise UsageFault(f"--hooks: {options.target} is started here, and broken without.")
     if not _NAME.fullmatch(options.prefix):
         raise UsageFault(f"--prefix {options.prefix}: names of topics have a-z, A-Z, 0-9, . _ -")
     _ = options.target_options  # reads the file, and the properties

@@ -15,15 +15,18 @@ from pathlib import Path
 from fixtures.clients.acls import EVERY, THE_CLUSTER, Acls, Entry, Operation, Resource
 from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import Cluster
+from fixtures.clients.users import create_user
 from fixtures.interface.target import Target, TargetOptions
 from fixtures.targets import DEFAULT_TARGET, open_target
 from fixtures.targets.blocking import run_blocking
+from fixtures.wire.security import Security
 
 PASSWORD = "refusing-s3cret"  # noqa: S105
 PREFIX = "team-"
 """What names begin with that users with few permissions may use."""
 
 _MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
+_SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 _ALL = tuple(
     (Operation.ALL, resource, THE_CLUSTER if resource is Resource.CLUSTER else EVERY)
     for resource in Resource
@@ -60,6 +63,9 @@ ALLOWED: Mapping[str, Sequence[tuple[Operation, Resource]]] = {
 
 USERS = (*DENIED, *ALLOWED)
 
+SECOND = "second"
+"""A user who may do nothing and logs in by SCRAM, so that others like it can be made."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusing:
@@ -81,7 +87,8 @@ def refusing(folder: Path, options: TargetOptions | None = None) -> Iterator[Ref
     properties = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS",
-        "listener.name.users.sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.users.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
+        "listener.name.users.scram-sha-256.sasl.jaas.config": f"{_SCRAM_MODULE} required;",
         "listener.name.users.plain.sasl.jaas.config": f"{_MODULE} required {users};",
         **given.properties,
     }
@@ -94,7 +101,8 @@ def refusing(folder: Path, options: TargetOptions | None = None) -> Iterator[Ref
     try:
         target.start()
         run_blocking(_grant(target))
-        yield Refusing(target=target, files={name: _file(folder, name, target) for name in USERS})
+        files = {name: _file(folder, name, target) for name in USERS}
+        yield Refusing(target=target, files={**files, SECOND: _second(folder, target)})
     finally:
         target.stop()
 
@@ -132,6 +140,25 @@ def _file(folder: Path, user: str, target: Target) -> Path:
         f'sasl.jaas.config={_MODULE} required username="{user}" password="{PASSWORD}";\n'
     )
     return file
+
+
+def _second(folder: Path, target: Target) -> Path:
+    file = folder / f"{SECOND}.properties"
+    login = run_blocking(_scram_user(target))
+    servers = ",".join(target.info.listeners["USERS"])
+    file.write_text(
+        f"bootstrap.servers={servers}\nsecurity.protocol=SASL_PLAINTEXT\n"
+        f"sasl.mechanism={login.mechanism}\nsasl.jaas.config={_SCRAM_MODULE} required "
+        f'username="{login.user}" password="{login.password}";\n'
+    )
+    return file
+
+
+async def _scram_user(target: Target) -> Security:
+    mechanism = "SCRAM-SHA-256"
+    entrance = target.info.at("USERS", Security(protocol="SASL_PLAINTEXT", mechanism=mechanism))
+    async with Cluster(target.info) as cluster:
+        return await create_user(cluster, SECOND, mechanism, entrance=entrance)
 
 
 if __name__ == "__main__":

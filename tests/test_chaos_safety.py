@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from chaos.run import Chaos, check, usual_load
 from chaos.schedule import Schedule, Strike
 from fixtures.targets import UsageFault
 from fixtures.targets.hooks import HookedBroker, Hooks
-from spec.verdict import EnvironmentFault
+from spec.verdict import EnvironmentFault, OutOfReach
 
 SOMEBODYS = "external:localhost:9092"
 FULL = Hooks(commands=dict.fromkeys(("kill", "stop", "start", "pause", "resume"), "true"))
@@ -87,10 +88,20 @@ def test_hooks_are_run_as_they_are_given(tmp_path: Path) -> None:
     assert log.read_text().splitlines() == ["kill 7 far:1", "start 7 far:1"]
 
 
+def test_a_hook_is_over_when_it_had_its_effect() -> None:
+    """After a kill a broker is waited for to be gone, and after a start to be back."""
+    seen = [True, True, False, False, True]
+    broker = HookedBroker(node_id=1, host="h", port=1, hooks=FULL, serves=partial(seen.pop, 0))
+    broker.kill()
+    assert seen == [False, True]
+    broker.start()
+    assert seen == []
+
+
 def test_failing_hooks_are_faults() -> None:
-    """A hook that fails, or that there is not, is the environment's fault and says whose."""
+    """A hook that fails is the environment's fault; what there is no hook for is out of reach."""
     broker = HookedBroker(node_id=7, host="far", port=1, hooks=Hooks(commands={"kill": "false"}))
     with pytest.raises(EnvironmentFault, match="kill of broker 7"):
         broker.kill()
-    with pytest.raises(EnvironmentFault, match="no hook to pause"):
+    with pytest.raises(OutOfReach, match="needs a hook to pause"):
         broker.pause()

@@ -296,6 +296,13 @@ def test_wrong_credentials_end_with_one_sentence(broker: Secured, tmp_path: Path
         (("--target", "external", "--command-config", "{file}"), "bootstrap.servers is missing"),
         (("--target", "external:h:1", "--broker-option", "a=b"), "is running already"),
         (("--broker-option", "nonsense"), "--broker-option nonsense: give KEY=VALUE"),
+        (("--target", "kafka:4.4.0", "--second-config", "{file}"), "needs no credentials"),
+        (
+            ("--target", "external:h:1", "--second-config", "/none"),
+            "--second-config /none: No such",
+        ),
+        (("--target", "kafka:4.4.0", "--hooks", "{file}"), "is started here, and broken without"),
+        (("--target", "external:h:1", "--hooks", "{file}"), "--hooks {file}: Invalid value"),
     ],
 )
 def test_access_that_makes_no_sense(tmp_path: Path, words: tuple[str, ...], sentence: str) -> None:
@@ -306,4 +313,5 @@ def test_access_that_makes_no_sense(tmp_path: Path, words: tuple[str, ...], sent
 
     done = shareproof("broker", *given, "--out", str(tmp_path / "out"))
 
-    assert (done.returncode, sentence in done.stderr) == (2, True), done.stderr
+    said = " ".join(done.stderr.split())
+    assert (done.returncode, sentence.format(file=file) in said) == (2, True), done.stderr

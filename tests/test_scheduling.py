@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from shareproof.runner.scheduling import LONGEST, first_open, last_at_work, scope, wait
+from shareproof.runner.scheduling import (
+    LONGEST,
+    MOVING,
+    first_open,
+    last_at_work,
+    put_last,
+    scope,
+    wait,
+)
 
 
 @pytest.mark.parametrize(
@@ -54,6 +63,13 @@ def test_the_exclusive_stage_waits_for_all_others() -> None:
     assert last_at_work({first: 2}) is None
     assert last_at_work({first: 1, second: 0}) is first
     assert last_at_work({second: 0}) is None
+
+
+def test_exclusive_stages_come_last() -> None:
+    """They are handed out in their order, after all other work."""
+    work = OrderedDict.fromkeys((MOVING[0], "a", MOVING[1], "b"))
+    put_last(work, *MOVING, "not there")
+    assert list(work) == ["a", "b", *MOVING]
 
 
 def test_work_of_a_dead_worker() -> None:

@@ -1,19 +1,57 @@
-"""Runs a command against a Kafka with the properties that it ships with, as somebody's cluster.
+"""Run a command against Apache Kafka as it ships, as somebody's cluster.
 
-    python -m tools.vanilla [--brokers 3] [--kafka 4.4.0] -- shareproof broker --target external:{}
+    python -m tools.vanilla -- shareproof broker --target external:{}
+    python -m tools.vanilla --brokers 3 -- shareproof broker --target external:{} --hooks {hooks}
 
-``{}`` stands for the brokers' addresses, separated by commas. The exit code is the command's.
+``{}`` stands for the brokers' addresses, separated by commas, and ``{hooks}`` for a file of
+commands that break and mend them; they need curl. The exit code is the command's.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import subprocess
 import sys
+import tempfile
+import threading
 import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
+from fixtures.interface.capability import HOOKS
 from fixtures.interface.names import DEFAULT_VERSION
-from fixtures.targets import TargetOptions, open_target
+from fixtures.targets import Target, TargetOptions, open_target
+
+
+@contextlib.contextmanager
+def hooks(target: Target) -> Iterator[Path]:
+    """Serve the brokers' verbs on a port of this machine; yield a file of hooks that use it."""
+
+    class Verbs(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            _, verb, node = self.path.split("/")
+            broker = next(each for each in target.brokers if each.node_id == int(node))
+            getattr(broker, verb)()
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+    with (
+        ThreadingHTTPServer(("127.0.0.1", 0), Verbs) as server,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        ask = f"curl -sSf -X POST http://127.0.0.1:{server.server_port}"
+        file = Path(folder, "hooks.toml")
+        file.write_text("".join(f'{verb} = "{ask}/{verb}/{{node}}"\n' for verb in HOOKS))
+        try:
+            yield file
+        finally:
+            server.shutdown()
 
 
 def main() -> int:
@@ -27,9 +65,11 @@ def main() -> int:
     target.start()
     try:
         where = ",".join(target.info.bootstrap)
-        command = [word.replace("{}", where) for word in asked.command]
-        began = time.monotonic()
-        code = subprocess.run(command, check=False).returncode
+        with hooks(target) as file:
+            words = [word.replace("{}", where) for word in asked.command]
+            command = [word.replace("{hooks}", str(file)) for word in words]
+            began = time.monotonic()
+            code = subprocess.run(command, check=False).returncode
         print(f"{time.monotonic() - began:.0f} s, exit code {code}", file=sys.stderr)
         return code
     finally:

@@ -14,6 +14,7 @@ from shareproof.commands.options import (
     AsJson,
     Brokers,
     CommandConfig,
+    HooksFile,
     LowestLevel,
     Processes,
     Seed,
@@ -63,10 +64,7 @@ class ChaosOptions(SparkOptions):
         bool,
         typer.Option("--allow-faults", help="Allow faults in an external cluster, by --hooks."),
     ] = False
-    hooks: Annotated[
-        Path | None,
-        typer.Option(help="TOML file of commands that break and heal an external cluster."),
-    ] = None
+    hooks: HooksFile = None
     command_config: CommandConfig = None
     rejudge: Annotated[
         list[Path] | None,

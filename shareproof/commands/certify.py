@@ -19,11 +19,13 @@ from shareproof.commands.options import (
     CommandConfig,
     Drafts,
     Fast,
+    HooksFile,
     Ledger,
     LowestLevel,
     Only,
     Out,
     Prefix,
+    SecondConfig,
     Seed,
     StrictReach,
     Target,
@@ -81,6 +83,8 @@ class BrokerOptions(Certification):
     ] = ""
     topics: Topics = None
     prefix: Prefix = ""
+    second_config: SecondConfig = None
+    hooks: HooksFile = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -84,6 +84,12 @@ CommandConfig = Annotated[
     Path | None,
     typer.Option(help="client.properties with the credentials of an external target."),
 ]
+SecondConfig = Annotated[
+    Path | None,
+    typer.Option(
+        help="client.properties of a second principal without permissions, for rules about them."
+    ),
+]
 Topics = Annotated[
     list[str] | None,
     typer.Option(
@@ -93,6 +99,10 @@ Topics = Annotated[
 ]
 Prefix = Annotated[
     str, typer.Option(help="What names of topics and groups have to begin with on the target.")
+]
+HooksFile = Annotated[
+    Path | None,
+    typer.Option("--hooks", help="TOML file of commands that break and heal an external cluster."),
 ]
 BrokerOption = Annotated[
     list[str] | None,

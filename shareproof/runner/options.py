@@ -48,10 +48,12 @@ def add_options(parser: pytest.Parser) -> None:
         "--profile", default="", help="ledger: a shipped name, or a path to a .toml file"
     )
     group.addoption("--command-config", default="", help="client.properties of an external target")
+    group.addoption("--second-config", default="", help="the same of a second principal")
     group.addoption(
         "--topics", action="append", default=[], help="topics of an external target to use"
     )
     group.addoption("--prefix", default="", help="what names have to begin with there")
+    group.addoption("--hooks", default="", help="commands that break and heal an external target")
     group.addoption(
         "--broker-option", action="append", default=[], help="broker property KEY=VALUE; repeatable"
     )
@@ -62,7 +64,7 @@ def add_options(parser: pytest.Parser) -> None:
 
 _ACCESS = (
     *("expect_version", "strict_reach", "tier", "command_config", "topics", "prefix"),
-    *("broker_option", "broker_jvm"),
+    *("second_config", "hooks", "broker_option", "broker_jvm"),
 )
 
 

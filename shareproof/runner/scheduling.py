@@ -7,8 +7,9 @@ cluster. Stages are the longest work there is, so they are handed out first. Nex
 that wait for a lock or a session to end: on a cluster that allows no short ones that is what takes
 the time, and they wait together.
 
-One stage may have to be *exclusive*: on somebody's cluster the ``failover`` stage moves what other
-checks need where it is. It is handed out last, when every other worker is done.
+Stages may have to be *exclusive*: on somebody's cluster the ``failover`` stage moves what other
+checks need where it is, and hooks take brokers away. They are handed out last, one after the other,
+when every other worker is done.
 """
 
 from __future__ import annotations
@@ -44,22 +45,22 @@ LONGEST = (
 """Modules whose checks wait for ends of locks and sessions, those that wait longest first."""
 
 
-MOVING = "suites/broker/failover"
-"""The stage that is exclusive where it has no cluster of its own."""
+MOVING = ("suites/broker/failover", "suites/broker/restarted")
+"""The stages that are exclusive where they have no cluster of their own."""
 
 
-def stage_scheduler(config: Any, log: Any, exclusive: str = "") -> Any:
+def stage_scheduler(config: Any, log: Any, exclusive: tuple[str, ...] = ()) -> Any:
     """Return pytest-xdist's scheduler by scope, where a scope is a stage or a single check.
 
     Args:
         config: pytest's.
         log: pytest-xdist's.
-        exclusive: the stage that runs when nothing else does.
+        exclusive: the stages that run when nothing else does.
     """
 
     class Scheduling(_by_stage()):  # type: ignore[misc]  # it has no types
         def _assign_work_unit(self, node: Any) -> None:
-            put_last(self.workqueue, exclusive)
+            put_last(self.workqueue, *exclusive)
             if not self._hands_out_exclusive():
                 super()._assign_work_unit(node)
 
@@ -68,8 +69,8 @@ def stage_scheduler(config: Any, log: Any, exclusive: str = "") -> Any:
                 super()._reschedule(node)
 
         def _hands_out_exclusive(self) -> bool:
-            """Tell whether only the exclusive stage is left; hand it out when it may begin."""
-            if list(self.workqueue) != [exclusive]:
+            """Tell whether only exclusive stages are left; hand one out when it may begin."""
+            if not self.workqueue or not set(self.workqueue) <= set(exclusive):
                 return False
             left = {node: self._pending_of(work) for node, work in self.assigned_work.items()}
             if alone := last_at_work(left):
@@ -103,10 +104,11 @@ def _by_stage() -> Any:
     return StageScheduling
 
 
-def put_last(work: OrderedDict[str, Any], name: str) -> None:
-    """Move an entry to the end, if it is there."""
-    if name in work:
-        work.move_to_end(name)
+def put_last(work: OrderedDict[str, Any], *names: str) -> None:
+    """Move entries to the end, those that are there."""
+    for name in names:
+        if name in work:
+            work.move_to_end(name)
 
 
 def last_at_work(left: Mapping[Any, int]) -> Any | None:

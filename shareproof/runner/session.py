@@ -90,7 +90,7 @@ class Controller:
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
         """Keep the checks of a stage on one worker when work is handed out by scope."""
         by_scope = config.getvalue("dist") == "loadscope"
-        exclusive = "" if self._ours else MOVING
+        exclusive = () if self._ours else MOVING
         return stage_scheduler(config, log, exclusive) if by_scope else None
 
     def pytest_report_header(self) -> str:

@@ -68,15 +68,18 @@ async def cast(stage: FailoverCluster) -> AllRoles:
     victim = await stage.victim()
     near, far = stage.share.rng.sample([n for n in stage.nodes if n != victim], 2)
 
-    async def scene(*replicas: int, state: int, group: int, lock_ms: int = 60_000) -> MixedStates:
+    bounds = stage.share.bounds
+    short, long = bounds.lock(LOCK_MS), bounds.longest_lock
+
+    async def scene(*replicas: int, state: int, group: int, lock_ms: int = long) -> MixedStates:
         queue = await stage.queue(*replicas, state=state, group=group, lock_ms=lock_ms)
         return await prepared(queue, lock_ms)
 
     led, kept, grouped, whole, alone = await asyncio.gather(
-        scene(victim, near, state=far, group=near, lock_ms=LOCK_MS),
+        scene(victim, near, state=far, group=near, lock_ms=short),
         scene(near, far, state=victim, group=far),
         scene(near, far, state=far, group=victim),
-        scene(victim, far, state=victim, group=victim, lock_ms=LOCK_MS),
+        scene(victim, far, state=victim, group=victim, lock_ms=short),
         scene(victim, state=near, group=far),
     )
     return AllRoles(

@@ -1,7 +1,8 @@
 """Fixtures of the stage: one cluster of three brokers, which a check breaks and gets whole.
 
-Somebody's cluster is not broken. Checks marked ``moves`` only move leaders, by requests of the
-admin API, and run there too, when no other check does (:mod:`shareproof.runner.scheduling`).
+Somebody's cluster is broken by ``--hooks`` only. Checks marked ``moves`` only move leaders, by
+requests of the admin API, and run there without. On such a cluster the stage runs when no other
+check does (:mod:`shareproof.runner.scheduling`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from random import Random
 
 import pytest
 
-from fixtures.interface.capability import Capability, why_not
+from fixtures.interface.capability import Capability
 from fixtures.interface.info import ClusterInfo
 from fixtures.targets import Target, TargetOptions
 from fixtures.wire.frame import Transcript
@@ -19,7 +20,7 @@ from fixtures.wire.schema import Schemas
 from spec.verdict import OutOfReach
 from suites import clusters
 from suites.broker.failover.failover_cluster import FailoverCluster
-from suites.broker.failover.guest import GuestCluster
+from suites.broker.failover.guest import NO_HOOKS, GuestCluster
 from suites.broker.share import world
 from suites.judge import PATIENCE
 from suites.options import RunOptions
@@ -44,36 +45,38 @@ def failover_target(run_options: RunOptions) -> Iterator[Target | None]:
         yield target
 
 
-Ground = tuple[ClusterInfo, Schemas]
-"""A cluster, and the message definitions of its release."""
+Ground = tuple[Target | None, ClusterInfo, Schemas]
+"""The cluster if it is ours, what is known of it, and the message definitions of its release."""
 
 
 @pytest.fixture(scope="package")
 def failover_ground(request: pytest.FixtureRequest, failover_target: Target | None) -> Ground:
     """The stage's cluster, which is the one under test where that is somebody's."""
     known = failover_target.info if failover_target else request.getfixturevalue("cluster_info")
-    return known, Schemas.from_jar(known.schema_jar)
+    return failover_target, known, Schemas.from_jar(known.schema_jar)
 
 
 @pytest.fixture
 async def stage(
     request: pytest.FixtureRequest,
-    failover_target: Target | None,
+    run_options: RunOptions,
     failover_ground: Ground,
     rng: Random,
     transcripts: list[Transcript],
 ) -> AsyncIterator[FailoverCluster]:
     """The stage, whole before the check and mended after it."""
-    if not failover_target and not request.node.get_closest_marker("moves"):
-        raise OutOfReach(why_not({Capability.OWN_CLUSTER}, frozenset()))
-    info, schemas = failover_ground
+    target, info, schemas = failover_ground
+    moves = request.node.get_closest_marker("moves")
+    hooks = None if moves else run_options.hooks_read
+    if not (target or moves or hooks):
+        raise OutOfReach(NO_HOOKS)
     async with world(info, rng, transcripts, schemas) as share:
         request.node.stash[PATIENCE] = share.bounds.patience
-        if failover_target:
-            stage = FailoverCluster(share, failover_target.brokers)
+        if target:
+            stage = FailoverCluster(share, target.brokers)
             await stage.mend()
         else:
-            stage = await GuestCluster.of(share)
+            stage = await GuestCluster.of(share, hooks)
         yield stage
         await stage.mend()
         await share.disband()

@@ -142,12 +142,20 @@ class FailoverCluster:
         Raises:
             EnvironmentFault, Undecided: that did not come about.
         """
+        await self.revive()
+        await self._poll("the first replicas leading", self._in_order)
+        await self.answering()
+
+    async def revive(self) -> None:
+        """Bring every broker back, and wait until it has caught up."""
         for broker in self.brokers:
             broker.resume()
         await self.start(*(b.node_id for b in self.brokers if not b.is_alive))
         self.cluster.away.clear()
         await self.caught_up()
-        await self._poll("the first replicas leading", self._in_order)
+
+    async def answering(self) -> None:
+        """Wait until the coordinators answer."""
         await self._poll("coordinators that answer", self._answering)
 
     async def caught_up(self) -> None:

@@ -36,6 +36,9 @@ from suites.judge import Judge
 ANSWERED_WITHIN = 45.0
 """Seconds in which a leader gives up storing an acknowledgement, in all of its attempts."""
 
+RETRY = "group.share.initialize.retry.interval.ms"
+"""How long a group coordinator waits before it initializes a share-partition once more."""
+
 RETRIED = frozenset(
     {"COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR"}
     | {"NOT_LEADER_OR_FOLLOWER", "LEADER_NOT_AVAILABLE", "REQUEST_TIMED_OUT"}
@@ -99,6 +102,7 @@ async def test_beginning_without_a_coordinator(stage: FailoverCluster, judge: Ju
     """COO-08, COO-18, COO-19: Groups that begin while the share coordinator is dead get going."""
     victim = await stage.victim()
     near, far = (node for node in stage.nodes if node != victim)
+    retry = int((await stage.share.admin.broker_configs()).get(RETRY, 30_000))
     place = {"state": victim, "group": far}
     unloaded, unknown, bare = [await stage.queue(near, far, **place) for _ in range(3)]
     for queue in (unloaded, unknown):
@@ -108,7 +112,7 @@ async def test_beginning_without_a_coordinator(stage: FailoverCluster, judge: Ju
 
     await stage.kill(victim)
     loading = asyncio.create_task(_loaded(unloaded))
-    assigned = await _assigned(unknown)
+    assigned = await _assigned(unknown, TAKEN_OVER + retry / 1000)
     judge.equal("COO-08", {(unknown.topic.id, 0)}, assigned, "assigned after the fail-over")
     counts = await ReconnectingConsumer(unknown).take(range(6))
     judge.equal("COO-08", dict.fromkeys(range(6), 1), counts, "delivered after a late beginning")
@@ -120,11 +124,11 @@ async def test_beginning_without_a_coordinator(stage: FailoverCluster, judge: Ju
     await judge_raised(judge, key)
 
 
-async def _assigned(queue: Queue) -> Assigned:
+async def _assigned(queue: Queue, within: float) -> Assigned:
     """Join and heartbeat until there is an assignment or time is up; return it."""
     member = await queue.share.member(queue.group)
     first = {"member_epoch": 0, "subscribed_topic_names": [queue.topic.name]}
-    async for _ in attempts(TAKEN_OVER):
+    async for _ in attempts(within):
         response = await member.heartbeat(**({} if member.epoch else first))
         if response.error_code and response.error_code not in RETRIABLE:
             raise Undecided(f"a heartbeat was answered {error_name(response.error_code)}")

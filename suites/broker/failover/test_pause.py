@@ -29,8 +29,9 @@ async def test_broker_frozen(stage: FailoverCluster, judge: Judge) -> None:
     """COO-28, COO-29: A leader that sleeps through its succession changes nothing afterwards."""
     world = await cast(stage)
     pulses = [await Pulse.of(stage, s.holder.member) for s in (world.grouped, world.whole)]
-    queue = await stage.queue(world.victim, world.near, state=world.far, lock_ms=SHORT_LOCK_MS)
-    expiring = await prepared(queue, SHORT_LOCK_MS)
+    lock = stage.share.bounds.lock(SHORT_LOCK_MS)
+    queue = await stage.queue(world.victim, world.near, state=world.far, lock_ms=lock)
+    expiring = await prepared(queue, lock)
 
     stage.pause(world.victim)
     zombies = [(scene, scene.send(accept(12, 13))) for scene in (world.led, expiring)]

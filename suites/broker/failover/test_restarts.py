@@ -21,7 +21,8 @@ async def test_rolling_restart(stage: FailoverCluster, judge: Judge) -> None:
     # One broker goes in order, one as by a power cut, the third either way.
     ways = rng.sample([stage.stop, stage.kill, rng.choice([stage.stop, stage.kill])], len(nodes))
     placed = [[*nodes[first:], *nodes[:first]] for first in range(len(nodes))]
-    queue = await stage.share.queue(assignments=placed, lock_ms=LOCK_MS)
+    lock = stage.share.bounds.lock(LOCK_MS)
+    queue = await stage.share.queue(assignments=placed, lock_ms=lock)
     await queue.consumer()
 
     async with Traffic(queue, rng) as traffic:
@@ -31,7 +32,7 @@ async def test_rolling_restart(stage: FailoverCluster, judge: Judge) -> None:
             await stage.start(node)
             await stage.caught_up()
         await traffic.flowing()
-        produced = await traffic.drained()
+        produced = await traffic.drained(lock / 1000)
 
     judge_books(judge, "COO-30", traffic, produced)
     judge.saw("COO-30", restarts=len(nodes))

@@ -25,7 +25,8 @@ async def test_broker_stopped(stage: FailoverCluster, judge: Judge) -> None:
     """COO-10, COO-21: A clean shutdown under live traffic loses nothing."""
     world = await cast(stage)
     pulses = [await Pulse.of(stage, s.holder.member) for s in (world.grouped, world.whole)]
-    busy = await stage.queue(world.near, world.far, state=world.victim, lock_ms=LOCK_MS)
+    lock = stage.share.bounds.lock(LOCK_MS)
+    busy = await stage.queue(world.near, world.far, state=world.victim, lock_ms=lock)
     await busy.consumer()
 
     async with Traffic(busy, stage.share.rng) as traffic:
@@ -40,6 +41,6 @@ async def test_broker_stopped(stage: FailoverCluster, judge: Judge) -> None:
             await judge_member(judge, pulse)
         await stage.start(world.victim)
         await judge_came_back(judge, world.alone)
-        produced = await traffic.drained()
+        produced = await traffic.drained(lock / 1000)
 
     judge_books(judge, "COO-10", traffic, produced)

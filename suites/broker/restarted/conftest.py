@@ -1,7 +1,8 @@
 """The stage of the restart checks: one broker whose share coordinator snapshots and prunes at once.
 
 All that is durable about a share group is on that broker, so that its death is the death of every
-leader and every coordinator. It keeps its disk: a restart is a crash, not a loss.
+leader and every coordinator. It keeps its disk: a restart is a crash, not a loss. On somebody's
+cluster all brokers die together, by ``--hooks``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,11 @@ from random import Random
 
 import pytest
 
+from fixtures.clients.cluster import Cluster
+from fixtures.interface.handle import Handle
+from fixtures.interface.info import ClusterInfo
 from fixtures.targets import Target, TargetOptions
+from fixtures.targets.hooks import hooked_brokers
 from fixtures.wire.frame import Transcript
 from suites import clusters
 from suites.broker.restarted.restarts import Restarts
@@ -26,17 +31,37 @@ PROPERTIES = {
 
 
 @pytest.fixture(scope="package")
-def restarted_target(run_options: RunOptions) -> Iterator[Target]:
-    """A cluster of one broker that its checks may kill, as long as they start it again."""
+def restarted_target(run_options: RunOptions) -> Iterator[Target | None]:
+    """A cluster of one broker that its checks may kill; None where hooks break somebody's."""
+    if run_options.hooks_read:
+        yield None
+        return
     with clusters.own_cluster(run_options, TargetOptions(properties=PROPERTIES)) as target:
         yield target
 
 
 @pytest.fixture
 async def lives(
-    restarted_target: Target, rng: Random, transcripts: list[Transcript]
+    request: pytest.FixtureRequest,
+    run_options: RunOptions,
+    restarted_target: Target | None,
+    rng: Random,
+    transcripts: list[Transcript],
 ) -> AsyncIterator[Restarts]:
-    """The lives of a broker; it lives again when the check is over."""
-    broker = Restarts(restarted_target, rng, transcripts)
-    yield broker
-    await broker.rise()
+    """The lives of brokers; they live again when the check is over."""
+    if restarted_target:
+        info, brokers = restarted_target.info, restarted_target.brokers
+    else:
+        info = request.getfixturevalue("cluster_info")
+        brokers = await _brokers(run_options, info)
+    lives = Restarts(info, brokers, rng, transcripts)
+    yield lives
+    await lives.rise()
+
+
+async def _brokers(run_options: RunOptions, info: ClusterInfo) -> tuple[Handle, ...]:
+    """Return somebody's brokers, to be broken and mended by hooks."""
+    hooks = run_options.hooks_read
+    async with Cluster(info) as cluster:
+        await cluster.any()
+        return hooked_brokers(cluster, hooks) if hooks else ()

@@ -4,33 +4,62 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from random import Random
 
-from fixtures.targets import Target
+from fixtures.interface.handle import Handle
+from fixtures.interface.info import ClusterInfo
 from fixtures.wire.frame import Transcript
+from spec.verdict import OutOfReach
+from suites.broker.failover.guest import GuestCluster
 from suites.broker.share import Share, world
+
+PRUNE = "share.coordinator.state.topic.prune.interval.ms"
+_PRUNED_WITHIN = 5000  # milliseconds
 
 
 class Restarts:
-    """The broker's lives: a world of topics and groups for each of them."""
+    """The lives of all brokers there are: a world of topics and groups for each of them."""
 
-    def __init__(self, target: Target, rng: Random, transcripts: list[Transcript]) -> None:
-        self._target = target
+    def __init__(
+        self,
+        info: ClusterInfo,
+        brokers: Sequence[Handle],
+        rng: Random,
+        transcripts: list[Transcript],
+    ) -> None:
+        self._info = info
+        self._brokers = brokers
         self._rng = rng
         self._transcripts = transcripts
 
     @contextlib.asynccontextmanager
     async def life(self) -> AsyncIterator[Share]:
         """Give a world that is connected to the broker as it lives now."""
-        async with world(self._target.info, self._rng, self._transcripts) as share:
+        async with world(self._info, self._rng, self._transcripts) as share:
             yield share
 
     async def die(self, *, orderly: bool = False) -> None:
-        """Stop the broker, by default as a power cut would."""
-        broker = self._target.brokers[0]
-        await asyncio.to_thread(broker.stop if orderly else broker.kill)
+        """Stop the brokers, by default as a power cut would."""
+        await self._all(*(each.stop if orderly else each.kill for each in self._brokers))
 
     async def rise(self) -> None:
-        """Start the broker again and wait until it serves clients."""
-        await asyncio.to_thread(self._target.brokers[0].start)
+        """Start the brokers again and wait until they serve clients."""
+        await self._all(*(each.start for each in self._brokers))
+        if len(self._brokers) > 1:
+            async with self.life() as share:
+                await GuestCluster(share, self._brokers).caught_up()
+
+    async def _all(self, *calls: Callable[[], None]) -> None:
+        await asyncio.gather(*(asyncio.to_thread(call) for call in calls))
+
+
+async def prunes_soon(share: Share) -> None:
+    """Look whether the log of the state topic is pruned while a check can wait for it.
+
+    Raises:
+        OutOfReach: it is not, or nobody knows.
+    """
+    interval = int((await share.admin.broker_configs())[PRUNE])
+    if interval > _PRUNED_WITHIN:
+        raise OutOfReach(f"the share coordinator prunes its log every {interval} ms only")

@@ -18,7 +18,7 @@ from fixtures.wire.errors import ErrorCode, error_name
 from spec.model.durable import Coordinator, Durable, StateBatch
 from spec.verdict import Undecided
 from suites.broker.locks import watch
-from suites.broker.restarted.restarts import Restarts
+from suites.broker.restarted.restarts import Restarts, prunes_soon
 from suites.broker.share import Queue, Share
 from suites.broker.statestore import (
     ACKNOWLEDGED,
@@ -132,6 +132,7 @@ def _found(part: Struct) -> tuple[str, int, tuple[StateBatch, ...]]:
 async def test_crash_under_load(lives: Restarts, judge: Judge) -> None:
     """PER-44: Answered writes survive a crash; PER-37: pruning has taken nothing that is needed."""
     async with lives.life() as share:
+        await prunes_soon(share)
         store = Store(share)
         idle, *busy = await store.keys(6)
         await idle.initialize(0, 2)

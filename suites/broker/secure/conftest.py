@@ -1,21 +1,31 @@
-"""One cluster with an authorizer, for all checks of this folder, one after the other."""
+"""One cluster with an authorizer, for all checks of this folder, one after the other.
+
+On somebody's cluster the users are those that ``--second-config`` lets in.
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from random import Random
 
 import pytest
 
+from fixtures.interface.capability import Capability
+from fixtures.interface.credentials import read_credentials
+from fixtures.interface.info import ClusterInfo
 from fixtures.targets import Target, TargetOptions
 from fixtures.targets.certificates import Certificates, make_certificates
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
+from spec.verdict import OutOfReach
 from suites import clusters
+from suites.broker.secure.guest import NO_SECOND, GuestRealm, at_home
 from suites.broker.secure.realm import Realm
 from suites.broker.secure.settings import LISTENERS, broker_properties
 from suites.broker.share import Share, world
+from suites.judge import PATIENCE
 from suites.options import RunOptions
 
 
@@ -26,30 +36,57 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 
 @pytest.fixture(scope="package")
-def stage(run_options: RunOptions, certificates: Certificates) -> Iterator[Target]:
-    """A broker with an authorizer and with listeners for TLS and SASL."""
+def stage(run_options: RunOptions, certificates: Certificates) -> Iterator[Target | None]:
+    """A broker with an authorizer and with listeners for TLS and SASL; None where one is given."""
+    if Capability.OWN_CLUSTER not in run_options.offers:
+        if not run_options.second_config:
+            raise OutOfReach(NO_SECOND)
+        yield None
+        return
     wanted = TargetOptions(properties=broker_properties(certificates.keystore), listeners=LISTENERS)
     with clusters.own_cluster(run_options, wanted, files=True) as target:
         yield target
 
 
 @pytest.fixture(scope="package")
-def stage_schemas(stage: Target) -> Schemas:
-    """The message definitions of the release under test, read once."""
-    return Schemas.from_jar(stage.info.schema_jar)
+def ground(request: pytest.FixtureRequest, stage: Target | None) -> tuple[ClusterInfo, Schemas]:
+    """The stage's cluster, and the message definitions of its release, read once."""
+    info: ClusterInfo = stage.info if stage else request.getfixturevalue("cluster_info")
+    return info, Schemas.from_jar(info.schema_jar)
 
 
 @pytest.fixture
 async def share(
-    stage: Target, stage_schemas: Schemas, rng: Random, transcripts: list[Transcript]
+    request: pytest.FixtureRequest,
+    stage: Target | None,
+    ground: tuple[ClusterInfo, Schemas],
+    rng: Random,
+    transcripts: list[Transcript],
 ) -> AsyncIterator[Share]:
     """The stage's cluster as a super user sees it."""
-    async with world(stage.info, rng, transcripts, stage_schemas) as share:
+    info, schemas = ground
+    async with (world if stage else at_home)(info, rng, transcripts, schemas) as share:
+        request.node.stash[PATIENCE] = share.bounds.patience
         yield share
 
 
 @pytest.fixture
-async def realm(share: Share, stage: Target, certificates: Certificates) -> AsyncIterator[Realm]:
+async def realm(
+    run_options: RunOptions,
+    share: Share,
+    stage: Target | None,
+    certificates: Certificates,
+    transcripts: list[Transcript],
+) -> AsyncIterator[Realm]:
     """Users of this check's own."""
     async with AsyncExitStack() as stack:
-        yield Realm(share, stage.info, str(certificates.ca), stack)
+        if stage:
+            yield Realm(share, stage.info, str(certificates.ca), stack)
+            return
+        second = read_credentials(run_options.second_config, "--second-config")
+        where = second.bootstrap or share.cluster.info.bootstrap
+        info = replace(share.cluster.info, bootstrap=where, security=second.security)
+        realm = GuestRealm(share, info, stack)
+        transcripts.append(realm.transcript)
+        yield realm
+        await realm.leave()

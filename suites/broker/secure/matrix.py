@@ -293,6 +293,7 @@ async def scene(
     made = (admin.create_topic(name=name or None) for name in names)
     topics = tuple(await asyncio.gather(*made))
     group = group or cluster.fresh_name("g")
+    user.realm.look_at(group)
     await admin.group_config(group, {"share.auto.offset.reset": "earliest"})
     host = Member(cluster, group, share.member_id())
     await host.join(*topics)

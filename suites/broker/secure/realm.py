@@ -8,7 +8,7 @@ can still be seen refused by it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 from fixtures.clients.acls import Acls, Entry, Operation, Resource
 from fixtures.clients.cluster import Cluster
 from fixtures.clients.member import Session
-from fixtures.clients.users import create_user
+from fixtures.clients.users import create_user, set_quotas
 from fixtures.interface.info import ClusterInfo
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import Connection
@@ -53,7 +53,7 @@ class User:
 
     async def grant(self, *entries: Entry) -> None:
         """Make entries; they are in force on return."""
-        await self.realm.acls.create(*entries)
+        await self.realm.grant(*entries)
 
     async def revoke(self, *entries: Entry) -> None:
         """Take entries away; they are no longer in force on return."""
@@ -72,6 +72,7 @@ class Realm:
         self.info = info
         self.ca = ca
         self.acls = Acls(share.cluster)
+        self.transcript = share.cluster.transcript
         self._stack = stack
 
     def entrance(self, listener: str, **login: Any) -> ClusterInfo:
@@ -83,11 +84,9 @@ class Realm:
             Security(**{"protocol": protocol, "ca": self.ca, "mechanism": mechanism} | login),
         )
 
-    async def user(
-        self, *, listener: str = SECURED, mechanism: str = "SCRAM-SHA-256", name: str = ""
-    ) -> User:
+    async def user(self, *, listener: str = SECURED, mechanism: str = "", name: str = "") -> User:
         """Return a new user, who has logged in and may do nothing yet."""
-        name = name or self.share.cluster.fresh_name("u")
+        name, mechanism = name or self.share.cluster.fresh_name("u"), mechanism or "SCRAM-SHA-256"
         entrance = self.entrance(listener)
         login = await create_user(self.share.cluster, name, mechanism, entrance=entrance)
         return await self.visitor(self.info.at(listener, login), name)
@@ -95,7 +94,7 @@ class Realm:
     async def visitor(self, info: ClusterInfo, name: str) -> User:
         """Return somebody who needs no account made: the login is in ``info``."""
         base = self.share.cluster
-        cluster = Cluster(info, schemas=base.schemas, transcript=base.transcript, rng=base.rng)
+        cluster = Cluster(info, schemas=base.schemas, transcript=self.transcript, rng=base.rng)
         await self._stack.enter_async_context(cluster)
         await cluster.any()
         return User(name=name, cluster=cluster, realm=self)
@@ -103,6 +102,17 @@ class Realm:
     async def users(self, count: int) -> list[User]:
         """Return several new users."""
         return list(await asyncio.gather(*(self.user() for _ in range(count))))
+
+    async def grant(self, *entries: Entry) -> None:
+        """Make entries; they are in force on return."""
+        await self.acls.create(*entries)
+
+    async def hold_to(self, user: User, quotas: Mapping[str, float]) -> None:
+        """Hold a user to quotas; they are in force on return."""
+        await set_quotas(self.share.cluster, user.name, quotas)
+
+    def look_at(self, group: str) -> None:
+        """Look whether users find a group where they ask: here is one broker only."""
 
     async def queues(self, count: int, **options: Any) -> list[Queue]:
         """Return several queues, each with a topic and a group of its own."""

@@ -30,6 +30,7 @@ class Holder:
     user: User
     session: Session
     queues: tuple[Queue, ...]
+    lock_ms: int
     since: float
 
     @property
@@ -43,7 +44,8 @@ class Holder:
         return tuple((queue.topic, 0) for queue in self.queues)
 
 
-async def _holder(realm: Realm, topics: int, lock_ms: int = LOCK_MS) -> Holder:
+async def _holder(realm: Realm, topics: int) -> Holder:
+    lock_ms = realm.share.bounds.lock(LOCK_MS)
     queues = await realm.queues(topics, records=3, lock_ms=lock_ms)
     group = queues[0].group
     await realm.share.member(group, *(queue.topic for queue in queues))
@@ -55,7 +57,7 @@ async def _holder(realm: Realm, topics: int, lock_ms: int = LOCK_MS) -> Holder:
     found = await acquired(session, *places, count=3 * topics)
     if sum(map(len, found.values())) != 3 * topics:
         raise Undecided(f"only {found} could be acquired")
-    return Holder(user=user, session=session, queues=tuple(queues), since=since)
+    return Holder(user=user, session=session, queues=tuple(queues), lock_ms=lock_ms, since=since)
 
 
 async def _heir(holder: Holder, index: int = 0) -> tuple[dict[int, int], float]:
@@ -65,7 +67,7 @@ async def _heir(holder: Holder, index: int = 0) -> tuple[dict[int, int], float]:
     session = await (await share.member(holder.group)).session(min(share.cluster.brokers))
     catch = Catch()
     place = (queue.topic, 0)
-    async for _ in attempts(WITHIN):
+    async for _ in attempts(WITHIN + holder.lock_ms / 1000):
         catch.add(await session.fetch(*(() if session.epoch else (place,))))
         if len(catch.counts) >= 3:
             break
@@ -87,7 +89,7 @@ async def test_group_lost_while_records_are_locked(realm: Realm, judge: Judge) -
     counts, after = await _heir(holder)
     judge.equal("SEC-09", dict.fromkeys(range(3), 2), counts, "what a permitted member then gets")
     judge.equal("SEC-11", dict.fromkeys(range(3), 2), counts, "what a permitted member then gets")
-    _in_due_time(judge, after)
+    _in_due_time(judge, holder, after)
 
 
 @pytest.mark.requirement("SEC-10", "SEC-11")
@@ -118,14 +120,14 @@ async def test_topic_lost_while_records_are_locked(
     counts, after = await _heir(holder)
     judge.equal("SEC-10", dict.fromkeys(range(3), 2), counts, "records of the lost topic")
     judge.equal("SEC-11", dict.fromkeys(range(3), 2), counts, "records of the lost topic")
-    _in_due_time(judge, after)
+    _in_due_time(judge, holder, after)
     settled = await settled_below(replace(holder.queues[1], group=holder.group))
     judge.equal("SEC-10", 3, settled, "what is stored as finished of the topic that was kept")
 
 
-def _in_due_time(judge: Judge, after: float) -> None:
-    early = after < LOCK_MS / 1000
-    sentence = f"locks of {LOCK_MS} ms ran out after {after:.2f} s"
+def _in_due_time(judge: Judge, holder: Holder, after: float) -> None:
+    early = after < holder.lock_ms / 1000
+    sentence = f"locks of {holder.lock_ms} ms ran out after {after:.2f} s"
     judge.holds("SEC-11", not early, sentence, step="locks last as long as they should")
 
 
