@@ -68,6 +68,8 @@ async def share(
     async with (world if stage else at_home)(info, rng, transcripts, schemas) as share:
         request.node.stash[PATIENCE] = share.bounds.patience
         yield share
+        if not stage:
+            await share.disband()
 
 
 @pytest.fixture

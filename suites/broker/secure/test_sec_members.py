@@ -142,12 +142,12 @@ async def _listed(user: User, among: set[str]) -> set[str]:
 @pytest.mark.requirement("SEC-06")
 async def test_listing_shows_what_may_be_described(realm: Realm, judge: Judge) -> None:
     """SEC-06: A share group is listed for those with DESCRIBE on it or on the cluster only."""
+    everybody, somebody, nobody = await realm.users(3)
     queues = await realm.queues(2)
     groups = {queue.group for queue in queues}
     hosts = [Member(realm.share.cluster, q.group, realm.share.member_id()) for q in queues]
     for host, queue in zip(hosts, queues, strict=True):
         await host.join(queue.topic)
-    everybody, somebody, nobody = await realm.users(3)
     await everybody.allow(Operation.DESCRIBE, Resource.CLUSTER, THE_CLUSTER)
     await somebody.allow(Operation.DESCRIBE, GROUP, queues[0].group)
 
