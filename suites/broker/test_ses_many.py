@@ -77,6 +77,7 @@ async def test_one_unknown_among_many(share: Share, judge: Judge, position: str)
     found: dict[Where, list[int]] = {where: [] for where in places}
     async for _ in attempts(WITHIN):
         response = await world.session.fetch(*named, max_wait_ms=100)
+        judge.equal("ACQ-12", 0, response.error, "top-level error")
         named = []
         for rule, (topic, at) in bad.items():
             part = response.part(topic.id, at)
