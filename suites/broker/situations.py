@@ -60,9 +60,6 @@ SETUPS = MappingProxyType(
 )
 """Set-ups by the name that a check's id shows. Each brings about several situations at once."""
 
-UNSEEN = "not yet played on every release of Kafka"
-"""Why checks in set-ups that are not their own run with --drafts only."""
-
 Check = Callable[..., Coroutine[Any, Any, None]]
 
 
@@ -109,8 +106,7 @@ def crossed(*setups: str) -> Callable[[Check], Check]:
         extra = inspect.Parameter("setup", inspect.Parameter.KEYWORD_ONLY)
         parameters = [*signature.parameters.values(), extra]
         play.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        marks = (pytest.mark.crossed, pytest.mark.draft(UNSEEN))
-        named = [pytest.param(name, marks=marks) for name in setups]
+        named = [pytest.param(name, marks=pytest.mark.crossed) for name in setups]
         marked: Check = pytest.mark.parametrize("setup", [AS_WRITTEN, *named])(play)
         return marked
 

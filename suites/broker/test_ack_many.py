@@ -34,7 +34,6 @@ def _results(response: Response, places: list[Where]) -> list[str]:
 @meets(MANY)
 @BY
 @AT
-@pytest.mark.draft("not yet seen failing on real Kafka")
 @pytest.mark.requirement("ACK-38", "ACK-48", "ACK-49")
 async def test_one_bad_partition(
     share: Share, judge: Judge, position: str, *, by_fetch: bool
@@ -89,7 +88,6 @@ async def _judge_left(judge: Judge, world: Grid, refused: Where) -> None:
 
 @meets(MANY)
 @AT
-@pytest.mark.draft("not yet seen failing on real Kafka")
 @pytest.mark.requirement("ACK-37")
 async def test_one_bad_type(share: Share, judge: Judge, position: str) -> None:
     """ACK-37: One impossible type, wherever it stands in a batch's list, refuses all of it."""

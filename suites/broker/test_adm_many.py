@@ -38,7 +38,6 @@ def _places(topics: tuple[Topic, ...]) -> list[Place]:
 
 @meets(MANY_AT_ONCE)
 @AT
-@pytest.mark.draft("not yet seen failing on real Kafka")
 @pytest.mark.requirement("ADM-01", "ADM-04", "ADM-36")
 async def test_one_unknown_group(share: Share, judge: Judge, position: str) -> None:
     """ADM-04: Beside an unknown group, wherever it stands, each of the others is described.
@@ -124,7 +123,6 @@ async def _begun(share: Share, group: str) -> Grid:
 
 @meets(MANY_AT_ONCE)
 @AT
-@pytest.mark.draft("not yet seen failing on real Kafka")
 @pytest.mark.requirement("ADM-04", "ADM-10")
 async def test_offsets_of_many(share: Share, judge: Judge, position: str) -> None:
     """ADM-10: Of nine partitions in each of three groups each has its own start offset shown.
@@ -155,7 +153,6 @@ async def test_offsets_of_many(share: Share, judge: Judge, position: str) -> Non
 
 @meets(MANY_AT_ONCE)
 @AT
-@pytest.mark.draft("not yet seen failing on real Kafka")
 @pytest.mark.requirement("ADM-16", "ADM-18")
 async def test_altering_many(share: Share, judge: Judge, position: str) -> None:
     """ADM-18: Beside a partition or topic that does not exist all others are altered.
@@ -180,7 +177,6 @@ async def test_altering_many(share: Share, judge: Judge, position: str) -> None:
 
 @meets(MANY_AT_ONCE)
 @AT
-@pytest.mark.draft("not yet seen failing on real Kafka")
 @pytest.mark.requirement("ADM-27", "ADM-29")
 async def test_deleting_many(share: Share, judge: Judge, position: str) -> None:
     """ADM-29: Beside a topic that does not exist the offsets of all others are deleted.

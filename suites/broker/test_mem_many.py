@@ -15,7 +15,6 @@ from suites.judge import Judge
 
 @meets(MANY)
 @AT
-@pytest.mark.draft("not yet seen failing on real Kafka")
 @pytest.mark.requirement("MEM-16")
 async def test_one_unknown_topic(share: Share, judge: Judge, position: str) -> None:
     """MEM-16: A member alone has every partition of every topic, also beside one that is not."""

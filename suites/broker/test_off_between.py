@@ -69,7 +69,6 @@ async def _reloaded(queue: Queue, steps: int) -> tuple[dict[int, int], Consumer]
 
 
 @meets("reload", "two batches")
-@pytest.mark.draft("not yet seen failing on real Kafka")
 @pytest.mark.requirement("OFF-44", "DLV-31", "PER-39")
 @pytest.mark.fast
 async def test_reload_after_any_step(share: Share, judge: Judge) -> None:
