@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -48,6 +50,25 @@ def after(*types: tuple[int, ...]) -> SharePartition:
 
 
 Story = Callable[[], Judgement]
+
+
+def answered(
+    judge: Callable[[], SharePartition],
+    batches: list[tuple[int, int, tuple[int, ...]]],
+    right: Error,
+    wrong: Error,
+    *,
+    who: str = "ann",
+    at: float = 20,
+    **more: Any,
+) -> tuple[Story, Story]:
+    """Return two stories of an acknowledgement, which is answered as it may be, and otherwise."""
+
+    def told(error: Error) -> Judgement:
+        return judge().acknowledged(at, who, batches, error, **more)
+
+    return partial(told, right), partial(told, wrong)
+
 
 # rule: (an allowed story, a story that breaks the rule)
 PAIRS: dict[str, tuple[Story, Story]] = {
@@ -115,62 +136,23 @@ PAIRS: dict[str, tuple[Story, Story]] = {
         lambda: after(REJECT).acquired(30, "bob", [(10, 19, 1)]),
         lambda: after(REJECT).acquired(5_000, "bob", [(1, 1, 2)]),
     ),
-    "ACK-17": (
-        lambda: held().acknowledged(20, "ann", [(3, 2, ACCEPT)], REQUEST),
-        lambda: held().acknowledged(20, "ann", [(3, 2, ACCEPT)], FINE),
-    ),
-    "ACK-18": (
-        lambda: held().acknowledged(20, "ann", [(3, 4, ACCEPT), (1, 2, ACCEPT)], REQUEST),
-        lambda: held().acknowledged(20, "ann", [(3, 4, ACCEPT), (1, 2, ACCEPT)], FINE),
-    ),
-    "ACK-19": (
-        lambda: held().acknowledged(20, "ann", [(1, 4, ACCEPT), (3, 6, ACCEPT)], REQUEST),
-        lambda: held().acknowledged(20, "ann", [(1, 4, ACCEPT), (3, 6, ACCEPT)], STATE),
-    ),
-    "ACK-20": (
-        lambda: held().acknowledged(20, "ann", [(1, 4, ACCEPT), (4, 6, ACCEPT)], STATE),
-        lambda: held().acknowledged(20, "ann", [(1, 4, ACCEPT), (4, 6, ACCEPT)], FINE),
-    ),
-    "ACK-21": (
-        lambda: held().acknowledged(20, "ann", [(1, 4, ())], REQUEST),
-        lambda: held().acknowledged(20, "ann", [(1, 4, ())], FINE),
-    ),
-    "ACK-23": (
-        lambda: held().acknowledged(20, "ann", [(1, 3, (1, 2))], REQUEST),
-        lambda: held().acknowledged(20, "ann", [(1, 3, (1, 2))], FINE),
-    ),
-    "ACK-11": (
-        lambda: held().acknowledged(20, "ann", [(1, 3, RENEW)], REQUEST, version=1),
-        lambda: held().acknowledged(20, "ann", [(1, 3, RENEW)], FINE, version=1),
-    ),
-    "ACK-12": (
-        lambda: held().acknowledged(20, "ann", [(1, 3, (5,))], REQUEST),
-        lambda: held().acknowledged(20, "ann", [(1, 3, (5,))], FINE),
-    ),
-    "ACK-14": (
-        lambda: held().acknowledged(20, "ann", [(1, 3, RENEW)], REQUEST),
-        lambda: held().acknowledged(20, "ann", [(1, 3, RENEW)], FINE),
-    ),
-    "ACK-27": (
-        lambda: held().acknowledged(20, "ann", [(1, 3, (1, 2, 3))], FINE),
-        lambda: held().acknowledged(20, "ann", [(1, 3, (1, 2, 3))], STATE),
-    ),
-    "ACK-29": (
-        lambda: held().acknowledged(20, "bob", [(1, 3, ACCEPT)], STATE),
-        lambda: held().acknowledged(20, "bob", [(1, 3, ACCEPT)], FINE),
-    ),
-    "ACK-30": (
-        lambda: after(RELEASE).acknowledged(30, "ann", [(1, 1, ACCEPT)], STATE),
-        lambda: after(RELEASE).acknowledged(30, "ann", [(1, 1, ACCEPT)], FINE),
-    ),
+    "ACK-17": answered(held, [(3, 2, ACCEPT)], REQUEST, FINE),
+    "ACK-18": answered(held, [(3, 4, ACCEPT), (1, 2, ACCEPT)], REQUEST, FINE),
+    "ACK-19": answered(held, [(1, 4, ACCEPT), (3, 6, ACCEPT)], REQUEST, STATE),
+    "ACK-20": answered(held, [(1, 4, ACCEPT), (4, 6, ACCEPT)], STATE, FINE),
+    "ACK-21": answered(held, [(1, 4, ())], REQUEST, FINE),
+    "ACK-23": answered(held, [(1, 3, (1, 2))], REQUEST, FINE),
+    "ACK-11": answered(held, [(1, 3, RENEW)], REQUEST, FINE, version=1),
+    "ACK-12": answered(held, [(1, 3, (5,))], REQUEST, FINE),
+    "ACK-14": answered(held, [(1, 3, RENEW)], REQUEST, FINE),
+    "ACK-27": answered(held, [(1, 3, (1, 2, 3))], FINE, STATE),
+    "ACK-29": answered(held, [(1, 3, ACCEPT)], STATE, FINE, who="bob"),
+    "ACK-30": answered(partial(after, RELEASE), [(1, 1, ACCEPT)], STATE, FINE, at=30),
     "ACK-31": (
         lambda: after(ACCEPT).acknowledged(30, "ann", [(1, 1, ACCEPT)], STATE),
         lambda: after(ACCEPT).acknowledged(30, "ann", [(1, 1, REJECT)], FINE),
     ),
-    "ACK-32": (
-        lambda: held().acknowledged(20, "ann", [(30, 31, ACCEPT)], REQUEST),
-        lambda: held().acknowledged(20, "ann", [(30, 31, ACCEPT)], STATE),
-    ),
+    "ACK-32": answered(held, [(30, 31, ACCEPT)], REQUEST, STATE),
     "LCK-02": (
         lambda: held().expired(1_010, "ann", 0, 9),
         lambda: held().expired(999, "ann", 0, 9),
@@ -183,26 +165,11 @@ PAIRS: dict[str, tuple[Story, Story]] = {
         lambda: held().acknowledged(Span(990, 1_000), "ann", [(1, 1, ACCEPT)], STATE),
         lambda: held().acknowledged(Span(990, 999), "ann", [(1, 1, ACCEPT)], STATE),
     ),
-    "LCK-21": (
-        lambda: held().acknowledged(20, "ann", [(1, 1, RENEW)], FINE, renew=True),
-        lambda: held().acknowledged(20, "ann", [(1, 1, RENEW)], STATE, renew=True),
-    ),
-    "LCK-29": (
-        lambda: held().acknowledged(2_000, "ann", [(1, 1, RENEW)], STATE, renew=True),
-        lambda: held().acknowledged(2_000, "ann", [(1, 1, RENEW)], FINE, renew=True),
-    ),
-    "LCK-30": (
-        lambda: held().acknowledged(20, "bob", [(1, 1, RENEW)], STATE, renew=True),
-        lambda: held().acknowledged(20, "bob", [(1, 1, RENEW)], FINE, renew=True),
-    ),
-    "LCK-31": (
-        lambda: after(ACCEPT).acknowledged(30, "ann", [(1, 1, RENEW)], STATE, renew=True),
-        lambda: after(ACCEPT).acknowledged(30, "ann", [(1, 1, RENEW)], FINE, renew=True),
-    ),
-    "LCK-36": (
-        lambda: held(renewal=False).acknowledged(20, "ann", [(1, 1, RENEW)], STATE, renew=True),
-        lambda: held(renewal=False).acknowledged(20, "ann", [(1, 1, RENEW)], FINE, renew=True),
-    ),
+    "LCK-21": answered(held, [(1, 1, RENEW)], FINE, STATE, renew=True),
+    "LCK-29": answered(held, [(1, 1, RENEW)], STATE, FINE, at=2_000, renew=True),
+    "LCK-30": answered(held, [(1, 1, RENEW)], STATE, FINE, who="bob", renew=True),
+    "LCK-31": answered(partial(after, ACCEPT), [(1, 1, RENEW)], STATE, FINE, at=30, renew=True),
+    "LCK-36": answered(partial(held, renewal=False), [(1, 1, RENEW)], STATE, FINE, renew=True),
     "OFF-17": (
         lambda: held().spso_seen(20, 0),
         lambda: held().spso_seen(20, 1),
