@@ -1,0 +1,153 @@
+"""Responses that no broker should send: worthless hints, frames and batches that are damaged."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from fixtures.clients.adapter import Refused
+from fixtures.clients.handle import Delivery, Handle
+from fixtures.clients.member import AckType
+from spec.adapter import Capability
+from spec.verdict import OutOfReach
+from suites.client.harness import ARRIVES, Harness
+from suites.client.wire import SHARE, acked
+from suites.judge import Judge
+
+CLOSES = 10.0
+"""Seconds within which a client that may not read any more has to unsubscribe, or to close."""
+
+DENIED = "TOPIC_AUTHORIZATION_FAILED"
+
+
+async def _begun(hostile: Harness, queue: Any, **config: Any) -> Handle:
+    """Return a consumer to which the first record came."""
+    consumer = await hostile.consumer(queue, **config)
+    await hostile.take(consumer, 1, kind="accept")
+    await hostile.settle(consumer)
+    return consumer
+
+
+@pytest.mark.requirement("CLI-115")
+@pytest.mark.parametrize(("leader", "epoch"), [(0, 0), (1, 0)])
+async def test_worthless_hint(hostile: Harness, judge: Judge, leader: int, epoch: int) -> None:
+    """CLI-115: A new leader is found though the old one goes on naming broker 0, or itself."""
+    topic = await hostile.admin.create_topic(assignments=[[1, 2, 3]])
+    queue = await hostile.queue_of(topic)
+    await queue.produce(1)
+    consumer = await _begun(hostile, queue)
+    hint = {"leader": leader, "epoch": epoch}
+    hostile.play({"on": list(SHARE), "do": "without-hint", "times": 0, **hint})
+    moved = await hostile.admin.move_leader(topic, 2)
+    await hostile.admin.produce(moved, [b"after"])
+    got = [r.offset for r in await hostile.arrival(consumer, lambda r: r.offset == 1)]
+    said = f"the partition moved to broker 2, hints named broker {leader} with epoch {epoch}"
+    judge.holds("CLI-115", 1 in got, f"{said}; {ARRIVES:g} s later {got} had come")
+    judge.saw("CLI-115", hints=len([one for one in hostile.seen(consumer) if one.scripted]))
+
+
+@pytest.mark.requirement("CLI-116")
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("api", ["ShareFetch", "ShareGroupHeartbeat"])
+@pytest.mark.parametrize("flaw", ["truncated", "correlation"])
+async def test_undecodable_response(hostile: Harness, judge: Judge, api: str, flaw: str) -> None:
+    """CLI-116: After one response that cannot be decoded records come again."""
+    queue = await hostile.queue(1)
+    consumer = await _begun(hostile, queue, request_timeout_ms=3000)
+    before = len(hostile.tap.exchanges)
+    hostile.play({"on": api, "do": "frame", "flaw": flaw})
+    await hostile.polls_until(
+        consumer, lambda: any(one.scripted for one in hostile.tap.exchanges[before:])
+    )
+    since = time.monotonic()
+    await queue.produce([b"after"])
+    got = await hostile.arrival(consumer, lambda r: r.offset == 1, within=25)
+    later = [one for one in hostile.seen(consumer, api) if one.sent > since]
+    judge.holds(
+        "CLI-116", later, f"no {api} was sent for 25 s after one of which the {flaw} failed"
+    )
+    came = [r.offset for r in got]
+    judge.holds("CLI-116", 1 in came, f"25 s after a damaged {api} ({flaw}) {came} had come")
+
+
+async def _with_errors(hostile: Harness, consumer: Handle) -> tuple[list[Delivery], list[Refused]]:
+    """Poll for some seconds; return the records, and the errors as they are."""
+    got: list[Delivery] = []
+    errors: list[Refused] = []
+
+    async def poll() -> bool:
+        try:
+            found = await consumer.poll(0.3, payload="full")
+        except Refused as error:
+            errors.append(error)
+            return False
+        got.extend(found)
+        if found:
+            await consumer.acknowledge(found)
+        return 2 in [one.offset for one in got]
+
+    await hostile.eventually(poll, 8.0)
+    return got, errors
+
+
+@pytest.mark.requirement("CLI-104", "CLI-106")
+async def test_damaged_batch_is_named(hostile: Harness, judge: Judge) -> None:
+    """CLI-104: A poll names the place of a damaged batch, and gives what is behind it."""
+    queue = await hostile.queue(3, batches=3, lock_ms=3000)
+    hostile.play({"on": "ShareFetch", "do": "bad-crc", "offset": 1, "times": 0})
+    consumer = await hostile.consumer(queue)
+    got, errors = await _with_errors(hostile, consumer)
+    if 1 in [one.offset for one in got]:
+        raise OutOfReach("the client does not verify checksums unless it is told to")
+    await hostile.polls_until(
+        consumer, lambda: [a for a in acked(hostile.seen(consumer)) if a.offset == 1], within=3.0
+    )
+    sent = {AckType(one.kind).name for one in acked(hostile.seen(consumer)) if one.offset == 1}
+    allowed = {"REJECT", "RELEASE"}
+    judge.equal("CLI-106", set(), sent - allowed, "what became of the damaged batch's offset")
+    judge.saw("CLI-106", acknowledgements=len(sent) or 1)
+    named = [one for one in errors if queue.topic.name in one.message and "1" in one.message]
+    said = [f"{one.name}: {one.message}" for one in errors][:3]
+    judge.holds("CLI-104", named, f"no error named {queue.topic.name} and offset 1: {said}")
+    offsets = sorted({one.offset for one in got})
+    judge.equal("CLI-104", [0, 2], offsets, "delivered, where the batch of 1 is damaged")
+
+
+@pytest.mark.requirement("CLI-105")
+async def test_without_checksums(hostile: Harness, judge: Judge) -> None:
+    """CLI-105: A client that is told not to verify checksums delivers what it can read."""
+    queue = await hostile.queue(3, batches=3)
+    hostile.play({"on": "ShareFetch", "do": "bad-crc", "offset": 1, "times": 0})
+    try:
+        consumer = await hostile.consumer(queue, extra={"check.crcs": "false"})
+    except Refused as error:
+        raise OutOfReach(f"the client has no check.crcs: {error}") from None
+    got, errors = await _with_errors(hostile, consumer)
+    offsets = sorted({one.offset for one in got})
+    said = [f"{one.name}: {one.message}" for one in errors][:1]
+    judge.equal("CLI-105", [0, 1, 2], offsets, f"delivered with check.crcs=false, errors {said}")
+
+
+@pytest.mark.requirement("CLI-108")
+@pytest.mark.parametrize("way", ["unsubscribe", "close"])
+async def test_permission_goes(hostile: Harness, judge: Judge, way: str) -> None:
+    """CLI-108: A client that loses its topic says so, and can unsubscribe and close."""
+    if way == "unsubscribe" and not hostile.adapter.has(Capability.UNSUBSCRIBE):
+        raise OutOfReach("the client has no unsubscribe")
+    queue = await hostile.queue(1)
+    consumer = await _begun(hostile, queue)
+    denied = {"times": 0, "code": DENIED}
+    hostile.play(
+        {"on": "ShareFetch", "do": "partition-error", **denied},
+        {"on": "Metadata", "do": "metadata-error", **denied},
+    )
+    await queue.produce([b"secret"])
+    _, errors = await hostile.polled_for(consumer, 6.0)
+    judge.holds("CLI-108", DENIED in errors, f"polls for 6 s raised {sorted(set(errors))}")
+    limit = 2.0 if hostile.adapter.has(Capability.CLOSE_TIMEOUT) else None
+    work = consumer.unsubscribe() if way == "unsubscribe" else consumer.close(limit, within=40.0)
+    took = await hostile.timed(work)
+    most = CLOSES if limit else 40.0
+    judge.holds("CLI-108", took <= most, f"{way} took {took:.1f} s, {most:g} s at most")
