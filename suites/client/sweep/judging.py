@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from types import MappingProxyType
 
 from fixtures.clients.member import AckType
 from fixtures.proxies.exchange import Exchange
 from suites.client.sweep.cases import Case
 from suites.client.sweep.playing import BACK, TOLD, Story
-from suites.client.wire import Acked, acked, busiest, hasty
+from suites.client.wire import Acked, acked, busiest
 
 BEHIND, LOST, RATE, TOLD_OF, RECOVERS = "CLI-110", "CLI-111", "CLI-112", "CLI-113", "CLI-114"
 """The rules that every case is held against."""
@@ -24,10 +25,14 @@ may have two reasons to ask, such as a retry and a poll.
 """
 
 ROW = 6
-"""Attempts in a row, each within 50 ms after the error before.
+"""Attempts in a row, each at once after the error before.
 
 reconnect.backoff.ms is 50 ms by default and doubles each time, so that the first few are quick.
 """
+
+
+AT_ONCE = 0.05
+"""Seconds after an error in which nobody who waits sends again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,12 +108,22 @@ def _rate(_case: Case, story: Story) -> tuple[str, tuple[str, ...]]:
         if story.began <= one.sent <= story.ended:
             asked.setdefault((one.api, one.node), []).append(one)
     for (api, node), mine in asked.items():
-        most, row = busiest(mine), hasty(mine)
+        most, row = busiest(mine), _row(mine)
         if most > MOST:
             return f"{most} {api} requests within a second to broker {node}, {MOST} at most", ()
         if row > ROW:
             return f"{row} {api} requests in a row without a pause, {ROW} at most", ()
     return _FINE
+
+
+def _row(mine: list[Exchange]) -> int:
+    """Return how many attempts in a row came at once behind an error; good responses end a row."""
+    most = row = 0
+    for before, after in pairwise(mine):
+        failed = before.scripted not in {"", "pass"}
+        row = row + 1 if failed and after.sent - before.responded < AT_ONCE else 0
+        most = max(most, row)
+    return most
 
 
 def _told(_case: Case, story: Story) -> tuple[str, tuple[str, ...]]:

@@ -25,6 +25,9 @@ LOCK_MS = 5000
 SESSION_MS = 8000
 """A short session: a member that ended by an error leaves its partitions to another one then."""
 
+REQUEST_MS = 5000
+"""How long a client waits for a response, where that can be set."""
+
 LIMIT = 10
 """Deliveries of a record: the most that a group may be configured to."""
 
@@ -175,10 +178,14 @@ class _Player:
         return any(one.scripted and isinf(one.responded) for one in self.harness.tap.exchanges)
 
     async def _open(self) -> None:
-        config = {"metadata_max_age_ms": 1000} if self.case.api == "Metadata" else {}
         handle = self.harness.handle()
         self.handles.append(handle)
-        await handle.open(self.harness.config(handle, self.queue.group, **config))
+        config = {"request_timeout_ms": REQUEST_MS}
+        often = {"metadata_max_age_ms": 1000} if self.case.api == "Metadata" else {}
+        try:
+            await handle.open(self.harness.config(handle, self.queue.group, **config, **often))
+        except Refused:  # some ask for metadata more seldom
+            await handle.open(self.harness.config(handle, self.queue.group, **config))
         await handle.subscribe(self.queue.topic.name)
 
     async def _produce(self, number: int) -> None:
