@@ -22,6 +22,7 @@ from fixtures.targets.leftovers import ANY_RUN, KINDS, Found, find
 from fixtures.wire.security import Security
 from tests.fake import ROOT
 from tests.refusing import PASSWORD, PREFIX, SECOND, Refusing, refusing
+from tests.shell import shareproof
 
 RULES = "ACK-07,DLQ-01,OFF-19,CFG-27"
 KILLED = "sp-0badc0de-"
@@ -34,19 +35,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Refusing]:
         yield running
 
 
-def _shareproof(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "shareproof", *words],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 def _run(out: Path, *words: str) -> tuple[subprocess.CompletedProcess[str], dict[str, str]]:
-    done = _shareproof("broker", *words, "--seed", "1", "--workers", "0", "--out", str(out))
+    done = shareproof("broker", *words, "--seed", "1", "--workers", "0", "--out", str(out))
     assert (out / "results.json").exists(), done.stdout + done.stderr
     document = json.loads((out / "results.json").read_text(encoding="utf-8"))
     return done, {rule["id"]: rule["verdict"] for rule in document["requirements"]}
@@ -100,7 +90,7 @@ def test_users_who_may_do_little(
     assert set(found.values()) <= {"pass", "out of reach"}, done.stdout
     assert {rule for rule, verdict in found.items() if verdict == "pass"} >= held, done.stdout
     assert PASSWORD not in done.stdout + done.stderr
-    assert _shareproof("clean", *_as(cluster, "everything")).returncode == 0
+    assert shareproof("clean", *_as(cluster, "everything")).returncode == 0
     assert left.keys() <= LEFT.get(user, set()), left
     assert _left(cluster) == {}
 
@@ -172,10 +162,10 @@ def test_a_killed_run_is_cleaned_up(cluster: Refusing, tmp_path: Path) -> None:
     os.killpg(running.pid, signal.SIGKILL)
     running.wait()
 
-    shown = _shareproof("clean", *config, "--dry-run")
+    shown = shareproof("clean", *config, "--dry-run")
     assert shown.returncode == 0, shown.stderr
     assert f"{THE_CLUSTER} of User:{KILLED}u-1" in shown.stdout
-    while (done := _shareproof("clean", *config)).returncode or "left alone" in done.stdout:
+    while (done := shareproof("clean", *config)).returncode or "left alone" in done.stdout:
         assert time.monotonic() < deadline + 60, done.stdout + done.stderr
     assert _left(cluster) == {}
-    assert "nothing is left behind" in _shareproof("clean", *config).stdout
+    assert "nothing is left behind" in shareproof("clean", *config).stdout
