@@ -24,7 +24,7 @@ from suites.app.load import Template
 from suites.app.play import Playing, play
 from suites.app.rules import JUDGES
 from suites.app.scenarios import SCENARIOS
-from suites.app.stage import Trial
+from suites.app.trial import Trial
 from tests.fake import ROOT
 from tests.test_cli import Shell
 

@@ -33,7 +33,7 @@ from spec.verdict import Observation, Verdict
 from suites.app.load import Template
 from suites.app.play import Playing, judged_rules, play, scenarios_for, transcript_of
 from suites.app.scenarios import Scenario, all_scenarios
-from suites.app.stage import Trial
+from suites.app.trial import Trial
 from suites.options import RunOptions, checked, load_ledger, words
 
 if TYPE_CHECKING:
@@ -155,25 +155,11 @@ def _document(
         checks=ended - ready,
         by_check={one.check: one.seconds for one in found},
     )
-    run_facts = Run(
-        started=started.isoformat(timespec="seconds"),
-        seconds=timing.total,
-        seed=asked.seed,
-        command=tuple(sys.argv),
-        exit_code=exit_code(verdicts, (), asked.level),
-        partial=False,
-        errors=(),
-        notices=info.notices,
-        level=asked.level,
-        only=words(asked.only),
-        fast=False,
-        versions={"shareproof": suite_version()},
-        canary=None,
-    )
+    facts = _facts(asked, info, started, timing.total, exit_code(verdicts, (), asked.level))
     out = asked.out.absolute()
     troubled = {one.check for one in found if one.verdict in {Verdict.FAIL, Verdict.UNKNOWN}}
     return build(
-        run_facts,
+        facts,
         Target(
             name=f"{called(asked)}, facing {info.name}",
             version=info.version,
@@ -189,6 +175,26 @@ def _document(
             ),
         ),
         timing=timing,
+    )
+
+
+def _facts(
+    asked: AppOptions, info: ClusterInfo, started: datetime, seconds: float, code: int
+) -> Run:
+    return Run(
+        started=started.isoformat(timespec="seconds"),
+        seconds=seconds,
+        seed=asked.seed,
+        command=tuple(sys.argv),
+        exit_code=code,
+        partial=False,
+        errors=(),
+        notices=info.notices,
+        level=asked.level,
+        only=words(asked.only),
+        fast=False,
+        versions={"shareproof": suite_version()},
+        canary=None,
     )
 
 

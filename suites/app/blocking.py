@@ -1,4 +1,4 @@
-"""Clusters, queues and faults for tests that are no coroutines: what ``shareproof.testing`` gives.
+"""Clusters and queues for tests that are no coroutines: what ``shareproof.testing`` gives.
 
 Everything of the cluster runs in an event loop and a thread of its own; calls block.
 """
@@ -24,7 +24,7 @@ from fixtures.proxies.loop_thread import LoopThread
 from fixtures.wire.schema import Schemas
 from suites.app.deliveries import Deliveries, Delivery, deliveries_of
 from suites.app.disturbing import Freezer, WriteRefuser
-from suites.app.stage import VARIABLES
+from suites.app.trial import VARIABLES
 from suites.broker.share import Share, world
 from suites.client.describing import lines
 from suites.client.wire import HEARTBEAT, SHARE
@@ -258,46 +258,3 @@ class Queue:
                 left = f"unfinished offsets {self.unfinished}"
                 raise NotFinished(f"no {what} within {within:g} s; {left}\n{self.cluster.said()}")
             time.sleep(0.02)
-
-
-class Chaos:
-    """What breaks around the clients of a cluster."""
-
-    def __init__(self, cluster: ShareCluster) -> None:
-        self.cluster = cluster
-
-    def move_leader(self, queue: Queue, partition: int = 0) -> int:
-        """Make another broker the leader of a partition; return its id."""
-        others = set(self.cluster.share.cluster.brokers) - {queue.made.leaders[partition]}
-        moved = self.cluster.share.admin.move_leader(queue.made, min(others), partition)
-        queue.made = self.cluster.run(moved)
-        return min(others)
-
-    @contextlib.contextmanager
-    def frozen(self, queue: Queue, partition: int = 0) -> Iterator[None]:
-        """Freeze the broker that leads a partition: its connections stay, and nothing passes."""
-        self.cluster.freezer.freeze(queue.made.leaders[partition])
-        try:
-            yield
-        finally:
-            self.cluster.run(self._thaw())
-
-    async def _thaw(self) -> None:
-        self.cluster.freezer.thaw()
-
-    def lose_responses(self, times: int = 1) -> ScriptStep:
-        """Close the connection instead of responding to the next acknowledgements."""
-        on = ["ShareAcknowledge", "ShareFetch"]
-        return self.cluster.step(on=on, when={"has": "acks"}, do="close", times=times)
-
-    def refuse_writes(self, topic: Topic, times: int = 1) -> None:
-        """Let the next writes to a topic fail."""
-        self.cluster.refuser.topic, self.cluster.refuser.left = topic, times
-
-    def close_connections(self) -> None:
-        """Close every connection: share sessions, and the locks they hold, end."""
-
-        async def close() -> int:
-            return self.cluster.tap.close_connections()
-
-        self.cluster.run(close())

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from signal import Signals
 
@@ -18,19 +17,11 @@ from fixtures.proxies.exchange import Exchange
 from spec.verdict import EnvironmentFault, OutOfReach
 from suites.app.deliveries import Deliveries, deliveries_of
 from suites.app.disturbing import Freezer, WriteRefuser
-from suites.app.load import Producer, Template, confirmed, copies, writes
+from suites.app.load import Producer, confirmed, copies, writes
 from suites.app.program import Program
+from suites.app.trial import VARIABLES, Fault, Trial, filled
 from suites.broker.share import Share
 from suites.client.wire import HEARTBEAT, SHARE
-
-VARIABLES = {
-    "bootstrap": "SHAREPROOF_BOOTSTRAP",
-    "topic": "SHAREPROOF_TOPIC",
-    "group": "SHAREPROOF_GROUP",
-    "output": "SHAREPROOF_OUTPUT",
-    "dead_letters": "SHAREPROOF_DEAD_LETTERS",
-}
-"""What a program is told: the placeholder in its command, and the environment variable."""
 
 SESSION_MS = 5000
 """Milliseconds of a group session, or what the target allows: killed members stay so long."""
@@ -46,37 +37,6 @@ BUSY = 3
 
 LEFT = -1
 """The member epoch of a heartbeat that leaves the group."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
-    """What is tried, and how.
-
-    Attributes:
-        command: The program and its arguments, with placeholders.
-        records: How many records it gets in each scenario.
-        template: What they look like.
-        attempts: The delivery by which the program declares to finish what fails; 0 is none.
-        patience: Seconds without progress after which what is not finished never will be.
-        grace: Seconds that the program may take to end.
-        starting: Seconds that it may take to join the group.
-    """
-
-    command: tuple[str, ...]
-    records: int = 40
-    template: Template = field(default_factory=Template)
-    attempts: int = 0
-    patience: float = 20.0
-    grace: float = 20.0
-    starting: float = 60.0
-
-
-@dataclass(slots=True, kw_only=True)
-class Fault:
-    """What was done, and when it began."""
-
-    what: str
-    at: float
 
 
 class Stage:
@@ -145,7 +105,7 @@ class Stage:
             "output": self.output.name,
             "dead_letters": self.dead_letters.name,
         }
-        words = [_filled(word, told) for word in self.trial.command]
+        words = [filled(word, told) for word in self.trial.command]
         env = {VARIABLES[name]: value for name, value in told.items()}
         program = Program(words, env, self._log)
         self.programs.append(program)
@@ -274,17 +234,6 @@ class Stage:
         self.freezer.thaw()
         for program in self.programs:
             await program.stop(self.trial.grace)
-
-
-def _filled(word: str, told: dict[str, str]) -> str:
-    for name, value in told.items():
-        word = word.replace(f"{{{name}}}", value)
-    return word
-
-
-def uses(command: Sequence[str], name: str) -> bool:
-    """Tell whether a command has a placeholder."""
-    return any(f"{{{name}}}" in word for word in command)
 
 
 @contextlib.asynccontextmanager
