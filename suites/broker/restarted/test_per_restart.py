@@ -25,7 +25,7 @@ from suites.broker.statestore import (
     StateKey,
     Store,
     joined,
-    some_batches,
+    rising_batches,
 )
 from suites.broker.stored import read_state
 from suites.judge import Judge
@@ -64,7 +64,8 @@ class Writer:
         """Write at random for ever; ends with the connection."""
         while True:
             goes_to = self.start + self.rng.choice([0, 0, 1, 3])
-            batches = some_batches(self.rng, self.start)
+            # Of rising counts, so that the last write stands whichever way they are combined.
+            batches = rising_batches(self.rng, self.start, self.writes + 1)
             self.model.write(state_epoch=0, leader_epoch=LEADER, start=goes_to, batches=batches)
             if self.model.state is not None:
                 self.possible.append(self.model.state)
