@@ -319,3 +319,21 @@ def test_mistakes_about_processes_are_told(
     compact(_run(tmp_path))
 
     assert bool(_disagreements(spark, tmp_path)) == (mistake is not None)
+
+
+def test_a_response_of_two_logs(spark: SparkSession, tmp_path: Path) -> None:
+    """What became of an offset in one log says nothing of the same offset in another."""
+    with Journal(tmp_path, 0) as journal:
+        one, two = _Recorder(journal, 0, 0), _Recorder(journal, 1, 1)
+        one.start()
+        two.start()
+        held = one.fetch(0, 10)
+        journal._operations -= 1
+        beside = two.fetch(0, 10)
+        assert held == beside
+        one.act(held, AckType.RELEASE, 40)
+        two.act(beside, AckType.ACCEPT, 41)
+        one.act(one.fetch(0, 100, 2), AckType.ACCEPT, 110)
+    compact(_run(tmp_path))
+
+    assert _disagreements(spark, tmp_path) == []

@@ -77,15 +77,16 @@ def stored(rows: Rows) -> list[Stored]:
 
 def delivered(rows: Rows) -> list[Delivery]:
     """Return every delivery with its end, in the order in which they were seen."""
-    acts: dict[tuple[int, int], list[Row]] = {}
+    # One response may hold the same offset of several logs.
+    acts: dict[tuple[int, int, int], list[Row]] = {}
     for act in rows["acknowledged"]:
         for offset in range(act.first, act.last + 1):
-            acts.setdefault((act.op, offset), []).append(act)
+            acts.setdefault((act.op, act.log, offset), []).append(act)
     killed = {row.member: int(row.at) for row in rows["members"] if row.event == "killed"}
     loads, unseen = _by_share(rows["reloads"]), _by_share(rows["unseen_responses"])
     found: list[Delivery] = []
     for one in _acquired(rows["acquired"]):
-        mine = acts.get((one.op, one.offset), [])
+        mine = acts.get((one.op, one.log, one.offset), [])
         _renew(one, [act for act in mine if act.kind == AckType.RENEW])
         _acknowledge(one, [act for act in mine if act.kind not in (AckType.RENEW, AckType.CLOSED)])
         _close(one, [act for act in mine if act.kind == AckType.CLOSED])
