@@ -67,7 +67,6 @@ async def test_moves_past_accepted(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("OFF-10")
-@pytest.mark.draft("not yet seen failing behind an alteration in front of real Kafka")
 async def test_moves_past_one_acquisition_of_several(share: Share, judge: Judge) -> None:
     """OFF-10: The start offset moves past what is accepted of the first of many acquisitions."""
     fetches, count = share.rng.randint(4, 6), share.rng.randint(2, 4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.clients.cluster import attempts
+from fixtures.clients.member import accept, release
 from suites.broker.share import Share
 from suites.broker.stored import ACKNOWLEDGED, ARCHIVED, AVAILABLE, write_state
 from suites.judge import Judge
@@ -55,3 +56,18 @@ async def test_stored_state_is_taken_over(share: Share, judge: Judge, batches: i
 
     expected = {2: 1, 5: 2, 6: 1, 7: 1, 10: 1, 11: 1, sentinel: 1}
     judge.equal("OFF-44", expected, seen, "delivery counts by the stored state")
+
+
+@pytest.mark.requirement("OFF-10")
+async def test_start_moves_past_what_was_stored(share: Share, judge: Judge) -> None:
+    """OFF-10: The start offset moves past records accepted before those of the stored state."""
+    queue = await share.queue(records=10, batches=10)
+    consumer = await queue.consumer()
+    await write_state(queue, 0, [(3, 4, ACKNOWLEDGED, 1), (8, 9, ACKNOWLEDGED, 1)])
+    await consumer.acquire(6)
+    await consumer.acked(accept(0, 2))
+    # The admin's view is that of the next write.
+    await consumer.acked(release(7))
+
+    shown = await queue.spso(5, within=5)
+    judge.equal("OFF-10", 5, shown, "start offset with 3 and 4 stored, and 0 to 2 accepted")
