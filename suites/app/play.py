@@ -22,7 +22,7 @@ from suites.client.describing import lines
 from suites.client.wire import HEARTBEAT, SHARE
 
 USUAL_LOCK = 10_000
-SMALL_LOCK = 2_000
+SMALL_LOCK = 3_000
 """Milliseconds that locks last at least; a target may want more."""
 
 Tell = Callable[[str], None]

@@ -53,6 +53,7 @@ class Played:
         over: When the scenario was over.
         moving: Whether records still came then.
         refused: How many writes to the output topic were refused.
+        starved: The part of the time, from 0 to 1, that this machine kept the suite waiting.
         healthy: Whether the brokers still delivered to others then.
     """
 
@@ -74,6 +75,7 @@ class Played:
     over: float = 0.0
     moving: bool = False
     refused: int = 0
+    starved: float = 0.0
     healthy: bool = True
 
     def records(self, *, poison: bool) -> Iterator[tuple[Sent, list[Delivery]]]:
@@ -120,6 +122,7 @@ def played(stage: Stage, scenario: Scenario, *, healthy: bool) -> Played:
         over=stage.over,
         moving=stage.moving,
         refused=stage.refuser.refused,
+        starved=stage.starving.share,
         healthy=healthy,
     )
 

@@ -12,6 +12,9 @@ from suites.app.finding import Finding, observation
 from suites.app.load import Sent
 from suites.app.played import Played
 
+TOO_LATE = 1.5
+"""What is held for so many times the lock is late on any machine."""
+
 Judge = Callable[[Played, Finding], None]
 JUDGES: dict[str, Judge] = {}
 
@@ -84,6 +87,7 @@ def _locks_are_kept(seen: Played, found: Finding) -> None:
 
 
 def _judge_locks(seen: Played, found: Finding, *, poison: bool) -> None:
+    found.clear = False
     for one, deliveries in seen.records(poison=poison):
         for each in deliveries:
             lapsed = each.lapsed(seen.over)
@@ -95,6 +99,7 @@ def _judge_locks(seen: Played, found: Finding, *, poison: bool) -> None:
                     f"and its lock ended after {length:.1f} s"
                 )
                 found.saw(not lapsed, sentence, "deliveries")
+                found.clear = found.clear or (lapsed and each.acked - each.at > TOO_LATE * length)
                 found.evidence["locks_ended"] += lapsed
                 found.evidence["renewals"] += each.renewals
 

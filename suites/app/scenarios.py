@@ -32,7 +32,7 @@ class Scenario:
         play: Does it.
         rules: Those that it is there to put to the test.
         undisturbed: Whether nothing is done to the program, its brokers or its links.
-        small: Whether locks are as short as the target allows from 2 s on.
+        small: Whether locks are as short as the target allows from 3 s on.
     """
 
     name: str
@@ -75,7 +75,7 @@ async def calm(stage: Stage) -> None:
 
 @_scenario("small-lock", "FRM-02", "FRM-03", "FRM-07", undisturbed=True, small=True)
 async def small_lock(stage: Stage) -> None:
-    """Nothing is done, and locks last two seconds, or as short as the target allows."""
+    """Nothing is done, and locks last three seconds, or as short as the target allows."""
     await calm(stage)
 
 

@@ -19,6 +19,7 @@ from suites.app.deliveries import Deliveries, deliveries_of
 from suites.app.disturbing import Freezer, WriteRefuser
 from suites.app.load import Producer, confirmed, copies, writes
 from suites.app.program import Program
+from suites.app.starving import Starving
 from suites.app.trial import VARIABLES, Fault, Trial, filled
 from suites.broker.share import Share
 from suites.client.wire import HEARTBEAT, SHARE
@@ -48,6 +49,7 @@ class Stage:
         self.trial, self.share, self.tap = trial, share, tap
         self.group, self.lock, self.folder = group, lock, folder
         self.limit, self.session = 5, 45.0
+        self.starving = Starving()
         self.freezer, self.refuser = Freezer(), WriteRefuser()
         self.programs: list[Program] = []
         self.faults: list[Fault] = []
@@ -247,9 +249,11 @@ async def staged(trial: Trial, share: Share, *, lock: float, folder: Path) -> As
     group = cluster.fresh_name("g")
     stage = Stage(trial, share, tap, group=group, lock=lock, folder=folder)
     tap.add(stage.freezer, stage.refuser)
+    stage.starving.start()
     try:
         await stage.lay()
         yield stage
     finally:
+        stage.starving.stop()
         await asyncio.shield(stage.close())
         await tap.stop()
