@@ -51,7 +51,7 @@ def read(history: Path) -> Rows:
     for folder in folders:
         files = sorted(folder.glob("*.arrows"))
         own = {older_history.table_now(file.stem): list(_rows(file)) for file in files}
-        hosts = sorted(own.get("host_clocks", []), key=lambda row: int(row.at))
+        hosts = _exact(own.get("host_clocks", []))
         behind = _behind(own.get("clocks", []))
         if hosts:
             own = {name: [_widened(row, hosts) for row in found] for name, found in own.items()}
@@ -84,6 +84,13 @@ def _behind(clocks: Iterable[Row]) -> int:
 def _on_time(row: Row, behind: int) -> Row:
     times = {name: getattr(row, name) for name in TIMES.intersection(row._fields)}
     return row._replace(**{n: at + behind for n, at in times.items() if 0 <= at < NEVER})
+
+
+def _exact(measures: Sequence[Row]) -> list[Row]:
+    """Return the more exact half of the measures of a clock, in time."""
+    errors = sorted(int(row.within) for row in measures)
+    few = [row for row in measures if row.within <= errors[len(errors) // 2]]
+    return sorted(few, key=lambda row: int(row.at))
 
 
 def _widened(row: Row, measures: Sequence[Row]) -> Row:
