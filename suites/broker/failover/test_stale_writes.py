@@ -77,6 +77,7 @@ async def test_late_write_of_an_acknowledgement(stage: FailoverCluster, judge: J
     judge.saw("COO-38", accepted=len(promised))
 
 
+@pytest.mark.moves
 @pytest.mark.requirement("COO-37")
 @pytest.mark.timeout(90)
 @pytest.mark.parametrize("stored", [False, True], ids=["calm", "unanswered"])
