@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,7 +45,7 @@ def hdfs(folder: Path) -> Iterator[Server]:
     """Start a name node and a data node."""
     ports = free_ports(5)
     conf = _configured(folder, ports)
-    command = ["java", "-Xmx256m", "-cp", os.pathsep.join([str(conf), *_hadoop()])]
+    command = ["java", "-Xmx256m", "-cp", os.pathsep.join([str(conf), *hadoop()])]
     log = (folder / "log").open("wb")
     subprocess.run([*command, _NAMENODE, "-format"], stdout=log, stderr=log, check=True)
     server = Server(
@@ -89,7 +89,8 @@ def s3_binary() -> str:
     return shutil.which(S3_SERVER) or (str(go) if go.is_file() else "")
 
 
-def _hadoop() -> list[str]:
+def hadoop() -> list[str]:
+    """Return the jars of which Hadoop's servers consist, of the release that Spark has."""
     spark = importlib.util.find_spec("pyspark")
     assert spark is not None
     jars = Path(spark.origin or "").parent / "jars"
@@ -119,6 +120,12 @@ def _configured(folder: Path, ports: list[int]) -> Path:
             "dfs.datanode.ipc.address": data_calls,
         },
     }
+    configure(conf, files)
+    return conf
+
+
+def configure(conf: Path, files: Mapping[str, Mapping[str, object]]) -> None:
+    """Write files as Hadoop wants its configuration."""
     for name, properties in files.items():
         entries = (
             f"<property><name>{key}</name><value>{value}</value></property>"
@@ -126,7 +133,6 @@ def _configured(folder: Path, ports: list[int]) -> Path:
         )
         text = f"<configuration>{''.join(entries)}</configuration>"
         (conf / name).write_text(text, encoding="utf-8")
-    return conf
 
 
 def _await_nodes(port: int, log: Path) -> None:

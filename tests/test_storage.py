@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,12 @@ from reports.analysis.files import open_history
 from spec.verdict import EnvironmentFault
 from tests.shell import shareproof
 from tests.small_histories import read_cases, write_history
-from tests.standalone import standalone
+from tests.standalone import SPARK, standalone
 from tests.storage import BUCKET, KEY, SECRET, Server, hdfs, s3, s3_binary
+from tests.yarn import yarn
 
 ROOT = Path(__file__).parents[1]
+SECOND = 1_000_000_000
 NO_S3 = pytest.mark.skipif(not s3_binary(), reason="versitygw, an S3 server")
 
 
@@ -81,6 +84,29 @@ def test_a_run_that_was_killed_is_judged_where_it_is(tmp_path: Path, cluster: st
     assert verdicts["INV-02"] == "pass", said
     assert "fail" not in verdicts.values()
     assert not list(away.rglob("acquired.arrows.*"))
+
+
+def test_yarn_reads_hdfs(tmp_path: Path, cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two executors of a YARN cluster judge a run in HDFS, and find what is planted."""
+    run = _history(tmp_path / "run", "INV-02: An accepted record comes again.")
+    compact(run / "history")
+    send(run, place(f"{cluster}/planted"), last=("manifest.json",))
+    settings = {
+        "spark.yarn.jars": f"local:{SPARK}/jars/*",
+        "spark.yarn.am.memory": "384m",
+        "spark.executor.instances": "2",
+        "spark.driver.host": "127.0.0.1",
+    }
+    conf = [word for pair in settings.items() for word in ("--conf", "=".join(pair))]
+    with yarn(tmp_path / "yarn") as configured:
+        monkeypatch.setenv("HADOOP_CONF_DIR", str(configured))
+        monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        verdicts, said = _analysed(
+            f"{cluster}/planted",
+            tmp_path / "there",
+            *("--master", "yarn", "--memory", "512m", *conf),
+        )
+    assert [rule for rule, verdict in verdicts.items() if verdict == "fail"] == ["INV-02"], said
 
 
 def test_a_run_that_ended_is_whole(tmp_path: Path, cluster: str) -> None:
@@ -173,6 +199,29 @@ def test_a_cluster_reads_a_bucket(tmp_path: Path) -> None:
             *("--conf", f"spark.pyspark.python={none}", "--conf", "spark.executor.cores=1"),
         )
     assert [rule for rule, verdict in verdicts.items() if verdict == "fail"] == ["INV-02"], said
+
+
+@NO_S3
+@pytest.mark.usefixtures("bucket")
+def test_hosts_write_to_a_bucket(tmp_path: Path) -> None:
+    """Each process of a load copies its own journal there, and the leader compacts all of them."""
+    away = place(f"s3a://{BUCKET}/nights/3")
+    finds_us = {"PYTHONPATH": str(ROOT)}
+    with standalone(tmp_path, [finds_us, finds_us]) as master:
+        loaded = shareproof(
+            *("load", "--target", "reference", "--brokers", "1", "--out", str(away)),
+            *("--seconds", "4", "--rate", "200", "--workers-on", master),
+            *("--conf", f"spark.pyspark.python={sys.executable}"),
+        )
+    assert loaded.returncode == 0, loaded.stderr
+    names = {file.parent.name + "/" + file.name for file in (away / "history").rglob("*.arrows*")}
+    journals = {f"{process:04}/acquired.arrows" for process in (1, 2)}
+    assert journals < names
+    assert {Path(name).suffix for name in names} == {".arrows"}
+    history = open_history(away)
+    assert history.complete
+    assert history.rows("deliveries")
+    assert 0 < history.manifest.clock_error < SECOND
 
 
 @NO_S3
