@@ -101,10 +101,13 @@ async def test_damaged_batch_is_named(hostile: Harness, judge: Judge) -> None:
     """CLI-104: A poll names the place of a damaged batch, and gives what is behind it."""
     queue = await hostile.queue(3, batches=3, lock_ms=3000)
     hostile.play({"on": "ShareFetch", "do": "bad-crc", "offset": 1, "times": 0})
-    consumer = await hostile.consumer(queue)
+    try:
+        consumer = await hostile.consumer(queue, extra={"check.crcs": "true"})
+    except Refused:
+        consumer = await hostile.consumer(queue)
     got, errors = await _with_errors(hostile, consumer)
     if 1 in [one.offset for one in got]:
-        raise OutOfReach("the client does not verify checksums unless it is told to")
+        raise OutOfReach("the client does not verify checksums")
     await hostile.polls_until(
         consumer, lambda: [a for a in acked(hostile.seen(consumer)) if a.offset == 1], within=3.0
     )
