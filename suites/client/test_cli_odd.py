@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
@@ -12,6 +13,7 @@ from fixtures.clients.handle import Delivery, Handle
 from fixtures.clients.member import AckType
 from spec.adapter import Capability
 from spec.verdict import OutOfReach
+from suites.broker.share import Queue
 from suites.client.harness import ARRIVES, Harness
 from suites.client.wire import SHARE, acked
 from suites.judge import Judge
@@ -22,7 +24,7 @@ CLOSES = 10.0
 DENIED = "TOPIC_AUTHORIZATION_FAILED"
 
 
-async def _begun(hostile: Harness, queue: Any, **config: Any) -> Handle:
+async def _begun(hostile: Harness, queue: Queue, **config: Any) -> Handle:
     """Return a consumer to which the first record came."""
     consumer = await hostile.consumer(queue, **config)
     await hostile.take(consumer, 1, kind="accept")
@@ -77,11 +79,16 @@ async def test_undecodable_response(hostile: Harness, judge: Judge, api: str, fl
 
 
 async def _with_errors(hostile: Harness, consumer: Handle) -> tuple[list[Delivery], list[Refused]]:
-    """Poll for some seconds; return the records, and the errors as they are."""
+    """Poll for some seconds; return the records, and the errors as they are.
+
+    An error may come with the polls after the one that brought the last record.
+    """
     got: list[Delivery] = []
     errors: list[Refused] = []
+    more = 4
 
     async def poll() -> bool:
+        nonlocal more
         try:
             found = await consumer.poll(0.3, payload="full")
         except Refused as error:
@@ -90,36 +97,52 @@ async def _with_errors(hostile: Harness, consumer: Handle) -> tuple[list[Deliver
         got.extend(found)
         if found:
             await consumer.acknowledge(found)
-        return 2 in [one.offset for one in got]
+        more -= 2 in [one.offset for one in got]
+        return more < 0
 
     await hostile.eventually(poll, 8.0)
     return got, errors
 
 
-@pytest.mark.requirement("CLI-104", "CLI-106")
+async def _damaged(hostile: Harness, queue: Queue) -> Handle:
+    """Return a consumer of three batches, the second of which comes with a wrong checksum."""
+    hostile.play({"on": "ShareFetch", "do": "bad-crc", "offset": 1, "times": 0})
+    try:
+        return await hostile.consumer(queue, extra={"check.crcs": "true"})
+    except Refused:
+        return await hostile.consumer(queue)
+
+
+@pytest.mark.requirement("CLI-104")
 async def test_damaged_batch_is_named(hostile: Harness, judge: Judge) -> None:
     """CLI-104: A poll names the place of a damaged batch, and gives what is behind it."""
     queue = await hostile.queue(3, batches=3, lock_ms=3000)
-    hostile.play({"on": "ShareFetch", "do": "bad-crc", "offset": 1, "times": 0})
-    try:
-        consumer = await hostile.consumer(queue, extra={"check.crcs": "true"})
-    except Refused:
-        consumer = await hostile.consumer(queue)
+    consumer = await _damaged(hostile, queue)
     got, errors = await _with_errors(hostile, consumer)
+    if 1 in [one.offset for one in got]:
+        raise OutOfReach("the client does not verify checksums")
+    # Some give the partition beside the message, where no adapter passes it on.
+    named = [one for one in errors if re.search(r"\b1\b", one.message)]
+    said = [f"{one.name}: {one.message}" for one in errors][:3]
+    judge.holds("CLI-104", named, f"no error named offset 1: {said}")
+    offsets = sorted({one.offset for one in got})
+    judge.equal("CLI-104", [0, 2], offsets, "delivered, where the batch of 1 is damaged")
+
+
+@pytest.mark.requirement("CLI-106")
+async def test_damaged_batch_is_not_accepted(hostile: Harness, judge: Judge) -> None:
+    """CLI-106: The offset of a damaged batch is rejected or released, or left alone."""
+    queue = await hostile.queue(3, batches=3, lock_ms=3000)
+    consumer = await _damaged(hostile, queue)
+    got, _ = await _with_errors(hostile, consumer)
     if 1 in [one.offset for one in got]:
         raise OutOfReach("the client does not verify checksums")
     await hostile.polls_until(
         consumer, lambda: [a for a in acked(hostile.seen(consumer)) if a.offset == 1], within=3.0
     )
     sent = {AckType(one.kind).name for one in acked(hostile.seen(consumer)) if one.offset == 1}
-    allowed = {"REJECT", "RELEASE"}
-    judge.equal("CLI-106", set(), sent - allowed, "what became of the damaged batch's offset")
-    judge.saw("CLI-106", acknowledgements=len(sent) or 1)
-    named = [one for one in errors if queue.topic.name in one.message and "1" in one.message]
-    said = [f"{one.name}: {one.message}" for one in errors][:3]
-    judge.holds("CLI-104", named, f"no error named {queue.topic.name} and offset 1: {said}")
-    offsets = sorted({one.offset for one in got})
-    judge.equal("CLI-104", [0, 2], offsets, "delivered, where the batch of 1 is damaged")
+    wrong = sent - {"REJECT", "RELEASE"}
+    judge.equal("CLI-106", set(), wrong, "what became of the damaged batch's offset")
 
 
 @pytest.mark.requirement("CLI-105")
