@@ -14,7 +14,7 @@ import pytest
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import Ack, accept, gap, reject, release
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import BEHIND, BESIDE, RELOADED, crossed
+from suites.broker.situations import BESIDE, RELOADED, crossed
 from suites.judge import Judge
 
 RECORDS = 10
