@@ -84,7 +84,8 @@ def analyse(asked: AnalyseOptions, console: Console) -> Results:
     only = words(asked.only)
     _known(only)
     from fixtures.history.mirror import kept_at  # noqa: PLC0415
-    from reports.analysis.analysis import Request, analyse  # noqa: PLC0415
+    from reports.analysis.analysis import analyse  # noqa: PLC0415
+    from reports.analysis.request import Request  # noqa: PLC0415
     from shareproof.chaos.judging import spark_settings  # noqa: PLC0415
 
     places = [*asked.runs, *([asked.control] if asked.control else [])]

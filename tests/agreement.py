@@ -20,7 +20,8 @@ from fixtures.history.compaction import compact
 from reports.analysis import queries
 from reports.analysis.files import open_history
 from reports.analysis.rules import Invariant, by_relation, load_invariants
-from reports.analysis.session import SMALL, open_session, register, unregister
+from reports.analysis.session import SMALL, open_session
+from reports.analysis.tables import register, unregister
 from reports.oracle.judging import Verdicts, judge
 from spec.history import log_numbers
 from spec.model.release import RELEASES, Release
@@ -81,7 +82,7 @@ def runs(release: Release, seeds: Sequence[int], start: int = 0) -> list[ModelRu
 def _compare(spark: SparkSession, run: Path, name: str) -> tuple[Verdicts, list[str]]:
     history = open_history(run)
     rules = load_invariants()
-    register(spark, history, name, [rule.over for rule in rules])
+    register(spark, [history], name, [rule.over for rule in rules])
     try:
         found = by_spark(spark, rules)
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
 
 from reports.reading import parse
 from reports.site.archive import find
-from shareproof.chaos.again import earlier, exit_code, main, rejudge
+from shareproof.chaos.again import Earlier, earlier, exit_code, main, rejudge
 from tests.shell import shareproof
 from tests.small_histories import read_cases, write_history
 from tests.test_results import document, keep
@@ -73,15 +74,20 @@ def test_changed_verdicts_end_with_1(tmp_path: Path, capsys: pytest.CaptureFixtu
     found = earlier(find([results(tmp_path / "run", runs=["/long/gone/run"])]))
     assert found[0].runs == (tmp_path / "run",)
 
-    def other(_: object, __: Path) -> Any:
+    def other(asked: Sequence[Earlier], _: object) -> Any:
         now = document()
         now["requirements"][0] |= {"verdict": "vacuous", "reason": "nothing happened"}
-        return parse(now)
+        return [parse(now) for _ in asked]
 
     changed = rejudge(found, replace=False, by=other)
     assert exit_code(changed) == 1
     assert "-> vacuous: nothing happened" in capsys.readouterr().err
-    assert exit_code(rejudge(found, replace=False, by=lambda *_: parse(document()))) == 0
+    assert (
+        exit_code(
+            rejudge(found, replace=False, by=lambda asked, _: [parse(document()) for _ in asked])
+        )
+        == 0
+    )
     assert "no verdict changed" in capsys.readouterr().err
 
 

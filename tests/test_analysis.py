@@ -16,10 +16,11 @@ pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
 from fixtures.history.class_data import KEPT, class_data_options
 from fixtures.history.compaction import compact
 from fixtures.history.journal import Journal
-from reports.analysis.analysis import Request, _Judged, _observations, _owed
 from reports.analysis.files import History, of_one_target
 from reports.analysis.judging import Found
+from reports.analysis.request import Judged, Request
 from reports.analysis.rules import load_invariants
+from reports.analysis.settling import observations, owed_by
 from reports.reading import SCHEMA_FILE
 from spec.history import Manifest, bucket_of
 from spec.verdict import MixedTargets
@@ -65,10 +66,10 @@ def test_a_run_owes_what_it_says(said: list[str] | None, excused: set[str]) -> N
     history = History(folder=Path("run/history"), manifest=Manifest(files=()), run=run)
     rules = [rule for rule in load_invariants() if rule.id in {"INV-01", "INV-02"}]
     idle = {rule.id: Found(exercised=0, broken=0, seconds=0) for rule in rules}
-    judged = [_Judged(history, idle, [], [], {})]
+    judged = [Judged(history, idle, [], [], {})]
     request = Request(runs=(Path("run"),))
 
-    seen = _observations(judged, rules, _owed(request, judged), None)
+    seen = observations(judged, rules, owed_by(request, judged), None)
 
     assert {one.requirement for one in seen} == {"INV-01", "INV-02"}
     assert {one.requirement for one in seen if one.excused} == excused

@@ -20,10 +20,11 @@ from fixtures.history.current import bring_up_to_date
 from fixtures.history.journal import Journal
 from fixtures.history.upgrading import upgrade
 from fixtures.targets import UsageFault
-from reports.analysis.analysis import Request, _Judged, _observations, _owed
 from reports.analysis.files import History, open_history
 from reports.analysis.judging import Found, _guarded, observation
+from reports.analysis.request import Judged, Request
 from reports.analysis.rules import load_invariants
+from reports.analysis.settling import observations, owed_by
 from shareproof.histories import _known
 from spec.history import NEVER, AckType, Manifest, Outcome
 from spec.verdict import EnvironmentFault, Verdict
@@ -212,12 +213,12 @@ def test_who_died_unseen_is_buried(tmp_path: Path, known: bool) -> None:
 def test_a_page_that_spark_cannot_read_is_our_fault() -> None:
     """A query that ends in Java is an error of its rules, in one sentence."""
 
-    def fail() -> dict[str, Found]:
+    def fail() -> list[dict[str, Found]]:
         raise Py4JError("An error occurred while calling o1.collect.\n: X\nCaused by: bad page\n")
 
-    found = _guarded(fail, [RULES["INV-01"]])["INV-01"]
+    (found,) = _guarded(fail, [RULES["INV-01"]])
 
-    assert found.fault == "Spark could not tell: bad page"
+    assert found["INV-01"].fault == "Spark could not tell: bad page"
 
 
 def test_only_rules_that_judge_histories_can_be_chosen() -> None:
@@ -240,10 +241,10 @@ def test_what_is_incomplete_owes_nothing(damage: dict[str, Any], *, excused: boo
         spoiled=damage.get("spoiled", ()),
     )
     found = {"INV-02": Found(exercised=0, broken=0, seconds=0)}
-    judged = [_Judged(history, found, [], [], {})]
+    judged = [Judged(history, found, [], [], {})]
     request = Request(runs=(Path("run"),))
 
-    (said,) = _observations(judged, [RULES["INV-02"]], _owed(request, judged), None)
+    (said,) = observations(judged, [RULES["INV-02"]], owed_by(request, judged), None)
 
     assert said.verdict is Verdict.VACUOUS
     assert said.excused == excused

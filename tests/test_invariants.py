@@ -25,7 +25,8 @@ from reports.analysis.invariants import counts, locks
 from reports.analysis.queries import breaches
 from reports.analysis.relations import in_order
 from reports.analysis.rules import Invariant, load_invariants
-from reports.analysis.session import SMALL, open_session, register, unregister
+from reports.analysis.session import SMALL, open_session
+from reports.analysis.tables import register, unregister
 from reports.oracle.judging import Verdicts, judge
 from spec.history import TABLES, bucket_of
 from spec.model.release import release_of
@@ -80,7 +81,7 @@ def verdicts(
         if found:
             unregister(spark, f"cases_{len(found)}")
         history = open_history(folder)
-        register(spark, history, f"cases_{len(found) + 1}", RELATIONS)
+        register(spark, [history], f"cases_{len(found) + 1}", RELATIONS)
         by_both = (by_spark(spark, list(RULES.values())), judge(folder))
         found[version] = Judged(*by_both, tuple(told))
     yield found
@@ -217,19 +218,16 @@ def _scans_of_records(plan: str) -> Iterator[list[str]]:
 
 
 BOUNDED = {
-    "_by_rule": "one row of counts",
+    "_by_rule": "one row of counts for each run",
     "_by_pattern": "patterns(rules)",
     "_sentences": "LIMIT {_MOST_HITS}",
     "reached": ".limit(",
     "_fault_windows": "LIMIT",
     "_good_logs": ".limit(",
-    "_window": ".limit(",
+    "_windows": ".limit(",
     "distributions": "GROUP BY 1",
-    "_rows": "timeline_queries",
-    "_partitions": "FROM share_partitions",
-    "_windows": "LIMIT",
+    "_fetch": "LIMIT",
     "_often": "LIMIT",
-    "_told": "LIMIT",
     "unregister": "SHOW VIEWS",
 }
 """The functions that fetch rows from Spark, and what keeps these few."""

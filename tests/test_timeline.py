@@ -18,10 +18,11 @@ from fixtures.history.compaction import compact
 from fixtures.history.journal import Journal
 from reports.analysis.files import History, open_history
 from reports.analysis.relations import DELIVERY_PAIRS
-from reports.analysis.session import SMALL, open_session, register, unregister
+from reports.analysis.session import SMALL, open_session
 from reports.analysis.span import span
 from reports.analysis.stories import stories
-from reports.analysis.timeline import intervals_for, timeline
+from reports.analysis.tables import register, unregister
+from reports.analysis.timeline import Course, intervals_for, timelines
 from reports.analysis.witnesses import Hit
 from reports.drawing import FILE, SCHEMA_FILE, read_timelines, write_timelines
 from tests.small_histories import Case, write_history
@@ -68,7 +69,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> History:
 def spark(told: History) -> Iterator[SparkSession]:
     """A small Spark in which the history is registered."""
     session = open_session("local[2]", "1g", SMALL)
-    register(session, told, "told", [DELIVERY_PAIRS])
+    register(session, [told], "told", [DELIVERY_PAIRS])
     yield session
     unregister(session, "told")
     session.stop()
@@ -77,7 +78,8 @@ def spark(told: History) -> Iterator[SparkSession]:
 def test_each_moment_has_what_happened_in_it(spark: SparkSession, told: History) -> None:
     """Records are counted where they came and went, and are in flight in between."""
     since, until = span(told)
-    drawn = timeline(spark, [HIT], since=since, until=until, intervals=5)
+    course = Course(since=since, until=until, hits=[HIT], intervals=5)
+    (drawn,) = timelines(spark, [course])
 
     assert (since, until, drawn["step"], drawn["bins"]) == (0, 5000 * MS, 1.0, 6)
     (group,) = drawn["groups"]
@@ -97,7 +99,7 @@ def test_each_moment_has_what_happened_in_it(spark: SparkSession, told: History)
 
 def test_a_record_has_its_story(spark: SparkSession) -> None:
     """A story has all that befell a record, in order, and what was broken meanwhile."""
-    (told,) = stories(spark, [HIT], 0)
+    ((told,),) = stories(spark, [[HIT]], [0])
 
     assert (told["record"], told["rules"]) == ("topic-0-0 offset 10", ["INV-02"])
     assert told["steps"] == [
@@ -114,7 +116,7 @@ def test_a_record_has_its_story(spark: SparkSession) -> None:
 
 def test_the_most_delivered_record_has_a_story_without_a_rule(spark: SparkSession) -> None:
     """Without a witness the record that was delivered most often is told of."""
-    assert [(one["record"], one["rules"]) for one in stories(spark, [], 0)] == [
+    assert [(one["record"], one["rules"]) for one in stories(spark, [[]], [0])[0]] == [
         ("topic-0-0 offset 10", [])
     ]
 
@@ -124,9 +126,10 @@ def test_what_is_written_is_as_its_schema_says(
 ) -> None:
     """A file of timelines keeps its schema, and one that says something else breaks it."""
     since, until = span(told)
+    course = Course(since=since, until=until, hits=[HIT], intervals=5)
     drawn = {
-        "timeline": timeline(spark, [HIT], since=since, until=until, intervals=5),
-        "stories": stories(spark, [HIT], since),
+        "timeline": timelines(spark, [course])[0],
+        "stories": stories(spark, [[HIT]], [since])[0],
     }
     empty: dict[str, Any] = {"timeline": {}, "stories": []}
     write_timelines(tmp_path, {"told/history": drawn, "without/length": empty})

@@ -26,7 +26,8 @@ from fixtures.history.journal import Journal
 from reports.analysis.files import open_history
 from reports.analysis.relations import DELIVERY_PAIRS, RECORDS_OF_LOGS
 from reports.analysis.rules import load_invariants
-from reports.analysis.session import SMALL, open_session, register, unregister
+from reports.analysis.session import SMALL, open_session
+from reports.analysis.tables import register, unregister
 from reports.oracle.judging import judge
 from spec.history import AckType, Outcome, log_numbers
 from tests.agreement import by_spark, differences
@@ -216,7 +217,7 @@ def spark() -> Iterator[SparkSession]:
 
 
 def _disagreements(spark: SparkSession, history: Path) -> list[str]:
-    register(spark, open_history(history), "mistaken", [DELIVERY_PAIRS, RECORDS_OF_LOGS])
+    register(spark, [open_history(history)], "mistaken", [DELIVERY_PAIRS, RECORDS_OF_LOGS])
     try:
         found = by_spark(spark, RULES)
     finally:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
+from reports.analysis.queries import by_run
 from reports.results import Measure
 
 MOST_WINDOWS = 40
@@ -35,31 +36,31 @@ MEASURES = {
 """What is measured, as expressions over the view ``delivery_pairs``."""
 
 
-def distributions(spark: SparkSession, rows: int = 0) -> list[Measure]:
-    """Return count, median, high percentiles and maximum of each measure in each window.
+def distributions(spark: SparkSession, rows: Sequence[int] = (0,)) -> list[list[Measure]]:
+    """Return for each run count, median, high percentiles and maximum of measures by window.
 
     Args:
-        spark: the session in which the history is registered.
-        rows: how many deliveries there are, if known. Of very many every nth record is
-            measured, and the results say ``one_in`` how many that was.
+        spark: the session in which the histories are registered.
+        rows: how many deliveries each has, if known. Of very many every nth record is measured,
+            and the results say ``one_in`` how many that was.
     """
-    one_in = max(1, rows // MOST_ROWS)
+    sampled = [one_in(some) for some in rows]
     columns = [
         f"percentile_approx({measure}, {_QUANTILES}, 1000) AS q{number}, "
         f"count({measure}) AS n{number}"
         for number, measure in enumerate(MEASURES.values())
     ]
     query = f"""
-        SELECT {_window(spark)} AS at, {", ".join(columns)}
-        FROM delivery_pairs WHERE {_sample(one_in)} GROUP BY 1 ORDER BY 1
+        SELECT run, {by_run(_windows(spark, len(rows)))} AS at, {", ".join(columns)}
+        FROM delivery_pairs WHERE {_sample(sampled)} GROUP BY 1, 2 ORDER BY 1, 2
     """  # noqa: S608 - our own expressions
-    found: list[Measure] = []
+    found: list[list[Measure]] = [[] for _ in rows]
     for row in spark.sql(query).collect():
         for number, name in enumerate(MEASURES):
             quantiles: Sequence[int] | None = row[f"q{number}"]
             if quantiles:
                 median, p90, p99, most = quantiles
-                found.append(
+                found[row["run"]].append(
                     Measure(
                         during=row["at"],
                         measure=name,
@@ -68,32 +69,45 @@ def distributions(spark: SparkSession, rows: int = 0) -> list[Measure]:
                         p90=p90,
                         p99=p99,
                         max=most,
-                        one_in=one_in,
+                        one_in=sampled[row["run"]],
                     )
                 )
     return found
 
 
-def _sample(one_in: int) -> str:
+def one_in(rows: int) -> int:
+    """Return of how many records one is measured, where there are so many deliveries."""
+    return max(1, rows // MOST_ROWS)
+
+
+def _sample(sampled: Sequence[int]) -> str:
     """Return the expression that chooses records, with all of their deliveries.
 
     It is about the record only, so Spark drops the others before it pairs deliveries.
     """
-    return f"pmod(hash(offset), {one_in}) = 0" if one_in > 1 else "true"
+    if max(sampled) == 1:
+        return "true"
+    return f"pmod(hash(offset), {by_run([str(one) for one in sampled])}) = 0"
 
 
-def _window(spark: SparkSession) -> str:
-    """Return the expression that names the fault or else the phase in which a delivery happened."""
-    faults = spark.table("faults").selectExpr("concat(kind, ' of ', subject)", "since", "until")
-    phases = spark.table("phases").select("phase", "since", "until")
+def _windows(spark: SparkSession, runs: int) -> list[str]:
+    """Return the expressions that name the fault or else the phase in which a delivery happened."""
+    faults = spark.table("faults").selectExpr(
+        "run", "concat(kind, ' of ', subject) AS name", "since", "until"
+    )
+    phases = spark.table("phases").selectExpr("run", "phase AS name", "since", "until")
     windows = [
         row
         for table in (faults, phases)
-        for row in table.orderBy("since").limit(MOST_WINDOWS).collect()
+        for row in table.orderBy("run", "since").limit(MOST_WINDOWS * runs).collect()
     ]
+    return [_window([row for row in windows if row.run == run]) for run in range(runs)]
+
+
+def _window(windows: Sequence[Row]) -> str:
     cases = [
-        f"WHEN acquired BETWEEN {since} AND {until} THEN {_quoted(name)}"
-        for name, since, until in windows
+        f"WHEN acquired BETWEEN {row.since} AND {row.until} THEN {_quoted(row.name)}"
+        for row in windows
     ]
     return f"CASE {' '.join(cases)} ELSE 'outside' END" if cases else "'run'"
 

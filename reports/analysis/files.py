@@ -30,6 +30,8 @@ _KINDS: dict[str, type] = {
 }
 """What the parts of ``run.json`` are, where they are there."""
 _CHUNK = 1 << 20
+MOST_TOGETHER = 200
+"""Histories that are judged by one set of queries: each one makes these a little longer."""
 _AT_ONCE = 8
 """Files that are read at the same time, for those that lie far away."""
 
@@ -111,6 +113,21 @@ def of_one_target(histories: Sequence[History]) -> None:
             f"these runs are of {' and '.join(names)}, and each release is judged by its own "
             "rules and ledger: judge the runs of one target at a time."
         )
+
+
+def together(histories: Sequence[History]) -> list[list[int]]:
+    """Return which histories are judged by one set of queries, by their places.
+
+    One of which buckets cannot be read is judged by itself, and so is one in another layout.
+    """
+    found: dict[tuple[int, int], list[int]] = {}
+    for at, one in enumerate(histories):
+        found.setdefault((one.manifest.buckets, at if one.lost_buckets else -1), []).append(at)
+    return [
+        places[first : first + MOST_TOGETHER]
+        for places in found.values()
+        for first in range(0, len(places), MOST_TOGETHER)
+    ]
 
 
 def read_manifest(path: Path) -> tuple[Path, Manifest]:

@@ -13,12 +13,13 @@ from functools import partial
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
 from reports.analysis.files import History
 from reports.analysis.queries import OFFSET_BITS, counts, patterns
+from reports.analysis.relations import Relation
 from reports.analysis.rules import BORNE, Invariant, by_relation
-from reports.analysis.session import SMALL_ROWS, interpreted
+from reports.analysis.session import INTERPRETED, SMALL_ROWS, by_turns, configured
 from reports.analysis.witnesses import WITNESSES, Hit, Place, witnesses
 from spec.history import BUCKETED, TABLES
 from spec.verdict import Observation, Verdict
@@ -31,7 +32,7 @@ _LONGEST = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What a history says about one rule.
+    """What one history says about one rule.
 
     ``places`` are some logs and offsets at which it is broken, of rules over records.
     """
@@ -50,27 +51,46 @@ class Found:
 
 
 def judge(
-    spark: SparkSession, history: History, invariants: Sequence[Invariant], tell: Tell
-) -> dict[str, Found]:
-    """Judge the registered history by every invariant.
+    spark: SparkSession, histories: Sequence[History], invariants: Sequence[Invariant], tell: Tell
+) -> list[dict[str, Found]]:
+    """Judge the registered histories by every invariant; return what each says of each rule.
 
     A query that fails is an ``error`` of its rules and leaves the others alone.
     """
-    few = sum(history.rows(name) for name in TABLES if name not in BUCKETED) < SMALL_ROWS
-    found = {rule.id: Found(exercised=0, broken=0, seconds=0) for rule in invariants}
-    invariants = askable(history, invariants)
-    for relation, rules in by_relation(invariants).items():
-        tell(f"{history.folder}: {', '.join(rule.id for rule in rules)} over {relation.name}")
-        with interpreted(spark, when=few and not relation.over_records):
-            found.update(_guarded(partial(_together, spark, rules), rules))
-    broken = [rule for rule in invariants if found[rule.id].broken]
+    whose = _names(histories)
+    few = sum(one.rows(name) for one in histories for name in TABLES if name not in BUCKETED)
+    little = few < SMALL_ROWS
+    asked = [rule for rule in invariants if any(askable(one, [rule]) for one in histories)]
+
+    def ask(relation: Relation, rules: Sequence[Invariant]) -> list[dict[str, Found]]:
+        tell(f"{whose}: {', '.join(rule.id for rule in rules)} over {relation.name}")
+        with configured(spark, INTERPRETED, when=little and not relation.over_records):
+            return _guarded(partial(_together, spark, rules, len(histories)), rules, len(histories))
+
+    idle = {rule.id: Found(exercised=0, broken=0, seconds=0) for rule in invariants}
+    found = [dict(idle) for _ in histories]
+    for answers in by_turns(spark, ask, by_relation(asked).items()):
+        for one, history, told in zip(found, histories, answers, strict=True):
+            one |= {rule.id: told[rule.id] for rule in askable(history, asked) if rule.id in told}
+    broken = [rule for rule in asked if any(one[rule.id].broken for one in found)]
     if broken:
-        tell(f"{history.folder}: witnesses of {', '.join(rule.id for rule in broken)}")
-        places = {rule.id: found[rule.id].places for rule in broken}
-        with interpreted(spark, when=few):
-            said = witnesses(spark, history, broken, places)
-        found |= {name: replace(found[name], hits=hits) for name, hits in said.items()}
+        tell(f"{whose}: witnesses of {', '.join(rule.id for rule in broken)}")
+        places = {
+            rule.id: {
+                run: one[rule.id].places for run, one in enumerate(found) if one[rule.id].broken
+            }
+            for rule in broken
+        }
+        with configured(spark, INTERPRETED, when=little):
+            shown = witnesses(spark, histories, broken, places)
+        for one, hits in zip(found, shown, strict=True):
+            one |= {name: replace(one[name], hits=some) for name, some in hits.items()}
     return found
+
+
+def _names(histories: Sequence[History]) -> str:
+    first = str(histories[0].folder)
+    return f"{first} and {len(histories) - 1} more" if len(histories) > 1 else first
 
 
 def askable(history: History, invariants: Sequence[Invariant]) -> list[Invariant]:
@@ -135,29 +155,43 @@ def _doubt(rule: Invariant, found: Found, history: History) -> str:
     return ""
 
 
-def _together(spark: SparkSession, rules: Sequence[Invariant]) -> dict[str, Found]:
+def _together(spark: SparkSession, rules: Sequence[Invariant], runs: int) -> list[dict[str, Found]]:
     began = time.monotonic()
     count = _by_pattern if rules[0].over.by_record else _by_rule
-    found = count(spark, rules)
-    share = (time.monotonic() - began) / len(rules)
-    return {name: replace(one, seconds=share) for name, one in found.items()}
+    found = count(spark, rules, runs)
+    share = (time.monotonic() - began) / len(rules) / runs
+    return [{name: replace(one, seconds=share) for name, one in each.items()} for each in found]
 
 
-def _by_rule(spark: SparkSession, rules: Sequence[Invariant]) -> dict[str, Found]:
-    row = spark.sql(counts(rules)).collect()[0]
-    return {
-        rule.id: Found(exercised=row[f"x{number}"], broken=row[f"b{number}"], seconds=0)
-        for number, rule in enumerate(rules)
-    }
+def _by_rule(spark: SparkSession, rules: Sequence[Invariant], runs: int) -> list[dict[str, Found]]:
+    rows = {row.run: row for row in spark.sql(counts(rules)).collect()}
+    return [
+        {
+            rule.id: Found(
+                exercised=rows[run][f"x{number}"] if run in rows else 0,
+                broken=rows[run][f"b{number}"] if run in rows else 0,
+                seconds=0,
+            )
+            for number, rule in enumerate(rules)
+        }
+        for run in range(runs)
+    ]
 
 
-def _by_pattern(spark: SparkSession, rules: Sequence[Invariant]) -> dict[str, Found]:
+def _by_pattern(
+    spark: SparkSession, rules: Sequence[Invariant], runs: int
+) -> list[dict[str, Found]]:
     rows = spark.sql(patterns(rules)).collect()
+    return [_patterned([row for row in rows if row.run == run], rules) for run in range(runs)]
+
+
+def _patterned(rows: Sequence[Row], rules: Sequence[Invariant]) -> dict[str, Found]:
+    """Return what the patterns of one run say of each rule."""
     found: dict[str, Found] = {}
     for number, rule in enumerate(rules):
         tested = [row for row in rows if row.cases >> number & 1]
         broken = [row for row in tested if row.breaks >> number & 1]
-        places = sorted({place for row in broken for place in (row.first, row.last)})
+        places = sorted({place for row in broken for place in (row["first"], row["last"])})
         found[rule.id] = Found(
             exercised=sum(row.records for row in tested),
             broken=sum(row.records for row in broken),
@@ -177,9 +211,12 @@ def told(error: Exception) -> str:
     return [type(error).__name__, *lines[:1], *causes][-1][:_LONGEST]
 
 
-def _guarded(count: Callable[[], dict[str, Found]], rules: Sequence[Invariant]) -> dict[str, Found]:
+def _guarded(
+    count: Callable[[], list[dict[str, Found]]], rules: Sequence[Invariant], runs: int = 1
+) -> list[dict[str, Found]]:
     try:
         return count()
     except (PySparkException, Py4JError) as error:
         sentence = f"Spark could not tell: {told(error)}"
-        return {rule.id: Found(exercised=0, broken=0, seconds=0, fault=sentence) for rule in rules}
+        fault = Found(exercised=0, broken=0, seconds=0, fault=sentence)
+        return [{rule.id: fault for rule in rules} for _ in range(runs)]

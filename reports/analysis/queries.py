@@ -27,17 +27,18 @@ def asked(source: str, rules: Sequence[Invariant], *more: str) -> str:
 
 
 def counts(rules: Sequence[Invariant]) -> str:
-    """Return the query for one row with the cases and the breaches of rules over one relation."""
+    """Return the query for a row for each run: cases and breaches of rules over one relation."""
     (relation,) = {rule.over for rule in rules}
     columns = [f"count_if(x{n}) AS x{n}, count_if(b{n}) AS b{n}" for n in range(len(rules))]
-    return f"SELECT {', '.join(columns)} FROM ({asked(relation.name, rules)})"  # noqa: S608
+    rows = asked(relation.name, rules, "run")
+    return f"SELECT {', '.join([*columns, 'run'])} FROM ({rows}) GROUP BY run"  # noqa: S608
 
 
 def patterns(rules: Sequence[Invariant]) -> str:
     """Return the query for what there is to tell apart in a relation of records.
 
-    It has a row for each set of rules that some records put to the test ("cases") and of those
-    that they break ("breaks"), a bit for each rule: how many records, the first, and the last.
+    It has for each run a row for each set of rules that some records put to the test ("cases") and
+    of those that they break ("breaks"), a bit for each rule: how many records, the first, the last.
     There are few such sets, and counting them is cheaper than two counts for every rule.
     """
     (relation,) = {rule.over for rule in rules}
@@ -49,26 +50,30 @@ def patterns(rules: Sequence[Invariant]) -> str:
         for name, letter in (("cases", "x"), ("breaks", "b"))
     }
     marked = f"""
-        SELECT {bits["cases"]} AS cases, {bits["breaks"]} AS breaks,
+        SELECT run, {bits["cases"]} AS cases, {bits["breaks"]} AS breaks,
           shiftleft(CAST(log AS BIGINT), {OFFSET_BITS}) + offset AS place
-        FROM ({asked(relation.name, rules, "log", "offset")})
+        FROM ({asked(relation.name, rules, "run", "log", "offset")})
     """  # noqa: S608 - our own declarations
     return f"""
-        SELECT cases, breaks, count(*) AS records, min(place) AS first, max(place) AS last
+        SELECT run, cases, breaks, count(*) AS records, min(place) AS first, max(place) AS last
         FROM ({marked})
-        GROUP BY cases, breaks
+        GROUP BY run, cases, breaks
     """  # noqa: S608
 
 
-def breaches(source: Relation | str, rules: Sequence[Invariant]) -> str:
-    """Return the query for what breaks rules over one relation, a row for each rule and breach."""
+def breaches(source: Relation | str, rules: Sequence[Invariant], *more: str) -> str:
+    """Return the query for what breaks rules over one relation, a row for each rule and breach.
+
+    ``more`` are columns of the relation that are to be in the rows, too.
+    """
     name = source if isinstance(source, str) else source.name
     told = ", ".join(
         f"CASE WHEN ({rule.cases}) AND ({rule.breach}) THEN {_witness(rule)} END" for rule in rules
     )
     # One row for all rules, so that the relation is worked out once.
-    each = f"SELECT explode(array({told})) AS hit FROM {name}"  # noqa: S608 - our own declarations
-    return f"SELECT hit.* FROM ({each}) WHERE hit IS NOT NULL"  # noqa: S608
+    also = "".join(f", {column}" for column in more)
+    each = f"SELECT explode(array({told})) AS hit{also} FROM {name}"  # noqa: S608 - our own names
+    return f"SELECT hit.*{also} FROM ({each}) WHERE hit IS NOT NULL"  # noqa: S608
 
 
 def place(rule: Invariant) -> str:
@@ -80,3 +85,12 @@ def _witness(rule: Invariant) -> str:
     where = f"{rule.share_partition} AS share_partition, {rule.log} AS log, {rule.offset} AS offset"
     when = f"{rule.since} AS since, {rule.until} AS until"
     return f"struct('{rule.id}' AS rule, {where}, {when}, {rule.detail} AS detail)"
+
+
+def by_run(expressions: Sequence[str], first: int = 0) -> str:
+    """Return the expression that is another one in each run, found by halving their number."""
+    if len(set(expressions)) == 1:
+        return expressions[0]
+    half = len(expressions) // 2
+    low, high = by_run(expressions[:half], first), by_run(expressions[half:], first + half)
+    return f"CASE WHEN run < {first + half} THEN {low} ELSE {high} END"

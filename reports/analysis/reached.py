@@ -12,6 +12,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from reports.analysis.queries import by_run
 from reports.results import Reached
 
 MOST_WINDOWS = 100
@@ -124,13 +125,23 @@ STATES = (
 )
 
 
-def reached(spark: SparkSession) -> list[Reached]:
-    """Return how often each state was reached; one query over the registered history."""
-    found = spark.table("faults").orderBy("since").limit(MOST_WINDOWS).collect()
-    windows = [row.asDict() for row in found]
-    columns = [f"count_if({_asked(state, windows)}) AS s{n}" for n, state in enumerate(STATES)]
-    row = spark.sql(f"SELECT {', '.join(columns)} FROM delivery_pairs").collect()[0]  # noqa: S608
-    return [Reached(state=state.name, count=row[f"s{n}"]) for n, state in enumerate(STATES)]
+def reached(spark: SparkSession, runs: int = 1) -> list[list[Reached]]:
+    """Return how often each run got into each state; one query over the registered histories."""
+    found = spark.table("faults").orderBy("run", "since").limit(MOST_WINDOWS * runs).collect()
+    windows = [[row.asDict() for row in found if row.run == run] for run in range(runs)]
+    columns = [
+        f"count_if({by_run([_asked(state, some) for some in windows])}) AS s{n}"
+        for n, state in enumerate(STATES)
+    ]
+    counted = f"SELECT run, {', '.join(columns)} FROM delivery_pairs GROUP BY run"  # noqa: S608
+    rows = {row.run: row for row in spark.sql(counted).collect()}
+    return [
+        [
+            Reached(state=state.name, count=rows[run][f"s{n}"] if run in rows else 0)
+            for n, state in enumerate(STATES)
+        ]
+        for run in range(runs)
+    ]
 
 
 def _asked(state: State, windows: Sequence[Window]) -> str:

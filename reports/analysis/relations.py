@@ -6,11 +6,14 @@ records of a table in place of all.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
 from string import Formatter
+
+_OF_SEVERAL = re.compile(r"/\* of several \*/ [^,\n]*?(, | AND )")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +28,7 @@ class Relation:
             tables that are laid out by these.
         over_records: It reads the tables that are laid out by record; other relations are small.
         cached: It is small, and asked more than once: worked out once.
+        shared: It is asked more than once: worked out once where rows are held in memory.
     """
 
     name: str
@@ -33,6 +37,7 @@ class Relation:
     by_record: bool = False
     over_records: bool = False
     cached: bool = False
+    shared: bool = False
 
     @cached_property
     def reads(self) -> frozenset[str]:
@@ -42,6 +47,13 @@ class Relation:
     def query(self, **inputs: str) -> str:
         """Return the query; ``inputs`` says what it reads in place of what."""
         return self.sql.format_map({name: inputs.get(name, name) for name in self.reads})
+
+    def of_one(self) -> str:
+        """Return the query over a single run, without the keys that are for several.
+
+        Spark keeps a constant among keys, and does not see that rows are in their order.
+        """
+        return _OF_SEVERAL.sub("", self.query())
 
 
 def in_order(relations: Iterable[Relation]) -> list[Relation]:
@@ -63,7 +75,7 @@ def _text(name: str) -> str:
     return file.read_text(encoding="utf-8")
 
 
-PARTITIONS = Relation(name="partitions", sql=_text("partitions"), cached=True)
+PARTITIONS = Relation(name="partitions", sql=_text("partitions"), cached=True, shared=True)
 UNCONFIRMED = Relation(name="unconfirmed", sql=_text("unconfirmed"))
 DELIVERY_PAIRS = Relation(
     name="delivery_pairs",
@@ -71,6 +83,7 @@ DELIVERY_PAIRS = Relation(
     uses=(PARTITIONS,),
     by_record=True,
     over_records=True,
+    shared=True,
 )
 RECORDS_OF_LOGS = Relation(
     name="records_of_logs",

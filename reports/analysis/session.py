@@ -1,63 +1,65 @@
-"""A Spark session that suits the judge, and the tables of a history in it."""
+"""A Spark session that suits the judge."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import re
-from collections.abc import Collection, Iterable, Iterator
-from pathlib import PosixPath
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, TypeVar
 
-import pyarrow as pa
 from pyspark.errors import PySparkRuntimeError
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Row, SparkSession
 
-from reports.analysis.files import History
 from reports.analysis.quiet import without_chatter
-from reports.analysis.relations import Relation, in_order
-from spec.history import BUCKETED, OPTIONAL, TABLES, bucket_of
-from spec.model.release import release_of
 from spec.verdict import EnvironmentFault
 
-_TYPES = {
-    pa.int8(): "TINYINT",
-    pa.int16(): "SMALLINT",
-    pa.int32(): "INT",
-    pa.int64(): "BIGINT",
-    pa.string(): "STRING",
-    pa.bool_(): "BOOLEAN",
-}
-MOST_LOGS = 100_000
 _LOOPBACK = "127.0.0.1"
+_AT_ONCE = 2
+Answer = TypeVar("Answer")
 
 _HUGE = "-XX:-DontCompileHugeMethods"
 """All rules over a view become one method, and the JVM only interprets those over 8000 bytes."""
-_INTERPRETED = {
+INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
+"""Settings for queries that read less than there would be to compile."""
+_COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+"""Spark's own, for a session that was opened for fewer rows than there are in the end."""
+IN_ONE_PART = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
+"""Settings for tables that are in one part each: no join has to send one side to the other."""
 SMALL = {
-    **_INTERPRETED,
+    **INTERPRETED,
     "spark.sql.shuffle.partitions": "1",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    # Every join and sort of every query takes a page: usually of a sixteenth of a core's memory.
+    "spark.buffer.pageSize": "1m",
+    "spark.driver.extraJavaOptions": (
+        "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:NewSize=200m -XX:MetaspaceSize=256m"
+    ),
 }
 """Settings for histories that are read faster than a compiler can be started."""
 SMALL_ROWS = 300_000
-MEDIUM = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC"}
+MEDIUM = {
+    **_COMPILED,
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC",
+}
 """Settings for histories over which the optimising compiler would spend more than it gains."""
 MEDIUM_ROWS = 6_000_000
 _FOR_ROWS_ALONE = (
     "-XX:Tier4InvocationThreshold=100000 -XX:Tier4CompileThreshold=300000 "
     "-XX:Tier4BackEdgeThreshold=300000"
 )
-LARGE = {"spark.driver.extraJavaOptions": f"-XX:+UseParallelGC {_FOR_ROWS_ALONE}"}
+LARGE = {
+    **_COMPILED,
+    "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC {_FOR_ROWS_ALONE}",
+}
 """Settings that keep the optimising compiler to what runs for every row.
 
 By its usual thresholds it spent three quarters of its time on the parser, the planner and class
 loaders, which run for some seconds in all, while the rules waited for their turn.
 """
-_GLOBS = "__globPaths__"
-"""Spark's option to take a path for a pattern, which brackets and braces make of it."""
 
 
 def settings_for(rows: int) -> dict[str, str]:
@@ -103,6 +105,8 @@ def open_session(
         "spark.sql.parquet.pushdown.inFilterThreshold": "1000",
         # A join by log and offset is at home in buckets by log alone.
         "spark.sql.requireAllClusterKeysForCoPartition": "false",
+        # Where the files of many runs are is asked by one thread sooner than by a task for each.
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
         "spark.sql.catalogImplementation": "in-memory",
         "spark.log.level": "ERROR",
         **({"spark.driver.bindAddress": _LOOPBACK, "spark.driver.host": _LOOPBACK} if here else {}),
@@ -123,136 +127,36 @@ def open_session(
 
 
 @contextlib.contextmanager
-def interpreted(spark: SparkSession, *, when: bool) -> Iterator[None]:
-    """Generate no code, for queries that read less than there would be to compile."""
-    usual = {name: spark.conf.get(name) or value for name, value in _INTERPRETED.items()}
-    for name, value in _INTERPRETED.items() if when else ():
+def configured(spark: SparkSession, settings: Mapping[str, str], *, when: bool) -> Iterator[None]:
+    """Change settings of a session for a while, if that is wanted."""
+    usual = {name: spark.conf.get(name) or value for name, value in settings.items()}
+    for name, value in settings.items() if when else ():
         spark.conf.set(name, value)
     try:
         yield
     finally:
-        for name, value in usual.items():
+        for name, value in usual.items() if when else ():
             spark.conf.set(name, value)
 
 
-def register(
-    spark: SparkSession, history: History, database: str, relations: Iterable[Relation]
-) -> None:
-    """Make a history's tables, and relations over them, the current database.
+def by_turns(
+    spark: SparkSession, ask: Callable[..., Answer], questions: Iterable[Sequence[Any]]
+) -> list[Answer]:
+    """Ask questions, and return what is said to each.
 
-    Buckets that cannot be read are left out of all large tables alike, so that what is left can be
-    judged; small tables that cannot be read are empty.
+    Where nothing is compiled most of the time goes into planning, by one thread a query: so
+    several are asked at the same time.
     """
-    spark.sql(f"CREATE DATABASE {database}")
-    spark.sql(f"USE {database}")
-    for name in TABLES:
-        _table(spark, history, name).createOrReplaceTempView(name)
-    spark.sql(release_text(history.version)).createOrReplaceTempView("release")
-    for relation in in_order(relations):
-        # Views are kept as plans: those made by CREATE VIEW are read again whenever they are used.
-        spark.sql(relation.query()).createOrReplaceTempView(relation.name)
-        if relation.cached:
-            spark.sql(f"CACHE LAZY TABLE {relation.name}")
+    at_once = _AT_ONCE if spark.conf.get("spark.sql.codegen.wholeStage") == "false" else 1
+    with ThreadPoolExecutor(at_once) as pool:
+        return list(pool.map(lambda question: ask(*question), questions))
 
 
-def narrowed(
-    spark: SparkSession, relation: Relation, places: Collection[tuple[int, int]]
-) -> DataFrame:
-    """Return what a relation that is ``by_record`` says of records at some logs and offsets.
-
-    The files say where these are, so that few others are read.
-    """
-    by_log: dict[int, set[int]] = {}
-    for log, offset in places:
-        by_log.setdefault(log, set()).add(offset)
-    here = " OR ".join(
-        f"(log = {log} AND offset IN ({', '.join(map(str, sorted(offsets)))}))"
-        for log, offsets in sorted(by_log.items())
-    )
-    for name in BUCKETED:
-        spark.table(name).where(here or "false").createOrReplaceTempView(f"few_{name}")
-    return spark.sql(relation.query(**{name: f"few_{name}" for name in BUCKETED}))
+def fetched(spark: SparkSession, queries: Iterable[str]) -> list[list[Row]]:
+    """Return the rows of queries that have few."""
+    return by_turns(spark, partial(_fetch, spark), [[query] for query in queries])
 
 
-def unregister(spark: SparkSession, database: str) -> None:
-    """Forget a history's tables and relations; its files stay."""
-    spark.catalog.clearCache()
-    for view in spark.sql("SHOW VIEWS").collect():
-        spark.catalog.dropTempView(view.viewName)
-    spark.sql("USE default")
-    spark.sql(f"DROP DATABASE {database} CASCADE")
-
-
-def _table(spark: SparkSession, history: History, name: str) -> DataFrame:
-    """Return a table; one without rows as a constant, so that Spark drops what asks for them."""
-    if name in history.lost_tables or not history.rows(name):
-        columns = ", ".join(f"CAST(NULL AS {kind}) AS {col}" for col, kind in _columns(name))
-        return spark.sql(f"SELECT {columns} LIMIT 0")
-    if name not in BUCKETED:
-        schema = ", ".join(f"`{column}` {kind}" for column, kind in _columns(name))
-        reader = spark.read.schema(schema).option(_GLOBS, "false")
-        return reader.parquet(_location(history, name))
-    columns = ", ".join(f"`{column}` {kind}" for column, kind in _columns(name))
-    order = ", ".join(BUCKETED[name])
-    spark.sql(
-        f"CREATE TABLE all_{name} ({columns}) USING parquet OPTIONS ({_GLOBS} 'false') "
-        f"CLUSTERED BY (log) SORTED BY ({order}) "
-        f"INTO {history.manifest.buckets} BUCKETS LOCATION {_quoted(_location(history, name))}"
-    )
-    known = ", ".join(_known(name, column, kind) for column, kind in _columns(name))
-    table = spark.sql(f"SELECT {known} FROM all_{name}")  # noqa: S608 - our own names
-    return table.where(_good_logs(spark, history)) if history.lost_buckets else table
-
-
-def _location(history: History, name: str) -> str:
-    """Return where a table is, as Hadoop reads it: nothing is escaped, unlike in a URI."""
-    if isinstance(history.folder, PosixPath):
-        return f"file://{(history.folder / name).absolute()}"
-    return re.sub("^s3:", "s3a:", str(history.folder / name))
-
-
-def _quoted(text: str) -> str:
-    """Return a string as Spark's SQL has it."""
-    return "'" + re.sub(r"[\\']", r"\\\g<0>", text) + "'"
-
-
-def _columns(name: str) -> Iterable[tuple[str, str]]:
-    return [(field.name, _TYPES[field.type]) for field in TABLES[name]]
-
-
-def _known(table: str, column: str, kind: str) -> str:
-    """Return a column as what it is: never null, unless it is one of ``OPTIONAL``.
-
-    Spark takes all columns of files for optional, and a condition on those for one with three
-    outcomes, which is more code for its compiler and for the processor.
-    """
-    if column in OPTIONAL or column in BUCKETED[table]:
-        return f"`{column}`"
-    nothing = "false" if kind == "BOOLEAN" else f"CAST(0 AS {kind})"
-    return f"coalesce(`{column}`, {nothing}) AS `{column}`"
-
-
-def _good_logs(spark: SparkSession, history: History) -> str:
-    """Return the condition that leaves out the logs of buckets that cannot be read."""
-    rows = (
-        _table(spark, history, "share_partitions")
-        .select("log")
-        .distinct()
-        .limit(MOST_LOGS)
-        .collect()
-    )
-    logs = [
-        str(row.log)
-        for row in rows
-        if bucket_of(row.log, history.manifest.buckets) not in history.lost_buckets
-    ]
-    # A list of logs, because that is what Spark can tell buckets, and so files, by.
-    return f"log IN ({', '.join(logs) or 'NULL'})"
-
-
-def release_text(version: str = "") -> str:
-    """Return the query of the view ``release``: in what the release of a run is unlike others."""
-    release = release_of(version)
-    return (
-        f"SELECT {release.close_uncounted} AS close_uncounted, {release.throttling} AS throttling"
-    )
+def _fetch(spark: SparkSession, query: str) -> list[Row]:
+    """Return the rows of a query that counts by interval, is about few records, or has a LIMIT."""
+    return spark.sql(query).collect()

@@ -6,12 +6,13 @@ answered. Times are seconds since the run began.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from reports.analysis.session import fetched
 from reports.analysis.witnesses import Hit
 from spec.history import NEVER, AckType, Outcome
 
@@ -38,36 +39,57 @@ class Record:
     rules: tuple[str, ...] = ()
 
 
-def stories(spark: SparkSession, hits: Sequence[Hit], began: int) -> list[dict[str, Any]]:
-    """Return the stories of records that break a rule, and of a few that were delivered most.
+def stories(
+    spark: SparkSession, hits: Sequence[Sequence[Hit]], began: Sequence[int]
+) -> list[list[dict[str, Any]]]:
+    """Return for each run the stories of records that break a rule, and of a few delivered most.
 
     Args:
-        spark: the session in which the history is registered.
-        hits: cases that break a rule.
-        began: when the run began, in nanoseconds of its clock.
+        spark: the session in which the histories are registered.
+        hits: for each run cases that break a rule.
+        began: when each run began, in nanoseconds of its clock.
     """
-    chosen = _chosen(hits)
-    known = {(one.log, one.offset, one.share_partition) for one in chosen}
-    chosen += [
-        one for one in _often(spark) if (one.log, one.offset, one.share_partition) not in known
-    ]
-    return list(_told(spark, chosen, began)) if chosen else []
+    often = _often(spark, len(hits))
+    chosen: list[list[Record]] = []
+    for mine, most in zip(hits, often, strict=True):
+        some = _chosen(mine)
+        known = {(one.log, one.offset, one.share_partition) for one in some}
+        more = [one for one in most if (one.log, one.offset, one.share_partition) not in known]
+        chosen.append([*some, *more])
+    if not any(chosen):
+        return [[] for _ in hits]
+    found = _found(spark, chosen)
+    return [list(_told(_of(run, found), chosen[run], at)) for run, at in enumerate(began)]
 
 
-def _often(spark: SparkSession) -> list[Record]:
+def _of(run: int, found: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+    return {name: [row for row in rows if row["run"] == run] for name, rows in found.items()}
+
+
+def _often(spark: SparkSession, runs: int) -> list[list[Record]]:
     """Return the records that were delivered most often, one of a share-partition."""
     rows = spark.sql(f"""
-        SELECT share_partition, max_by(struct(log, offset), times) AS record, max(times) AS times
+        SELECT *
         FROM (
-          SELECT share_partition, log, offset, count(*) AS times FROM deliveries
-          WHERE highest_before IS NOT NULL GROUP BY share_partition, log, offset
+          SELECT *,
+            row_number() OVER (PARTITION BY run ORDER BY times DESC, share_partition) AS place
+          FROM (
+            SELECT run, share_partition, max_by(struct(log, offset), times) AS record,
+              max(times) AS times
+            FROM (
+              SELECT run, share_partition, log, offset, count(*) AS times FROM deliveries
+              WHERE highest_before IS NOT NULL GROUP BY run, share_partition, log, offset
+            )
+            GROUP BY run, share_partition
+          )
         )
-        GROUP BY share_partition ORDER BY times DESC, share_partition LIMIT {MOST_OFTEN}
+        WHERE place <= {MOST_OFTEN} ORDER BY run, place LIMIT {MOST_OFTEN * runs}
     """).collect()  # noqa: S608
-    return [
-        Record(row["record"]["log"], row["record"]["offset"], row["share_partition"])
-        for row in rows
-    ]
+    found: list[list[Record]] = [[] for _ in range(runs)]
+    for row in rows:
+        place = row["record"]
+        found[row["run"]].append(Record(place["log"], place["offset"], row["share_partition"]))
+    return found
 
 
 def _chosen(hits: Sequence[Hit]) -> list[Record]:
@@ -79,30 +101,46 @@ def _chosen(hits: Sequence[Hit]) -> list[Record]:
     return found[:MOST_OF_HITS]
 
 
-def _told(spark: SparkSession, chosen: Sequence[Record], began: int) -> Iterator[dict[str, Any]]:
-    logs = ", ".join(str(log) for log in sorted({one.log for one in chosen}))
-    offsets = ", ".join(str(offset) for offset in sorted({one.offset for one in chosen}))
-    where = f"log IN ({logs}) AND offset IN ({offsets})"
-    produced = spark.sql(f"SELECT * FROM produced WHERE {where}").collect()  # noqa: S608
-    delivered = spark.sql(f"""
-        SELECT d.*, m.behaviour FROM deliveries AS d
-        LEFT JOIN (
-          SELECT member, any_value(behaviour) AS behaviour FROM members GROUP BY member
-        ) AS m ON m.member = d.member
-        WHERE {where} ORDER BY acquired LIMIT {MOST_DELIVERIES * len(chosen)}
-    """).collect()  # noqa: S608
-    names = {
-        row["share_partition"]: row for row in spark.sql("SELECT * FROM share_partitions").collect()
+def _found(spark: SparkSession, chosen: Sequence[Sequence[Record]]) -> dict[str, list[Any]]:
+    """Return what the tables say of some records in each run, and of the runs."""
+    places: dict[tuple[int, int], set[int]] = {}
+    for run, some in enumerate(chosen):
+        for one in some:
+            places.setdefault((run, one.log), set()).add(one.offset)
+    where = " OR ".join(
+        f"(run = {run} AND log = {log} AND offset IN ({', '.join(map(str, sorted(offsets)))}))"
+        for (run, log), offsets in sorted(places.items())
+    )
+    most = MOST_DELIVERIES * sum(map(len, chosen))
+    queries = {
+        "produced": f"SELECT * FROM produced WHERE {where}",  # noqa: S608 - numbers
+        "delivered": f"""
+            SELECT d.*, m.behaviour FROM (SELECT * FROM deliveries WHERE {where}) AS d
+            LEFT JOIN (
+              SELECT run, member, any_value(behaviour) AS behaviour FROM members
+              GROUP BY run, member
+            ) AS m ON m.run = d.run AND m.member = d.member
+            ORDER BY acquired LIMIT {most}
+        """,  # noqa: S608
+        "names": "SELECT * FROM share_partitions",
+        "loads": "SELECT * FROM reloads ORDER BY run, since LIMIT 100000",
+        "faults": "SELECT * FROM faults ORDER BY run, since LIMIT 10000",
     }
-    loads = spark.sql("SELECT * FROM reloads ORDER BY since LIMIT 10000").collect()
-    faults = spark.sql("SELECT * FROM faults ORDER BY since LIMIT 1000").collect()
+    return dict(zip(queries, fetched(spark, queries.values()), strict=True))
+
+
+def _told(
+    found: Mapping[str, Sequence[Any]], chosen: Sequence[Record], began: int
+) -> Iterator[dict[str, Any]]:
+    names = {row["share_partition"]: row for row in found["names"]}
+    loads, faults = found["loads"], found["faults"]
     for one in chosen:
         steps = [
-            *_births([row for row in produced if _is(row, one)]),
+            *_births([row for row in found["produced"] if _is(row, one)]),
             *_lives(
                 [
                     row
-                    for row in delivered
+                    for row in found["delivered"]
                     if _is(row, one) and row["share_partition"] == one.share_partition
                 ]
             ),

@@ -7,12 +7,15 @@ seconds since the run began, counts are per second, and None stands where nothin
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from reports.analysis.distributions import MOST_ROWS
+from reports.analysis.distributions import one_in
+from reports.analysis.queries import by_run
+from reports.analysis.session import fetched
 from reports.analysis.witnesses import Hit
 
 INTERVALS = 600
@@ -31,55 +34,76 @@ def intervals_for(runs: int) -> int:
     return max(FEWEST_INTERVALS, min(INTERVALS, INTERVALS_OF_ALL // max(1, runs)))
 
 
-def timeline(
-    spark: SparkSession,
-    hits: Sequence[Hit],
-    *,
-    since: int,
-    until: int,
-    intervals: int = INTERVALS,
-    rows: int = 0,
-) -> Timeline:
-    """Return the timeline of the registered history; an empty one if it has no length.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """What is to be drawn of a run.
 
-    Args:
-        spark: the session in which the history is registered.
-        hits: cases that break a rule, to be marked.
-        since: when the run began, in nanoseconds of its clock.
-        until: when it ended.
-        intervals: how many intervals there are to be at most.
-        rows: how many deliveries there are. Of very many only some are looked at.
+    Attributes:
+        since, until: From when to when, in nanoseconds of its clock.
+        hits: Cases that break a rule, to be marked.
+        intervals: How many there are to be at most.
+        rows: How many deliveries there are. Of very many only some are looked at.
     """
-    if until <= since:
-        return {}
-    step = max(SHORTEST, -(-(until - since) // intervals))
-    count = (until - since) // step + 1
-    asked = {"since": since, "step": step}
-    seconds = step / _SECOND
-    some = asked | {"one_in": max(1, rows // MOST_ROWS)}
-    responses = _rows(spark, "responses", some)
+
+    since: int
+    until: int
+    hits: Sequence[Hit] = ()
+    intervals: int = INTERVALS
+    rows: int = 0
+
+    @property
+    def step(self) -> int:
+        """How long each interval is, in nanoseconds."""
+        return max(SHORTEST, -(-(self.until - self.since) // max(1, self.intervals)))
+
+
+def timelines(spark: SparkSession, runs: Sequence[Course]) -> list[Timeline]:
+    """Return the timelines of the registered histories; an empty one for a run without length.
+
+    ``runs`` says for each history, in their order, what to draw.
+    """
+    asked = {
+        "since": by_run([f"{run.since}L" for run in runs]),
+        "step": by_run([f"{run.step}L" for run in runs]),
+        "one_in": by_run([str(one_in(run.rows)) for run in runs]),
+    }
+    names = ("produced", "flows", "responses", "samples", "partitions", "faults", "phases")
+    said = fetched(spark, [_query(name, asked) for name in names])
+    drawn = []
+    for number, run in enumerate(runs):
+        mine = {
+            name: [row for row in rows if row["run"] == number]
+            for name, rows in zip(names, said, strict=True)
+        }
+        drawn.append(_drawn(run, mine) if run.until > run.since else {})
+    return drawn
+
+
+def _drawn(run: Course, found: Mapping[str, Sequence[Any]]) -> Timeline:
+    count, seconds = (run.until - run.since) // run.step + 1, run.step / _SECOND
+    responses = found["responses"]
     return {
-        "began": since,
+        "began": run.since,
         "step": seconds,
         "bins": count,
-        "produced": _rates(_rows(spark, "produced", asked), "records", count, seconds),
-        "groups": _groups(_rows(spark, "flows", some), count, seconds),
+        "produced": _rates(found["produced"], "records", count, seconds),
+        "groups": _groups(found["flows"], count, seconds),
         "response_ms": {
             name: _column(
                 ((row["bin"], round(row["quantiles"][at], 2)) for row in responses), count
             )
             for at, name in enumerate(("median", "p99"))
         },
-        "partitions": _partitions(spark, _rows(spark, "samples", asked), seconds),
-        "faults": _windows(spark, "faults", "kind, subject", since),
-        "phases": _windows(spark, "phases", "phase", since),
-        "marks": [_mark(hit, since) for hit in hits],
+        "partitions": _partitions(found["partitions"], found["samples"], seconds),
+        "faults": _windows(found["faults"], "kind subject", run.since),
+        "phases": _windows(found["phases"], "phase", run.since),
+        "marks": [_mark(hit, run.since) for hit in run.hits],
     }
 
 
-def _rows(spark: SparkSession, name: str, asked: Mapping[str, int]) -> list[Any]:
+def _query(name: str, asked: Mapping[str, str]) -> str:
     file = resources.files("reports") / "analysis" / "timeline_queries" / f"{name}.sql"
-    return spark.sql(file.read_text(encoding="utf-8"), args=dict(asked)).collect()
+    return file.read_text(encoding="utf-8").format(**asked)
 
 
 def _column(pairs: Any, count: int) -> list[Any]:
@@ -110,10 +134,7 @@ def _groups(rows: Sequence[Any], count: int, seconds: float) -> list[dict[str, A
     return found
 
 
-def _partitions(spark: SparkSession, rows: Sequence[Any], seconds: float) -> list[dict[str, Any]]:
-    names = spark.sql(
-        "SELECT share_partition, `group`, topic, partition FROM share_partitions ORDER BY 1"
-    ).collect()
+def _partitions(names: Sequence[Any], rows: Sequence[Any], seconds: float) -> list[dict[str, Any]]:
     return [
         {
             "group": name["group"],
@@ -130,11 +151,11 @@ def _partitions(spark: SparkSession, rows: Sequence[Any], seconds: float) -> lis
     ]
 
 
-def _windows(spark: SparkSession, table: str, names: str, began: int) -> list[dict[str, Any]]:
-    query = f"SELECT {names}, since, until FROM {table} ORDER BY since LIMIT {MOST_FAULTS}"  # noqa: S608
+def _windows(rows: Sequence[Any], names: str, began: int) -> list[dict[str, Any]]:
     return [
-        row.asDict() | {end: round((row[end] - began) / _SECOND, 3) for end in ("since", "until")}
-        for row in spark.sql(query).collect()
+        {name: row[name] for name in names.split()}
+        | {end: round((row[end] - began) / _SECOND, 3) for end in ("since", "until")}
+        for row in sorted(rows, key=lambda row: int(row["since"]))[:MOST_FAULTS]
     ]
 
 

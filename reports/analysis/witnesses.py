@@ -6,19 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
 from reports.analysis.files import History
 from reports.analysis.queries import breaches
 from reports.analysis.rules import Invariant, by_relation
-from reports.analysis.session import narrowed
 from reports.analysis.span import span
+from reports.analysis.tables import narrowed
 
 WITNESSES = 3
 _MOST_HITS = 10_000
+_ORDER = "since, offset, log, share_partition"
+"""The first of several cases is the same one, whatever is judged beside them."""
 
 Place = tuple[int, int]
 """A log and an offset in it."""
+Broken = Mapping[str, Mapping[int, Sequence[Place]]]
+"""In which runs each rule is broken, and some places, of rules over records."""
 Window = Mapping[str, Any]
 
 
@@ -44,58 +48,87 @@ class Hit:
 
 def witnesses(
     spark: SparkSession,
-    history: History,
-    broken: Sequence[Invariant],
-    places: Mapping[str, Sequence[Place]],
-) -> dict[str, tuple[Hit, ...]]:
-    """Return up to ``WITNESSES`` cases for each broken rule over the registered history.
+    histories: Sequence[History],
+    rules: Sequence[Invariant],
+    broken: Broken,
+) -> list[dict[str, tuple[Hit, ...]]]:
+    """Return up to ``WITNESSES`` cases for each rule and run over the registered histories.
 
     Args:
         spark: the session.
-        history: what is registered in it.
-        broken: the rules.
-        places: where to look, for rules over relations by record; only the records there are read
-            again, whatever the size of the history.
+        histories: what is registered in it.
+        rules: those that are broken in any.
+        broken: where each is; only the records there are read again, whatever the size of the
+            histories.
     """
-    context = Context(span(history)[0], _fault_windows(spark))
-    found: dict[str, tuple[Hit, ...]] = {}
-    for relation, rules in by_relation(broken).items():
+    windows = _fault_windows(spark)
+    contexts = [
+        Context(span(history)[0], [window for window in windows if window["run"] == run])
+        for run, history in enumerate(histories)
+    ]
+    found: list[dict[str, tuple[Hit, ...]]] = [{} for _ in histories]
+    wanted = {(run, rule) for rule, runs in broken.items() for run in runs}
+    for relation, together in by_relation(rules).items():
         if relation.by_record:
-            at = {place for rule in rules for place in places[rule.id]}
+            at = {
+                (run, *place)
+                for rule in together
+                for run, places in broken[rule.id].items()
+                for place in places
+            }
             few = f"few_{relation.name}"
             narrowed(spark, relation, at).createOrReplaceTempView(few)
-            found |= _sentences(spark, breaches(few, rules), context)
-        if missing := [rule for rule in rules if rule.id not in found]:
-            found |= _sentences(spark, _earliest(breaches(relation, missing)), context)
+            said = _sentences(spark, breaches(few, together, "run"), contexts)
+            _add(found, said, wanted)
+        if missing := [rule for rule in together if rule.id in {name for _, name in wanted}]:
+            said = _sentences(spark, _earliest(breaches(relation, missing, "run")), contexts)
+            _add(found, said, wanted)
     return found
 
 
+def _add(
+    found: Sequence[dict[str, tuple[Hit, ...]]],
+    said: Mapping[tuple[int, str], tuple[Hit, ...]],
+    wanted: set[tuple[int, str]],
+) -> None:
+    """Keep what is wanted of what was said, and want it no more."""
+    for run, rule in wanted & said.keys():
+        found[run][rule] = said[run, rule]
+    wanted -= said.keys()
+
+
 def _earliest(hits: str) -> str:
-    """Return the query for the first hits of each rule, however many there are."""
+    """Return the query for the first hits of each rule in each run, however many there are."""
     return f"""
         SELECT * FROM (
-          SELECT *, row_number() OVER (PARTITION BY rule ORDER BY since, offset) AS place
+          SELECT *, row_number() OVER (PARTITION BY run, rule ORDER BY {_ORDER}) AS place
           FROM ({hits})
         )
         WHERE place <= {WITNESSES}
     """  # noqa: S608
 
 
-def _sentences(spark: SparkSession, hits: str, context: Context) -> dict[str, tuple[Hit, ...]]:
-    """Tell the first of a few hits."""
+def _sentences(
+    spark: SparkSession, hits: str, contexts: Sequence[Context]
+) -> dict[tuple[int, str], tuple[Hit, ...]]:
+    """Tell the first of a few hits of each rule in each run."""
     query = f"""
         SELECT w.*, s.`group`, s.topic, s.partition
         FROM ({hits}) AS w
         LEFT JOIN partitions AS s ON s.share_partition = w.share_partition
         LIMIT {_MOST_HITS}
     """  # noqa: S608
-    found: dict[str, tuple[Hit, ...]] = {}
+    found: dict[tuple[int, str], tuple[Hit, ...]] = {}
     rows = spark.sql(query).collect()
-    for row in sorted(rows, key=lambda row: (row.since or 0, row.offset)):
-        told = found.get(row.rule, ())
+    for row in sorted(rows, key=_place):
+        told = found.get((row.run, row.rule), ())
         if len(told) < WITNESSES:
-            found[row.rule] = (*told, _hit(row.asDict(), context))
+            found[row.run, row.rule] = (*told, _hit(row.asDict(), contexts[row.run]))
     return found
+
+
+def _place(row: Row) -> tuple[int, ...]:
+    return tuple(int(row[name] or 0) for name in _ORDER.split(", "))
 
 
 def _hit(row: Mapping[str, Any], context: Context) -> Hit:
@@ -136,5 +169,5 @@ def _overlapping(windows: Sequence[Window], since: int, until: int) -> Iterator[
 
 
 def _fault_windows(spark: SparkSession) -> list[Window]:
-    rows = spark.sql("SELECT * FROM faults ORDER BY since LIMIT 10000").collect()
+    rows = spark.sql("SELECT * FROM faults ORDER BY run, since LIMIT 100000").collect()
     return [row.asDict() for row in rows]

@@ -13,9 +13,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +22,17 @@ from fixtures.history.current import bring_up_to_date
 from fixtures.history.mirror import kept_at
 from fixtures.machine.storage import place
 from reports import writing
-from reports.analysis.analysis import Request, analyse
+from reports.analysis.analysis import analyse_all
+from reports.analysis.request import Analysis, Request
 from reports.results import Results, Run
 from reports.site.archive import Archive, find, judged
 from reports.site.comparing import Comparison, compare
 from reports.verdicts import BROKEN, FAULT, OK, USAGE
-from shareproof.chaos.judging import judge, spark_settings
+from shareproof.chaos.judging import read, spark_settings, with_chaos
 from spec.verdict import EnvironmentFault
 
-Judge = Callable[["Earlier", Path], Results]
+Judge = Callable[[Sequence["Earlier"], bool], list[Results | EnvironmentFault]]
+"""Judges many once more, and writes the results in place of the old ones if it is told to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,23 +130,49 @@ def _place(folder: Path, run: Path) -> Path | None:
     return None
 
 
-def judged_again(one: Earlier, out: Path) -> Results:
-    """Judge a judgement's histories again as it was asked then; write the results into ``out``.
+def judged_again(found: Sequence[Earlier], replacing: bool) -> list[Results | EnvironmentFault]:
+    """Judge histories again, all by one set of queries, each as it was asked then."""
+    settings = spark_settings([run for one in found for run in one.runs])
+    asked = [_asked(one, settings, brief=not replacing) for one in found]
+    requests = [one for one in asked if isinstance(one, Request)]
+    try:
+        said = iter(analyse_all(requests, _quiet) if requests else [])
+    except EnvironmentFault as fault:
+        return [fault for _ in found]
+    told: list[Results | EnvironmentFault] = []
+    for one, request in zip(found, asked, strict=True):
+        new = request if isinstance(request, EnvironmentFault) else next(said)
+        told.append(new if isinstance(new, EnvironmentFault) else _kept(one, new, replacing))
+    return told
 
-    Raises:
-        EnvironmentFault: they cannot be judged.
-    """
+
+def _asked(one: Earlier, settings: Mapping[str, str], *, brief: bool) -> Request | EnvironmentFault:
+    """Return what was asked then, or why it cannot be asked again."""
     run = one.results.run
-    request = Request(runs=one.runs, level=run.level, only=run.only, command=run.command)
-    if one.chaotic:
-        return judge(request, out, _quiet)
-    for each in one.runs:
-        bring_up_to_date(each, _quiet)
-    options = spark_settings(one.runs)
-    found = analyse(replace(request, control=_control(run), settings=options), _quiet)
-    with kept_at(out, _quiet) as folder:
-        writing.publish(folder, found.results, found.timelines)
-    return found.results
+    try:
+        for each in one.runs:
+            bring_up_to_date(each, _quiet)
+        return Request(
+            runs=one.runs,
+            level=run.level,
+            only=run.only,
+            command=run.command,
+            control=None if one.chaotic else _control(run),
+            owed={each: read(each).owed for each in one.runs} if one.chaotic else {},
+            brief=brief,
+            settings=settings,
+        )
+    except EnvironmentFault as fault:
+        return fault
+
+
+def _kept(one: Earlier, new: Analysis, replacing: bool) -> Results:
+    played = [read(run) for run in one.runs] if one.chaotic else []
+    results = with_chaos(new.results, played) if played else new.results
+    if replacing:
+        with kept_at(one.folder, _quiet) as folder:
+            writing.publish(folder, results, new.timelines)
+    return results
 
 
 def _control(run: Run) -> Path | None:
@@ -154,27 +181,27 @@ def _control(run: Run) -> Path | None:
     return place(run.command[run.command.index("--control") + 1])
 
 
-def rejudge(found: Iterable[Earlier], *, replace: bool, by: Judge = judged_again) -> list[Again]:
-    """Judge each again, tell what came of it, and return that."""
+def rejudge(found: Sequence[Earlier], *, replace: bool, by: Judge = judged_again) -> list[Again]:
+    """Judge all again, tell what came of each, and return that."""
+    there = [one for one in found if not one.lost]
+    said = iter(by(there, replace))
     told = []
     for one in found:
-        again = _once_more(one, by, replace=replace)
+        again = _lost(one) if one.lost else _compared(one, next(said))
         print("\n".join(again.lines), file=sys.stderr, flush=True)
         told.append(again)
     return told
 
 
-def _once_more(one: Earlier, by: Judge, *, replace: bool) -> Again:
-    if one.lost:
-        gone = f"the history of {', '.join(one.lost)} was not kept"
-        return Again(folder=one.folder, trouble=gone)
-    before = judged(one.results)
-    with tempfile.TemporaryDirectory(prefix="shareproof-again-") as aside:
-        try:
-            now = by(one, one.folder if replace else Path(aside))
-        except EnvironmentFault as fault:
-            return Again(folder=one.folder, trouble=str(fault))
-    return Again(folder=one.folder, comparison=compare(before, judged(now)))
+def _lost(one: Earlier) -> Again:
+    gone = f"the history of {', '.join(one.lost)} was not kept"
+    return Again(folder=one.folder, trouble=gone)
+
+
+def _compared(one: Earlier, now: Results | EnvironmentFault) -> Again:
+    if isinstance(now, EnvironmentFault):
+        return Again(folder=one.folder, trouble=str(now))
+    return Again(folder=one.folder, comparison=compare(judged(one.results), judged(now)))
 
 
 def exit_code(told: Iterable[Again]) -> int:

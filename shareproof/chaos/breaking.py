@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PosixPath
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -25,17 +25,22 @@ from fixtures.machine.storage import reached
 from fixtures.targets import UsageFault
 from fixtures.targets.hooks import Hooks
 from fixtures.workload.hosts import Hosts, hosts_of
-from reports.analysis.analysis import Request
+from fixtures.workload.terms import Load
+from reports.analysis.request import Request
 from reports.console import line
 from reports.results import InjectedFault, Results
-from shareproof.chaos.judging import judge
-from shareproof.chaos.playing import play_all
+from shareproof.chaos.judging import judge, spark_settings
+from shareproof.chaos.playing import as_chaos, play_all
+from shareproof.chaos.warming import Tell, telling
 from suites.chaos.scenario import Scenario
 from suites.chaos.scenarios import SCENARIOS, chosen
 from suites.options import words
 
 if TYPE_CHECKING:
     from shareproof.commands.breaking import ChaosOptions
+
+Listening = Callable[[Sequence[Load]], tuple[Tell, Callable[[], None]]]
+"""Gives for loads that will be played what to tell lines to, and what to wait for after them."""
 
 
 def run(asked: ChaosOptions, console: Console) -> Results | None:
@@ -48,32 +53,48 @@ def run(asked: ChaosOptions, console: Console) -> Results | None:
         EnvironmentFault: the target did not start, or nothing can be judged.
     """
     out = asked.out.absolute()
-    if asked.rejudge:
-        runs = tuple(each for run in asked.rejudge for each in _runs_in(run.absolute()))
-    else:
-        line(console, f"seed {asked.seed}, target {asked.target}")
-        runs = _played(asked, out, console)
-        if not asked.judged:
-            return None
     request = Request(
-        runs=runs,
+        runs=(out,),
         level=asked.level,
         command=tuple(sys.argv),
         master=asked.master,
         memory=asked.memory,
         settings=asked.settings,
     )
-    return judge(request, out, lambda text: line(console, text))
+    if asked.rejudge:
+        runs = tuple(each for run in asked.rejudge for each in _runs_in(run.absolute()))
+    else:
+        line(console, f"seed {asked.seed}, target {asked.target}")
+        runs = _played(asked, request, console)
+        if not asked.judged:
+            return None
+    return judge(replace(request, runs=runs), out, lambda text: line(console, text))
 
 
-def _played(asked: ChaosOptions, out: Path, console: Console) -> tuple[Path, ...]:
+def _played(asked: ChaosOptions, request: Request, console: Console) -> tuple[Path, ...]:
     """Play what was asked for, and return where each run is kept."""
+    (out,) = request.runs
     with reached(out):
         if out.exists() and any(out.rglob("history")):
             raise UsageFault(f"--out {out}: there is a history already; give a new directory.")
-    play = _play_scenarios if asked.scenario else _play_schedule
-    with kept_at(out, lambda text: line(console, text)) as folder:
-        runs = [run.relative_to(folder) for run in play(asked, folder, console)]
+
+    def tell(text: str) -> None:
+        line(console, text)
+
+    def listening(loads: Sequence[Load]) -> tuple[Tell, Callable[[], None]]:
+        # A JVM is started by a fork, which the locks of remote file systems do not survive.
+        # Nor is there to be a second one, where Spark runs the load.
+        if not asked.judged or asked.workers_on or not isinstance(out, PosixPath):
+            return tell, lambda: None
+        settings = {**spark_settings([out], asked.master), **asked.settings}
+        return telling(loads, replace(request, settings=settings), tell)
+
+    with kept_at(out, tell) as folder:
+        if asked.scenario:
+            made = _play_scenarios(asked, folder, listening)
+        else:
+            made = _play_schedule(asked, folder, console, listening)
+        runs = [run.relative_to(folder) for run in made]
     return tuple(out / run.as_posix() if run.parts else out for run in runs)
 
 
@@ -87,7 +108,9 @@ def _runs_in(folder: Path) -> list[Path]:
     return inside
 
 
-def _play_schedule(asked: ChaosOptions, out: Path, console: Console) -> tuple[Path, ...]:
+def _play_schedule(
+    asked: ChaosOptions, out: Path, console: Console, listening: Listening
+) -> tuple[Path, ...]:
     schedule = _schedule(asked)
     for strike in schedule.strikes:
         line(console, f"{strike.at:5.1f} s  {strike.fault} for {strike.lasts:g} s")
@@ -102,24 +125,31 @@ def _play_schedule(asked: ChaosOptions, out: Path, console: Console) -> tuple[Pa
         command_config=str(asked.command_config or ""),
         hosts=_hosts(asked),
     )
-    with running(chaos, lambda text: line(console, text)) as ready:
+    tell, wait = listening([chaos.load])
+    with running(chaos, tell) as ready:
         ready.play(chaos, out)
+    wait()
     return (out,)
 
 
-def _play_scenarios(asked: ChaosOptions, out: Path, console: Console) -> tuple[Path, ...]:
+def _play_scenarios(asked: ChaosOptions, out: Path, listening: Listening) -> tuple[Path, ...]:
     if asked.faults or asked.no_faults or asked.schedule:
         raise UsageFault("--scenario excludes --faults, --no-faults and --schedule.")
-    return play_all(
-        chosen(_lowered(asked.scenario), asked.target),
+    scenarios = chosen(_lowered(asked.scenario), asked.target)
+    loads = [as_chaos(one, asked.target, asked.seed, asked.proxies).load for one in scenarios]
+    tell, wait = listening(loads)
+    runs = play_all(
+        scenarios,
         target=asked.target,
         proxies=asked.proxies,
         seed=asked.seed,
         out=out,
-        tell=lambda text: line(console, text),
+        tell=tell,
         hosts=_hosts(asked),
         processes=asked.processes,
     )
+    wait()
+    return runs
 
 
 def _schedule(asked: ChaosOptions) -> Schedule:

@@ -13,7 +13,8 @@ from fixtures.history.current import bring_up_to_date
 from fixtures.history.mirror import kept_at
 from fixtures.machine.storage import reached, settings
 from reports import writing
-from reports.analysis.analysis import Request, analyse
+from reports.analysis.analysis import analyse
+from reports.analysis.request import Request
 from reports.reading import chaos_run
 from reports.results import ChaosRun, Results, RuleResult
 from reports.verdicts import BROKEN, FAULT, OK

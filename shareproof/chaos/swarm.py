@@ -20,8 +20,8 @@ from chaos.run import Chaos, RunningTarget, running, usual_load
 from chaos.schedule import Schedule, draw
 from chaos.shrink import described, shrink
 from fixtures.targets import UsageFault
-from reports.analysis.analysis import Request
 from reports.analysis.files import open_history
+from reports.analysis.request import Request
 from reports.oracle import judging as oracle
 from reports.reading import read as read_results
 from reports.results import Results

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from reports.analysis.files import History, open_history
 from reports.analysis.rules import load_invariants
-from reports.analysis.session import register, unregister
+from reports.analysis.tables import register, unregister
 from reports.oracle.judging import Verdicts, judge
 from spec.history import log_numbers
 from tests.agreement import by_spark, differences
@@ -96,7 +96,7 @@ def verdicts(spark: SparkSession, altered: Altered) -> tuple[Verdicts, list[str]
     """Return what Spark says of a history of copies, and where the oracle says something else."""
     history: History = open_history(altered.folder)
     rules = load_invariants()
-    register(spark, history, "altered", [rule.over for rule in rules])
+    register(spark, [history], "altered", [rule.over for rule in rules])
     try:
         found = by_spark(spark, rules)
     finally:

@@ -94,6 +94,7 @@ FAILED_ACKNOWLEDGEMENTS = Relation(
     sql="""
         SELECT
           share_partition,
+          any_value(run) AS run,
           any_value(log) AS log,
           min(CASE WHEN next_op IS NULL THEN offset END) AS offset,
           ack_sent,
@@ -171,17 +172,20 @@ AFTER_DELETIONS = Relation(
         SELECT r.*, first.log IS NOT NULL AS cut
         FROM (
           SELECT
-            d.share_partition, d.log, d.offset, d.sent, d.acquired, max(x.before) AS deleted_before
+            d.run, d.share_partition, d.log, d.offset, d.sent, d.acquired,
+            max(x.before) AS deleted_before
           FROM (
-            SELECT * FROM {deliveries} WHERE present AND log IN (SELECT log FROM {deletions})
+            SELECT * FROM {deliveries}
+            WHERE present AND (run, log) IN (SELECT run, log FROM {deletions})
           ) AS d
           JOIN (SELECT * FROM {deletions} WHERE outcome = 1) AS x
-            ON x.log = d.log AND d.sent > x.received
-          GROUP BY d.share_partition, d.log, d.offset, d.op, d.sent, d.acquired
+            ON x.run = d.run AND x.log = d.log AND d.sent > x.received
+          GROUP BY d.run, d.share_partition, d.log, d.offset, d.op, d.sent, d.acquired
         ) AS r
-        LEFT JOIN {produced} AS mine ON mine.log = r.log AND mine.offset = r.offset
+        LEFT JOIN {produced} AS mine
+          ON mine.run = r.run AND mine.log = r.log AND mine.offset = r.offset
         LEFT JOIN {produced} AS first
-          ON first.log = r.log AND first.offset = r.deleted_before
+          ON first.run = r.run AND first.log = r.log AND first.offset = r.deleted_before
           AND first.producer = mine.producer AND first.sent = mine.sent
     """,
     over_records=True,

@@ -99,7 +99,7 @@ OWED_DEAD_LETTERS = Relation(
             AND share_partition IN (
               SELECT share_partition FROM {share_partitions} WHERE dead_letters
             )
-            AND EXISTS (SELECT 1 FROM {phases} WHERE phase = 'dead letters read')
+            AND run IN (SELECT run FROM {phases} WHERE phase = 'dead letters read')
         ) AS h
         LEFT JOIN (
           SELECT share_partition, offset, count(DISTINCT count, crc) AS kinds
@@ -153,8 +153,9 @@ LAST_STORED = Relation(
           SELECT * FROM {delivery_pairs}
           WHERE kind IN (1, 3) AND proven
         ) AS h
-        JOIN (SELECT max(since) AS since FROM {phases} WHERE phase = 'state read') AS r
-          ON h.ack_received <= r.since
+        JOIN (
+          SELECT run, max(since) AS since FROM {phases} WHERE phase = 'state read' GROUP BY run
+        ) AS r ON r.run = h.run AND h.ack_received <= r.since
         LEFT JOIN (
           SELECT share_partition, max(spso) AS spso FROM {persisted} GROUP BY share_partition
         ) AS s ON s.share_partition = h.share_partition

@@ -1,5 +1,5 @@
 -- How many records were stored in each interval, as far as responses tell.
-SELECT (received - :since) DIV :step AS bin, count(*) AS records
+SELECT run, (received - {since}) DIV {step} AS bin, count(*) AS records
 FROM produced
 WHERE outcome = 1
-GROUP BY (received - :since) DIV :step
+GROUP BY run, (received - {since}) DIV {step}

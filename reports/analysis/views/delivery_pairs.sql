@@ -1,5 +1,6 @@
 -- Each delivery of a record with the one that followed it in the same group. The compaction has left
--- that in the row, so this is one pass without a shuffle, a sort or a window.
+-- that in the row, so this is one pass without a shuffle, a sort or a window: what is sent around is the
+-- share-partitions, however many rows Spark expects of all that they are joined from.
 --
 -- "proven": the holder's acknowledgement was answered OK certainly inside its lock, with no load of
 -- the share-partition possible in between. Brokers respond OK to anything below the start offset, so
@@ -9,7 +10,7 @@
 -- the first was here, or as its count is higher. A response may be on its way for longer than its lock
 -- lasts, so the order in which deliveries were seen may be wrong.
 -- "free_by": when the record was certainly free for others again, if its holder did not finish it.
-SELECT
+SELECT /*+ BROADCAST(s) */
   d.*,
   s.lowest_limit,
   s.highest_limit,

@@ -1,13 +1,13 @@
 -- Every epoch that was shown or stored, with the one before it.
-SELECT share_partition, log, -1L AS offset, since, received AS until, 'leader epoch' AS what,
+SELECT run, share_partition, log, -1L AS offset, since, received AS until, 'leader epoch' AS what,
   leader_epoch AS epoch, epoch_before AS before
 FROM {offset_samples}
 WHERE leader_epoch >= 0 AND sent >= since
 UNION ALL
-SELECT share_partition, log, position, 0L, 0L, what, epoch,
+SELECT run, share_partition, log, position, 0L, 0L, what, epoch,
   lag(epoch) OVER (PARTITION BY share_partition, what ORDER BY position)
 FROM (
-  SELECT p.share_partition, s.log, p.position, p.what, max(p.epoch) AS epoch
+  SELECT s.run, p.share_partition, s.log, p.position, p.what, max(p.epoch) AS epoch
   FROM (
     SELECT share_partition, position, 'stored leader epoch' AS what, leader_epoch AS epoch FROM {persisted}
     UNION ALL
@@ -17,5 +17,5 @@ FROM (
   ) AS p
   JOIN {partitions} AS s ON s.share_partition = p.share_partition
   WHERE p.epoch >= 0
-  GROUP BY p.share_partition, s.log, p.position, p.what
+  GROUP BY s.run, p.share_partition, s.log, p.position, p.what
 )

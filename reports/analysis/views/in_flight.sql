@@ -2,6 +2,7 @@
 -- offset shown in it, and the lowest offset whose holder proved, later than that, that it was not yet
 -- finished. Where loads or deletions free records there are none. What lies between lowest and highest was in flight at that moment.
 SELECT
+  run,
   share_partition,
   log,
   tick,
@@ -15,6 +16,7 @@ SELECT
 FROM (
   SELECT
     t.share_partition,
+    any_value(s.run) AS run,
     any_value(s.log) AS log,
     t.tick,
     max(t.acquired_to) AS acquired_to,

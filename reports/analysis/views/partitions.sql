@@ -1,4 +1,4 @@
--- Each share-partition with what the run as a whole says about it: whether it reached the end of its
+-- Each share-partition with what its run as a whole says about it: whether it reached the end of its
 -- log in the quiet at the end (the start offset that is shown is one write behind, the lag is not), how
 -- many fetches had responses that nobody saw, how far the log's start may have moved, and between which
 -- values its delivery limit was changed.
@@ -30,6 +30,7 @@ LEFT JOIN (
   FROM {limits}
   GROUP BY share_partition
 ) AS l ON l.share_partition = q.share_partition
-LEFT JOIN (SELECT log, max(before) AS before FROM {deletions} GROUP BY log) AS x ON x.log = q.log
-CROSS JOIN (SELECT count(*) AS failing FROM {faults}) AS f
-CROSS JOIN {release} AS c
+LEFT JOIN (SELECT run, log, max(before) AS before FROM {deletions} GROUP BY run, log) AS x
+  ON x.run = q.run AND x.log = q.log
+LEFT JOIN (SELECT run, count(*) AS failing FROM {faults} GROUP BY run) AS f ON f.run = q.run
+JOIN {release} AS c ON c.run = q.run

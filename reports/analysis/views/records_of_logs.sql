@@ -2,6 +2,7 @@
 -- made of it. "owed" and "seen" have a bit for each group of the log. A delivery without the payload is
 -- none of a record whose batch has a CRC: nothing rewrites such a log, so there was something to deliver.
 SELECT
+  coalesce(p.run, d.run) AS run,
   coalesce(p.log, d.log) AS log,
   coalesce(p.offset, d.offset) AS offset,
   p.log IS NOT NULL AS was_produced,
@@ -29,6 +30,7 @@ SELECT
 FROM (SELECT * FROM {produced} WHERE offset >= 0) AS p
 FULL OUTER JOIN (
   SELECT
+    any_value(run) AS run,
     log,
     offset,
     min(sent) AS first_sent,
@@ -43,21 +45,22 @@ FULL OUTER JOIN (
     bit_or(bit) AS listed,
     bit_or(CASE WHEN present THEN bit ELSE 0 END) AS came
   FROM (
-    SELECT d.*, shiftleft(1L, s.slot) AS bit
+    SELECT /*+ BROADCAST(s) */ d.*, shiftleft(1L, s.slot) AS bit
     FROM {deliveries} AS d
     JOIN {partitions} AS s ON s.share_partition = d.share_partition
   )
-  GROUP BY log, offset
-) AS d ON d.log = p.log AND d.offset = p.offset
+  GROUP BY /* of several */ run, log, offset
+) AS d ON /* of several */ d.run = p.run AND d.log = p.log AND d.offset = p.offset
 LEFT JOIN (
   SELECT
+    run,
     log,
     min(share_partition) AS share_partition,
     bit_or(CASE WHEN dry AND unseen_responses < lowest_limit THEN shiftleft(1L, slot) ELSE 0 END) AS owed,
     bit_or(CASE WHEN committed_only THEN shiftleft(1L, slot) ELSE 0 END) AS committed,
     max(greatest(first, log_start)) AS owed_from
   FROM {partitions}
-  GROUP BY log
-) AS l ON l.log = coalesce(p.log, d.log)
+  GROUP BY run, log
+) AS l ON l.run = coalesce(p.run, d.run) AND l.log = coalesce(p.log, d.log)
 LEFT JOIN {unconfirmed} AS u
-  ON u.log = d.log AND u.producer = d.low_producer AND u.sequence = d.low_sequence
+  ON u.run = d.run AND u.log = d.log AND u.producer = d.low_producer AND u.sequence = d.low_sequence

@@ -4,6 +4,7 @@
 -- exhausted it, whatever the response. Records that may be gone from the log are left out, they are
 -- archived by themselves, and so are those of aborted transactions.
 SELECT
+  s.run,
   k.share_partition,
   s.log,
   k.offset,
@@ -27,15 +28,17 @@ FROM (
   GROUP BY share_partition, offset, state = 2
 ) AS k
 JOIN {partitions} AS s ON s.share_partition = k.share_partition
-JOIN {produced} AS p ON p.log = s.log AND p.offset = k.offset AND p.transaction IN (0, 1)
+JOIN {produced} AS p
+  ON p.run = s.run AND p.log = s.log AND p.offset = k.offset AND p.transaction IN (0, 1)
 LEFT JOIN {acknowledgements} AS d ON d.share_partition = k.share_partition AND d.offset = k.offset
 LEFT JOIN (
   SELECT
+    run,
     log,
     offset,
     count_if(accepted) AS accepted,
     count_if(refused) AS refused
   FROM {acknowledgements}
-  GROUP BY log, offset
-) AS o ON o.log = s.log AND o.offset = k.offset
+  GROUP BY run, log, offset
+) AS o ON o.run = s.run AND o.log = s.log AND o.offset = k.offset
 WHERE k.offset >= s.log_start

@@ -1,2 +1,2 @@
 -- Records of which nobody knows whether they were stored, and where.
-SELECT DISTINCT log, producer, sequence FROM {produced} WHERE offset < 0
+SELECT DISTINCT run, log, producer, sequence FROM {produced} WHERE offset < 0

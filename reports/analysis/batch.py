@@ -1,0 +1,98 @@
+"""Judges histories together in a session: verdicts, and what a page tells of each run."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from reports.analysis.distributions import distributions
+from reports.analysis.files import History, together
+from reports.analysis.judging import Found, Tell, askable, judge
+from reports.analysis.progress import progress
+from reports.analysis.reached import reached
+from reports.analysis.relations import DELIVERY_PAIRS, PARTITIONS
+from reports.analysis.request import Judged
+from reports.analysis.rules import Invariant
+from reports.analysis.session import IN_ONE_PART, SMALL_ROWS, configured
+from reports.analysis.span import span
+from reports.analysis.stories import stories
+from reports.analysis.tables import register, unregister
+from reports.analysis.timeline import Course, timelines
+
+_NUMBERS = itertools.count()
+Drawn = tuple[History, int]
+"""A history, and in how many intervals it is drawn: 0 if verdicts and witnesses are all."""
+
+
+def judge_batches(
+    spark: SparkSession, histories: Sequence[Drawn], invariants: Sequence[Invariant], tell: Tell
+) -> list[Judged]:
+    """Judge histories by every invariant, as many together as may be.
+
+    Where a query over many fails, each is judged by itself: one that cannot be read is no error of
+    the others.
+    """
+    found: list[Judged] = []
+    for places in together([history for history, _ in histories]):
+        some = [histories[at] for at in places]
+        judged = _judge_together(spark, some, invariants, tell)
+        if len(some) > 1 and any(one.fault for each in judged for one in each.found.values()):
+            judged = [_judge_together(spark, [one], invariants, tell)[0] for one in some]
+        found += judged
+    return found
+
+
+def _judge_together(
+    spark: SparkSession, asked: Sequence[Drawn], invariants: Sequence[Invariant], tell: Tell
+) -> list[Judged]:
+    histories = [history for history, _ in asked]
+    draw = any(intervals for _, intervals in asked)
+    database = f"history_{os.getpid()}_{next(_NUMBERS)}"
+    over = [rule.over for rule in invariants if any(askable(one, [rule]) for one in histories)]
+    relations = [PARTITIONS, *over, *([DELIVERY_PAIRS] if draw else [])]
+    held = _held(spark, histories)
+    try:
+        with configured(spark, IN_ONE_PART, when=held), progress(spark, tell):
+            register(spark, histories, database, relations, held=held)
+            found = judge(spark, histories, invariants, tell)
+            if not draw:
+                return [Judged(*one, [], [], {}) for one in zip(histories, found, strict=True)]
+            tell(f"{histories[0].folder}: distributions")
+            measured = distributions(spark, [one.rows("deliveries") for one in histories])
+            faulty = any(one.rows("faults") for one in histories)
+            states = reached(spark, len(histories)) if faulty else [[] for _ in histories]
+            states = [
+                seen if one.rows("faults") else []
+                for one, seen in zip(histories, states, strict=True)
+            ]
+            drawn = _draw(spark, asked, found, tell)
+            told = zip(histories, found, measured, states, drawn, strict=True)
+            return [Judged(*one) for one in told]
+    finally:
+        unregister(spark, database)
+
+
+def _held(spark: SparkSession, histories: Sequence[History]) -> bool:
+    """Tell whether so few rows are to be judged, on this machine, that Spark holds them."""
+    rows = sum(file.rows for one in histories for file in one.manifest.files)
+    return rows < SMALL_ROWS and str(spark.sparkContext.master).startswith("local")
+
+
+def _draw(
+    spark: SparkSession, asked: Sequence[Drawn], found: Sequence[Mapping[str, Found]], tell: Tell
+) -> list[dict[str, Any]]:
+    """Return the timelines of histories and the stories of their most interesting records."""
+    tell(f"{asked[0][0].folder}: timeline and stories")
+    courses = []
+    for (history, intervals), said in zip(asked, found, strict=True):
+        began, ended = span(history)
+        hits = [hit for one in said.values() for hit in one.hits]
+        rows = history.rows("deliveries")
+        courses.append(Course(since=began, until=ended, hits=hits, intervals=intervals, rows=rows))
+    lines = timelines(spark, courses)
+    told = stories(spark, [one.hits for one in courses], [one.since for one in courses])
+    return [{"timeline": line, "stories": some} for line, some in zip(lines, told, strict=True)]

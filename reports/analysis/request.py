@@ -1,0 +1,60 @@
+"""What is asked of the judge, and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from reports.analysis.files import History
+from reports.analysis.judging import Found
+from reports.results import Measure, Reached, Results
+from spec.requirement import Level
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is asked for.
+
+    Attributes:
+        runs: The runs to judge.
+        control: A run without faults that broken rules are compared with; its own verdicts do not
+            count. Without it, one of the runs serves if nothing was done to it.
+        profile, version: What the runs say unless given.
+        brief: Verdicts and witnesses only: no distributions, states, timeline or stories.
+        owed: The rules that each run had to put to the test, where that is not what it says itself.
+            That it never exercised another one is not held against it.
+    """
+
+    runs: tuple[Path, ...]
+    control: Path | None = None
+    master: str = "local[*]"
+    memory: str = "1g"
+    level: Level = Level.SHOULD
+    only: tuple[str, ...] = ()
+    owed: Mapping[Path, tuple[str, ...]] = field(default_factory=dict)
+    profile: str = ""
+    version: str = ""
+    brief: bool = False
+    command: tuple[str, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis:
+    """What was found: the results, and by history what a page draws of it."""
+
+    results: Results
+    timelines: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Judged:
+    """One history with what was found in it."""
+
+    history: History
+    found: dict[str, Found]
+    distributions: list[Measure]
+    reached: list[Reached]
+    drawn: dict[str, Any]

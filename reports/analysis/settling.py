@@ -1,0 +1,156 @@
+"""From what was found in histories to results: observations, verdicts, and what a run says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from reports.analysis.files import History
+from reports.analysis.judging import observation
+from reports.analysis.request import Judged, Request
+from reports.analysis.rules import Invariant
+from reports.building import Context, build, timing_of
+from reports.results import Results, Run, Target, Timing, suite_version
+from reports.verdicts import FAULT, OK, exit_code, settle
+from spec.profile import Profile, defined_in, load_profile
+from spec.releases import release_notice
+from spec.requirement import Requirement, load_requirements
+from spec.verdict import Observation, Verdict
+
+
+def results_of(
+    request: Request,
+    judged: Sequence[Judged],
+    seen: Sequence[Observation],
+    invariants: Sequence[Invariant],
+    *,
+    faults: Sequence[str],
+    started: datetime,
+    times: tuple[float, float, float],
+) -> Results:
+    """Return the results of a request, of what was seen in its histories.
+
+    Args:
+        request: what was asked for.
+        judged: its histories.
+        seen: what each says of each rule.
+        invariants: the rules.
+        faults: sentences that name what cannot be judged, or read.
+        started: when it was asked.
+        times: when that was, when histories were open, and when all were judged, in seconds.
+    """
+    target = judged[0].history.run.get("target", {})
+    version = request.version or str(target.get("version", ""))
+    profile = load_profile(request.profile or str(target.get("profile") or "apache-kafka"))
+    rules = _rules(invariants)
+    verdicts = settle(
+        rules, seen, profile=_about(profile, rules), version=version, today=started.date()
+    )
+    code = exit_code(verdicts, (), request.level)
+    spoiled = any(one.history.spoiled for one in judged) or len(judged) < len(request.runs)
+    timing = _timing(times, seen)
+    run = Run(
+        started=started.isoformat(timespec="seconds"),
+        seconds=timing.total,
+        seed=int(judged[0].history.run.get("seed", 0)),
+        command=request.command,
+        exit_code=FAULT if code == OK and spoiled else code,
+        partial=bool(faults),
+        errors=tuple(faults),
+        notices=tuple(filter(None, [release_notice(version)])),
+        level=request.level,
+        only=request.only,
+        fast=False,
+        versions={"shareproof": suite_version()},
+        canary=None,
+    )
+    subject = Target(
+        name=str(target.get("name", "history")),
+        version=version,
+        profile=profile.name,
+        brokers=int(judged[0].history.run.get("brokers", 0)),
+        properties=judged[0].history.run.get("properties", {}),
+    )
+    command = ["shareproof", "analyse", *map(str, request.runs), *_compared(request), "--only"]
+    found = build(
+        run,
+        subject,
+        verdicts,
+        Context(reproduce=lambda rule: " ".join([*command, rule])),
+        timing=timing,
+        newer=[rule for rule in rules if not defined_in(rules[rule], version)],
+    )
+    measured = {str(one.history.folder): tuple(one.distributions) for one in judged}
+    states = {str(one.history.folder): tuple(one.reached) for one in judged}
+    return replace(found, distributions=measured, reached=states)
+
+
+def owed_by(request: Request, judged: Sequence[Judged]) -> dict[Path, tuple[str, ...]]:
+    """Return what each run had to put to the test; one that says nothing is not in it."""
+    owed: dict[Path, tuple[str, ...]] = {}
+    for one in judged:
+        run, said = one.history.folder.parent, one.history.run.get("load", {}).get("owed")
+        if run in request.owed or said is not None:
+            owed[run] = request.owed.get(run) or tuple(said)
+    return owed
+
+
+def _excused(seen: Observation, rules: Sequence[str] | None, history: History) -> Observation:
+    """Excuse what was not exercised and did not have to be, or what may be unreadable."""
+    idle = seen.verdict is Verdict.VACUOUS
+    free = rules is not None and seen.requirement not in rules
+    return replace(seen, excused=True) if idle and (free or not history.complete) else seen
+
+
+def _compared(request: Request) -> list[str]:
+    return ["--control", str(request.control)] if request.control else []
+
+
+def _rules(invariants: Sequence[Invariant]) -> dict[str, Requirement]:
+    known = load_requirements()
+    return {rule.id: known[rule.id] for rule in invariants}
+
+
+def _about(profile: Profile, rules: Mapping[str, Requirement]) -> Profile:
+    """Leave out what a ledger says about rules that no history decides."""
+    kept = tuple(entry for entry in profile.expected if entry.requirement in rules)
+    return Profile(name=profile.name, title=profile.title, absent=profile.absent, expected=kept)
+
+
+def observations(
+    judged: Sequence[Judged],
+    invariants: Sequence[Invariant],
+    owed: Mapping[Path, tuple[str, ...]],
+    control: Judged | None,
+) -> list[Observation]:
+    """Return one observation a rule and history; what one exercised, another need not.
+
+    But for what it owes: that has to be exercised in every history that owes it.
+    """
+    seen: list[Observation] = []
+    for rule in invariants:
+        found: list[Observation] = []
+        telling: list[Observation] = []
+        for one in judged:
+            owes = owed.get(one.history.folder.parent)
+            compared = control.found if control is not None and one is not control else None
+            seen_here = observation(rule, one.found[rule.id], one.history, compared)
+            said = _excused(seen_here, owes, one.history)
+            found.append(said)
+            if said.verdict is not Verdict.VACUOUS or rule.id in (owes or ()):
+                telling.append(said)
+        seen += telling or found[:1]
+    return seen
+
+
+def _timing(times: tuple[float, float, float], seen: Sequence[Observation]) -> Timing:
+    began, ready, ended = times
+    return timing_of(
+        total=ended - began,
+        cluster_start=ready - began,
+        before_checks=ready - began,
+        checks=ended - ready,
+        by_check={one.check: one.seconds for one in seen},
+    )

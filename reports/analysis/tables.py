@@ -1,0 +1,232 @@
+"""The tables of histories in a session, and relations over them: all runs in one, told by ``run``.
+
+``run`` is the place of a history among those that are registered together. Numbers of
+share-partitions are moved apart, so that no two runs have one in common; those of logs are not,
+because the layout of the files depends on them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import PosixPath
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from reports.analysis.files import History
+from reports.analysis.held import stride, tables_of
+from reports.analysis.relations import Relation, in_order
+from spec.history import BUCKETED, OPTIONAL, TABLES, bucket_of
+from spec.model.release import release_of
+
+_TYPES = {
+    pa.int8(): "TINYINT",
+    pa.int16(): "SMALLINT",
+    pa.int32(): "INT",
+    pa.int64(): "BIGINT",
+    pa.string(): "STRING",
+    pa.bool_(): "BOOLEAN",
+}
+MOST_LOGS = 100_000
+_FEW = 5_000
+"""Rows that are sent along with a query rather than kept by Spark."""
+_GLOBS = "__globPaths__"
+"""Spark's option to take a path for a pattern, which brackets and braces make of it."""
+
+
+def register(
+    spark: SparkSession,
+    histories: Sequence[History],
+    database: str,
+    relations: Iterable[Relation],
+    *,
+    held: bool = False,
+) -> None:
+    """Make the tables of histories, and relations over them, the current database.
+
+    Buckets that cannot be read are left out of all large tables alike, so that what is left can be
+    judged; small tables that cannot be read are empty.
+
+    Args:
+        spark: the session.
+        histories: the runs, which are numbered in this order. If buckets of one cannot be read, it
+            is alone.
+        database: the name of a database that is not there yet.
+        relations: what is asked for; what they use is registered, too.
+        held: hold all rows in memory, for histories that are read in less time than is planned how
+            to read them.
+    """
+    spark.sql(f"CREATE DATABASE {database}")
+    spark.sql(f"USE {database}")
+    rows = _rows(histories) if held else {}
+    for name in TABLES:
+        table = _held(spark, rows[name]) if name in rows else _table(spark, histories, name)
+        table.createOrReplaceTempView(name)
+    spark.sql(_releases(histories)).createOrReplaceTempView("release")
+    for relation in in_order(relations):
+        # Views are kept as plans: those made by CREATE VIEW are read again whenever they are used.
+        found = spark.sql(relation.query() if len(histories) > 1 else relation.of_one())
+        if held and relation.shared:
+            found = found.localCheckpoint(eager=True)
+        found.createOrReplaceTempView(relation.name)
+        if relation.cached and not held:
+            spark.sql(f"CACHE LAZY TABLE {relation.name}")
+
+
+def narrowed(
+    spark: SparkSession, relation: Relation, places: Collection[tuple[int, int, int]]
+) -> DataFrame:
+    """Return what a relation that is ``by_record`` says of records at some runs, logs and offsets.
+
+    The files say where these are, so that few others are read.
+    """
+    by_log: dict[tuple[int, int], set[int]] = {}
+    for run, log, offset in places:
+        by_log.setdefault((run, log), set()).add(offset)
+    here = " OR ".join(
+        f"(run = {run} AND log = {log} AND offset IN ({', '.join(map(str, sorted(offsets)))}))"
+        for (run, log), offsets in sorted(by_log.items())
+    )
+    for name in BUCKETED:
+        spark.table(name).where(here or "false").createOrReplaceTempView(f"few_{name}")
+    return spark.sql(relation.query(**{name: f"few_{name}" for name in BUCKETED}))
+
+
+def unregister(spark: SparkSession, database: str) -> None:
+    """Forget the registered tables and relations; files stay."""
+    spark.catalog.clearCache()
+    for view in spark.sql("SHOW VIEWS").collect():
+        spark.catalog.dropTempView(view.viewName)
+    spark.sql("USE default")
+    spark.sql(f"DROP DATABASE {database} CASCADE")
+
+
+def release_text(versions: Sequence[str] = ("",)) -> str:
+    """Return the query of the view ``release``: in what each run's release is unlike others."""
+    releases = [release_of(version) for version in versions]
+    rows = (
+        f"SELECT {one.close_uncounted} AS close_uncounted, {one.throttling} AS throttling, "
+        f"{run} AS run"
+        for run, one in enumerate(releases)
+    )
+    return " UNION ALL ".join(rows)
+
+
+def _releases(histories: Sequence[History]) -> str:
+    return release_text([history.version for history in histories])
+
+
+def _rows(histories: Sequence[History]) -> dict[str, pa.Table]:
+    """Return the tables that have rows; none if one cannot be read, which Spark is to say."""
+    try:
+        return tables_of(histories)
+    except (pa.ArrowException, OSError):
+        return {}
+
+
+def _held(spark: SparkSession, rows: pa.Table) -> DataFrame:
+    """Return a table whose rows are in memory, in one part: nothing has to be brought together."""
+    table = spark.createDataFrame(rows).coalesce(1)
+    return table.localCheckpoint(eager=False) if rows.num_rows > _FEW else table
+
+
+def _table(spark: SparkSession, histories: Sequence[History], name: str) -> DataFrame:
+    """Return a table; one without rows as a constant, so that Spark drops what asks for them."""
+    known = [
+        (run, history)
+        for run, history in enumerate(histories)
+        if name not in history.lost_tables and history.rows(name)
+    ]
+    if not known:
+        columns = ", ".join(f"CAST(NULL AS {kind}) AS {col}" for col, kind in _columns(name))
+        return spark.sql(f"SELECT {columns}, 0 AS run LIMIT 0")
+    if len(histories) > 1:
+        _create(spark, histories, name, known)
+    elif name in BUCKETED:
+        _create(spark, histories, name)
+    else:
+        schema = ", ".join(f"`{column}` {kind}" for column, kind in _columns(name))
+        reader = spark.read.schema(schema).option(_GLOBS, "false")
+        return reader.parquet(_location(histories[0], name)).selectExpr("*", "0 AS run")
+    apart = stride(histories)
+    columns = ", ".join(_known(name, column, kind, apart) for column, kind in _columns(name))
+    run = "run" if len(histories) > 1 else "0 AS run"
+    table = spark.sql(f"SELECT {columns}, {run} FROM all_{name}")  # noqa: S608 - our own names
+    if len(histories) == 1 and histories[0].lost_buckets:
+        return table.where(_good_logs(spark, histories[0]))
+    return table
+
+
+def _create(
+    spark: SparkSession,
+    histories: Sequence[History],
+    name: str,
+    parts: Sequence[tuple[int, History]] = (),
+) -> None:
+    """Create a table over files, with a partition for each of several runs."""
+    columns = [f"`{column}` {kind}" for column, kind in _columns(name)]
+    layout = ""
+    if name in BUCKETED:
+        order, buckets = ", ".join(BUCKETED[name]), histories[0].manifest.buckets
+        layout = f"CLUSTERED BY (log) SORTED BY ({order}) INTO {buckets} BUCKETS"
+    first = parts[0][1] if parts else histories[0]
+    spark.sql(
+        f"CREATE TABLE all_{name} ({', '.join([*columns, *(['run INT'] if parts else [])])}) "
+        f"USING parquet OPTIONS ({_GLOBS} 'false') {'PARTITIONED BY (run)' if parts else ''} "
+        f"{layout} LOCATION {_quoted(_location(first, name))}"
+    )
+    if parts:
+        places = (
+            f"PARTITION (run = {run}) LOCATION {_quoted(_location(history, name))}"
+            for run, history in parts
+        )
+        spark.sql(f"ALTER TABLE all_{name} ADD {' '.join(places)}")
+
+
+def _location(history: History, name: str) -> str:
+    """Return where a table is, as Hadoop reads it: nothing is escaped, unlike in a URI."""
+    if isinstance(history.folder, PosixPath):
+        return f"file://{(history.folder / name).absolute()}"
+    return re.sub("^s3:", "s3a:", str(history.folder / name))
+
+
+def _quoted(text: str) -> str:
+    """Return a string as Spark's SQL has it."""
+    return "'" + re.sub(r"[\\']", r"\\\g<0>", text) + "'"
+
+
+def _columns(name: str) -> Iterable[tuple[str, str]]:
+    return [(field.name, _TYPES[field.type]) for field in TABLES[name]]
+
+
+def _known(table: str, column: str, kind: str, apart: int) -> str:
+    """Return a column as what it is: never null, unless it is one of ``OPTIONAL``.
+
+    Spark takes all columns of files for optional, and a condition on those for one with three
+    outcomes, which is more code for its compiler and for the processor.
+    """
+    name, nothing = f"`{column}`", "false" if kind == "BOOLEAN" else f"CAST(0 AS {kind})"
+    if column == "share_partition" and apart:
+        return f"coalesce({name}, {nothing}) + {apart} * run AS {name}"
+    if table not in BUCKETED or column in OPTIONAL or column in BUCKETED[table]:
+        return name
+    return f"coalesce({name}, {nothing}) AS {name}"
+
+
+def _good_logs(spark: SparkSession, history: History) -> str:
+    """Return the condition that leaves out the logs of buckets that cannot be read."""
+    rows = (
+        _table(spark, [history], "share_partitions")
+        .select("log")
+        .distinct()
+        .limit(MOST_LOGS)
+        .collect()
+    )
+    logs = [
+        str(row.log)
+        for row in rows
+        if bucket_of(row.log, history.manifest.buckets) not in history.lost_buckets
+    ]
+    # A list of logs, because that is what Spark can tell buckets, and so files, by.
+    return f"log IN ({', '.join(logs) or 'NULL'})"

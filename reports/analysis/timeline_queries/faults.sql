@@ -1,0 +1,2 @@
+-- What was broken, and when.
+SELECT run, kind, subject, since, until FROM faults ORDER BY run, since LIMIT 100000

@@ -1,0 +1,96 @@
+"""Spark's start while a run still drains: its JVM, and its planner, tried on a history of one row.
+
+A JVM that was just started spends most of the time that a small history takes on loading classes
+and on planning by code that is interpreted. Nothing of that needs the history.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from reports.analysis.batch import judge_batches
+from reports.analysis.files import History
+from reports.analysis.request import Judged, Request
+from reports.analysis.rules import load_invariants
+from reports.analysis.session import MEDIUM_ROWS, open_session, settings_for
+from reports.analysis.timeline import INTERVALS
+from spec.history import BUCKETED, TABLES, File, Manifest, bucket_of
+from spec.verdict import EnvironmentFault
+
+_NICE = 15
+
+
+def warm(request: Request, rows: int) -> Callable[[], None]:
+    """Start Spark in the background, at the lowest priority, so that nothing else is disturbed.
+
+    Args:
+        request: says where Spark runs, and how.
+        rows: how many rows there may be to judge. For very many the JVM is started otherwise, and
+            nothing is gained.
+
+    Returns:
+        A function that waits until Spark is warm; the JVM has the usual priority from then on. The
+        session is the one that ``analyse`` opens next.
+    """
+    if rows > MEDIUM_ROWS // 3 or not request.master.startswith("local"):
+        return lambda: None
+    usual = os.getpriority(os.PRIO_PROCESS, 0)
+    thread = threading.Thread(target=_warm, args=(request, rows), daemon=True)
+    thread.start()
+
+    def wait() -> None:
+        _hurry(usual)
+        thread.join()
+        _hurry(usual)
+
+    return wait
+
+
+def _warm(request: Request, rows: int) -> None:
+    # On Linux that is about this thread, and about the JVM that it starts.
+    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+    settings = {**settings_for(rows), **request.settings}
+    # Whatever is wrong is said when the history is judged.
+    with contextlib.suppress(PySparkException, Py4JError, EnvironmentFault, OSError):
+        spark = open_session(request.master, request.memory, settings)
+        with tempfile.TemporaryDirectory(prefix="shareproof-warm-") as folder:
+            try_on_one_row(spark, Path(folder), rows)
+
+
+def try_on_one_row(spark: SparkSession, folder: Path, rows: int) -> list[Judged]:
+    """Judge and draw a history with a row in each table, as one of so many rows is judged."""
+    files = []
+    for name, schema in TABLES.items():
+        path = f"{name}/part-00000.parquet"
+        if name in BUCKETED:
+            path = f"{name}/part-00000_{bucket_of(0):05}.parquet"
+        (folder / name).mkdir()
+        columns = [pa.array(["" if one.type == pa.string() else 0]) for one in schema]
+        row = [column.cast(one.type) for column, one in zip(columns, schema, strict=True)]
+        pq.write_table(pa.Table.from_arrays(row, schema=schema), folder / path)
+        many = rows if name == "deliveries" else 1
+        bucket = bucket_of(0) if name in BUCKETED else -1
+        files.append(File(table=name, path=path, rows=many, size=0, crc=0, bucket=bucket))
+    history = History(folder=folder, manifest=Manifest(files=tuple(files)), run={})
+    return judge_batches(spark, [(history, INTERVALS)], load_invariants(), lambda _: None)
+
+
+def _hurry(priority: int) -> None:
+    """Give all threads of the JVMs that we started the usual priority, where we may."""
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error, OSError):
+            if "SparkSubmit" in " ".join(process.cmdline()):
+                for thread in process.threads():
+                    os.setpriority(os.PRIO_PROCESS, thread.id, priority)

@@ -1,0 +1,113 @@
+"""Histories judged by one set of queries: each is told what it is told alone."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from itertools import count
+
+import pytest
+
+pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
+
+from pyspark.sql import SparkSession
+
+from fixtures.history.compaction import compact
+from reports.analysis.distributions import distributions
+from reports.analysis.files import History, open_history, together
+from reports.analysis.judging import Found, askable, judge
+from reports.analysis.queries import by_run
+from reports.analysis.reached import reached
+from reports.analysis.relations import DELIVERY_PAIRS, PARTITIONS
+from reports.analysis.rules import load_invariants
+from reports.analysis.session import IN_ONE_PART, SMALL, configured, open_session
+from reports.analysis.tables import register, unregister
+from reports.analysis.timeline import Course, timelines
+from tests.small_histories import read_cases, write_history
+
+pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("together")]
+
+RULES = load_invariants()
+NUMBERS = count()
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    """A small Spark in this process."""
+    session = open_session("local[2]", "1g", SMALL)
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def histories(tmp_path_factory: pytest.TempPathFactory) -> list[History]:
+    """All cases in three histories of two releases, and one of these twice."""
+    folder = tmp_path_factory.mktemp("archive")
+    cases = read_cases()
+    newest = [case for case in cases if case.version == "4.4.0"]
+    other = min({case.version for case in cases} - {"4.4.0"})
+    parts = {
+        "first": newest[::2],
+        "second": newest[1::2],
+        "other": [case for case in cases if case.version == other],
+    }
+    for name, some in parts.items():
+        write_history(folder / name, some)
+        compact(folder / name)
+    shutil.copytree(folder / "first", folder / "again")
+    return [open_history(folder / name) for name in (*parts, "again")]
+
+
+def _judged(
+    spark: SparkSession, histories: list[History], *, held: bool
+) -> list[tuple[dict[str, Found], object, object, object]]:
+    database = f"together_{next(NUMBERS)}"
+    asked = [rule.over for rule in RULES if any(askable(one, [rule]) for one in histories)]
+    with configured(spark, IN_ONE_PART, when=held):
+        register(spark, histories, database, [PARTITIONS, DELIVERY_PAIRS, *asked], held=held)
+        try:
+            found = judge(spark, histories, RULES, lambda _: None)
+            measured = distributions(spark, [0 for _ in histories])
+            states = reached(spark, len(histories))
+            courses = [Course(since=0, until=10**10, intervals=10) for _ in histories]
+            drawn = timelines(spark, courses)
+        finally:
+            unregister(spark, database)
+    return list(zip(found, measured, states, drawn, strict=True))
+
+
+def _told(found: dict[str, Found]) -> dict[str, tuple[object, ...]]:
+    return {
+        rule: (one.exercised, one.broken, one.fault, one.witness) for rule, one in found.items()
+    }
+
+
+def test_each_is_told_what_it_is_told_alone(spark: SparkSession, histories: list[History]) -> None:
+    """Verdicts, witnesses, times, states and timelines do not depend on what is judged beside."""
+    alone = [_judged(spark, [one], held=True)[0] for one in histories[:-1]]
+    alone.append(alone[0])
+    assert sum(one.broken > 0 for found, *_ in alone for one in found.values()) > len(RULES)
+
+    for held in (False, True):
+        for one, (found, *more) in zip(alone, _judged(spark, histories, held=held), strict=True):
+            assert _told(found) == _told(one[0])
+            assert more == list(one[1:])
+
+
+def test_histories_with_lost_buckets_are_judged_alone(histories: list[History]) -> None:
+    """All but those go together."""
+    first, second, other, _ = histories
+    hurt = History(
+        folder=second.folder,
+        manifest=second.manifest,
+        run=second.run,
+        lost_buckets=frozenset({3}),
+    )
+
+    assert together([first, hurt, other]) == [[0, 2], [1]]
+
+
+def test_a_value_of_each_run_is_found_by_halving() -> None:
+    """What is the same in all runs needs no comparison, and others few."""
+    assert by_run(["7", "7", "7"]) == "7"
+    assert by_run(["a", "b", "b"]) == "CASE WHEN run < 1 THEN a ELSE b END"
