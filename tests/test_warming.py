@@ -27,7 +27,7 @@ def test_all_queries_run_on_one_row(tmp_path: Path) -> None:
     try:
         for rows in (1, SMALL_ROWS):
             (tmp_path / str(rows)).mkdir()
-            (judged,) = try_on_one_row(spark, tmp_path / str(rows), rows)
+            (judged,) = try_on_one_row(spark, tmp_path / str(rows), rows, lambda _: None)
             assert {one.fault for one in judged.found.values()} == {""}
             assert {"timeline", "stories"} == set(judged.drawn)
     finally:

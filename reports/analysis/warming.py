@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 
 from reports.analysis.batch import judge_batches
 from reports.analysis.files import History
+from reports.analysis.judging import Tell
 from reports.analysis.request import Judged, Request
 from reports.analysis.rules import load_invariants
 from reports.analysis.session import MEDIUM_ROWS, open_session, settings_for
@@ -41,16 +42,18 @@ def warm(request: Request, rows: int) -> Callable[[], None]:
             nothing is gained.
 
     Returns:
-        A function that waits until Spark is warm; the JVM has the usual priority from then on. The
-        session is the one that ``analyse`` opens next.
+        A function that ends the warming, after the query under way; the JVM has the usual priority
+        from then on. The session is the one that ``analyse`` opens next.
     """
     if rows > MEDIUM_ROWS // 3 or not request.master.startswith("local"):
         return lambda: None
     usual = os.getpriority(os.PRIO_PROCESS, 0)
-    thread = threading.Thread(target=_warm, args=(request, rows), daemon=True)
+    hurried = threading.Event()
+    thread = threading.Thread(target=_warm, args=(request, rows, hurried), daemon=True)
     thread.start()
 
     def wait() -> None:
+        hurried.set()
         _hurry(usual)
         thread.join()
         _hurry(usual)
@@ -58,19 +61,30 @@ def warm(request: Request, rows: int) -> Callable[[], None]:
     return wait
 
 
-def _warm(request: Request, rows: int) -> None:
+class _Enough(Exception):
+    """The history is there: what was not tried by now is met there."""
+
+
+def _warm(request: Request, rows: int, hurried: threading.Event) -> None:
+    def tell(_: str) -> None:
+        if hurried.is_set():
+            raise _Enough
+
     # On Linux that is about this thread, and about the JVM that it starts.
     os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
     settings = {**settings_for(rows), **request.settings}
     # Whatever is wrong is said when the history is judged.
-    with contextlib.suppress(PySparkException, Py4JError, EnvironmentFault, OSError):
+    with contextlib.suppress(_Enough, PySparkException, Py4JError, EnvironmentFault, OSError):
         spark = open_session(request.master, request.memory, settings)
         with tempfile.TemporaryDirectory(prefix="shareproof-warm-") as folder:
-            try_on_one_row(spark, Path(folder), rows)
+            try_on_one_row(spark, Path(folder), rows, tell)
 
 
-def try_on_one_row(spark: SparkSession, folder: Path, rows: int) -> list[Judged]:
-    """Judge and draw a history with a row in each table, as one of so many rows is judged."""
+def try_on_one_row(spark: SparkSession, folder: Path, rows: int, tell: Tell) -> list[Judged]:
+    """Judge and draw a history with a row in each table, as one of so many rows is judged.
+
+    ``tell`` is called before each set of rules, and ends all of it by raising.
+    """
     files = []
     for name, schema in TABLES.items():
         path = f"{name}/part-00000.parquet"
@@ -84,7 +98,7 @@ def try_on_one_row(spark: SparkSession, folder: Path, rows: int) -> list[Judged]
         bucket = bucket_of(0) if name in BUCKETED else -1
         files.append(File(table=name, path=path, rows=many, size=0, crc=0, bucket=bucket))
     history = History(folder=folder, manifest=Manifest(files=tuple(files)), run={})
-    return judge_batches(spark, [(history, INTERVALS)], load_invariants(), lambda _: None)
+    return judge_batches(spark, [(history, INTERVALS)], load_invariants(), tell)
 
 
 def _hurry(priority: int) -> None:
