@@ -57,7 +57,6 @@ def _left(cluster: Refusing) -> Found:
 
 
 WORDS = {
-    "team": ("--prefix", PREFIX),
     "application": ("--prefix", PREFIX, "--topics", f"{PREFIX}given-*"),
 }
 LEFT = {"no-admin": {"topics"}, "application": {"groups"}}
@@ -72,7 +71,6 @@ LEFT = {"no-admin": {"topics"}, "application": {"groups"}}
         ("no-describe-configs", {"ACK-07", "OFF-19"}),
         ("no-admin", {"ACK-07"}),
         ("no-topics", set()),
-        ("team", {"ACK-07"}),
         ("application", {"ACK-07"}),
         ("nobody", set()),
     ],
