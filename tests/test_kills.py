@@ -12,7 +12,7 @@ from spec.requirement import load_requirements
 from tools.campaign.rules import by_alteration, judged, without
 from tools.documents.evidence import detection as evidence_page
 
-LEAST = 623
+LEAST = 625
 """Rules by which something died that breaks just them; this number only rises."""
 
 GENERIC = {
