@@ -60,6 +60,7 @@ class Seen:
                 {"topic_id": TOPIC, "partitions": [part | {"acknowledgement_batches": acks}]}
             ],
         }
+        error = error or more.get("code", 0)
         answered = {"topic_id": TOPIC, "partitions": [part | {"error_code": error}]}
         self.response = {"error_code": 0, "responses": [answered]}
 
@@ -97,7 +98,8 @@ CASE = Case(name="ShareAcknowledge/top/9999/lasting", steps=(), owed=True, lasti
             LOST,
         ),
         (story(*(Seen(1 + n / 100, scripted="x") for n in range(MOST + 1))), RATE),
-        (story(*(Seen(1 + n / 30, scripted="x") for n in range(ROW + 2))), RATE),
+        (story(*(Seen(1 + n / 30, code=5) for n in range(ROW + 2))), RATE),
+        (story(*(Seen(1 + n / 30, scripted="x") for n in range(ROW + 2))), ""),
         (story(told=[]), TOLD_OF),
         (story(recovered=None, left="nothing came"), RECOVERS),
         (story(stuck="no reply to poll"), RECOVERS),

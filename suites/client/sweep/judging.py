@@ -120,10 +120,20 @@ def _row(mine: list[Exchange]) -> int:
     """Return how many attempts in a row came at once behind an error; good responses end a row."""
     most = row = 0
     for before, after in pairwise(mine):
-        failed = before.scripted not in {"", "pass"}
+        failed = bool(before.scripted) and _has_error(before.response)
         row = row + 1 if failed and after.sent - before.responded < AT_ONCE else 0
         most = max(most, row)
     return most
+
+
+def _has_error(value: object) -> bool:
+    """Tell whether a response has an error code anywhere."""
+    if isinstance(value, Mapping):
+        return any(
+            (name.endswith("error_code") and inner) or _has_error(inner)
+            for name, inner in value.items()
+        )
+    return isinstance(value, list) and any(map(_has_error, value))
 
 
 def _told(_case: Case, story: Story) -> tuple[str, tuple[str, ...]]:
