@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from spec.verdict import OutOfReach
+from fixtures.clients.access import refusal
+from spec.verdict import OutOfReach, Undecided
 from suites.broker.crossing import Below, CrossedShare, Setup
 from suites.broker.share import Share
 from suites.judge import AS_WRITTEN, Judge, met, situations_of
@@ -80,7 +81,8 @@ def meets(*situations: str) -> Callable[[Check], Check]:
 def crossed(*setups: str) -> Callable[[Check], Check]:
     """Play a check as it is written, and in each of some set-ups.
 
-    Where a set-up is out of the target's reach, the check is played as it is written.
+    Where a set-up is out of the target's reach, or refused by it, the check is played as it is
+    written.
 
     The check takes ``share`` and ``judge``. It may use what goes through queues, consumers and
     their sessions, which are translated; not topics by name, raw requests, or the stored state.
@@ -95,8 +97,10 @@ def crossed(*setups: str) -> Callable[[Check], Check]:
             elsewhere = CrossedShare(share, SETUPS[setup])
             try:
                 await check(share=elsewhere, judge=judge, **others)
-            except OutOfReach:
+            except Undecided as error:
                 # The target cannot be put there, which says nothing of the check itself.
+                if not isinstance(error, OutOfReach) and not refusal([share.cluster.transcript]):
+                    raise
                 elsewhere.met = {AS_WRITTEN}
                 await check(share=share, judge=judge, **others)
             finally:
