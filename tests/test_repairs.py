@@ -20,7 +20,9 @@ ASKED = {
     "starts-are-stored-when-decided": "OFF-01,OFF-02,OFF-06,OFF-19,OFF-46,LAG-05,LAG-07,ADM-10",
 }
 """The rules that a repair is near to."""
-CLIENTS = "021 022 023 024 025 026 030 031 032 033 034 035 036 037 038 039 041"
+CLIENTS = (
+    "021 022 023 024 025 026 030 031 032 033 034 035 036 037 038 039 041 062 063 064 065 066 067"
+)
 NOT_PLAYED = {
     **dict.fromkeys(CLIENTS.split(), "about a client: a broker cannot repair it"),
     "018": "the reference broker has no replicas, so no election can cut its log",
