@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from fixtures.adapters.shipped import SHIPPED
 from fixtures.targets import DEFAULT_TARGET, UsageFault
-from shareproof import manual
 from shareproof.commands.options import (
+    Adapter,
     AsJson,
     BrokerJvm,
     BrokerOption,
@@ -27,6 +26,7 @@ from shareproof.commands.options import (
     Prefix,
     SecondConfig,
     Seed,
+    ShippedClient,
     StrictReach,
     Target,
     Tier,
@@ -91,16 +91,8 @@ class BrokerOptions(Certification):
 class ClientOptions(Certification):
     """The options of ``shareproof client``."""
 
-    client: Annotated[
-        str,
-        typer.Option(
-            help=f"A shipped adapter: {', '.join(SHIPPED)}; or NAME:VERSION.",
-            autocompletion=manual.clients,
-        ),
-    ] = ""
-    adapter: Annotated[
-        str, typer.Option(help="The command of your own adapter; see docs/adapter-protocol.md.")
-    ] = ""
+    client: ShippedClient = ""
+    adapter: Adapter = ""
     brokers: Brokers = 1
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar, cast, get_type_hints
 
 import typer
 
+from fixtures.adapters.shipped import SHIPPED
 from fixtures.interface.names import FORMS, UsageFault
 from shareproof import manual
 from spec.requirement import Level
@@ -36,6 +37,16 @@ def asked_place(text: str) -> Path:
 
 
 Target = Annotated[str, typer.Option(help=f"{FORMS}.", autocompletion=manual.targets)]
+ShippedClient = Annotated[
+    str,
+    typer.Option(
+        help=f"A shipped adapter: {', '.join(SHIPPED)}; or NAME:VERSION.",
+        autocompletion=manual.clients,
+    ),
+]
+Adapter = Annotated[
+    str, typer.Option(help="The command of your own adapter; see docs/adapter-protocol.md.")
+]
 Brokers = Annotated[int, typer.Option(help="Number of brokers: 1 or 3.")]
 Only = Annotated[
     list[str] | None,

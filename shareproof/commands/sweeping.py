@@ -8,10 +8,17 @@ from typing import Annotated
 
 import typer
 
-from fixtures.adapters.shipped import SHIPPED
 from fixtures.targets import UsageFault
-from shareproof import manual
-from shareproof.commands.options import AsJson, Ledger, LowestLevel, Out, Seed, takes
+from shareproof.commands.options import (
+    Adapter,
+    AsJson,
+    Ledger,
+    LowestLevel,
+    Out,
+    Seed,
+    ShippedClient,
+    takes,
+)
 from spec.requirement import Level
 
 
@@ -19,16 +26,8 @@ from spec.requirement import Level
 class SweepOptions:
     """The options of ``shareproof sweep``."""
 
-    client: Annotated[
-        str,
-        typer.Option(
-            help=f"A shipped adapter: {', '.join(SHIPPED)}; or NAME:VERSION.",
-            autocompletion=manual.clients,
-        ),
-    ] = ""
-    adapter: Annotated[
-        str, typer.Option(help="The command of your own adapter; see docs/adapter-protocol.md.")
-    ] = ""
+    client: ShippedClient = ""
+    adapter: Adapter = ""
     only: Annotated[
         list[str] | None,
         typer.Option(

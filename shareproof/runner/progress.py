@@ -16,20 +16,25 @@ from spec.verdict import SEVERITY
 from suites.canary import CANARY
 
 
+def moving_line(console: Console, last: str) -> Progress:
+    """Return a line that moves, silent when nobody watches; ``last`` names its last field."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn(f"{{task.fields[{last}]}}"),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+
 class ProgressLine:
     """A pytest plugin that watches the controller's reports go by."""
 
     def __init__(self, console: Console) -> None:
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=30),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[counts]}"),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
+        self._progress = moving_line(console, "counts")
         self._task = self._progress.add_task("starting the target", total=None, counts="")
         self._verdicts: dict[str, str] = {}
         self._done: set[str] = set()

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from reports.results import Results
 from shareproof.runner.adapters import introduced
+from shareproof.runner.progress import moving_line
 from shareproof.sweep.settling import Sweep, now, settled
 from shareproof.sweep.spreading import Swept, spread
 from suites.client.sweep.cases import Case
@@ -58,16 +58,7 @@ class _Line:
     """One line on a terminal that moves; silent when nobody watches."""
 
     def __init__(self, console: Console) -> None:
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=30),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[broken]}"),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
+        self._progress = moving_line(console, "broken")
         self._task = self._progress.add_task("starting", total=None, broken="")
         self._stage, self._broken = "", 0
 
