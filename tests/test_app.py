@@ -44,6 +44,8 @@ WRONG: Mapping[str, tuple[str, str]] = {
     "crash": ("FRM-11", "calm"),
     "no-leave": ("FRM-12", "terminated"),
     "own-group": ("FRM-13", "two-instances"),
+    "fixed-partitions": ("FRM-11", "partition-added"),
+    "give-up": ("FRM-11", "permission-lost"),
 }
 """What is wrong with a program, the rule that it breaks, and a scenario that shows it."""
 

@@ -71,7 +71,7 @@ class Producer:
 
     async def produce(self, count: int) -> None:
         """Append records in small batches, to one partition after the other."""
-        for number, start in enumerate(range(0, count, _BATCH)):
+        for number, start in enumerate(range(0, count, _BATCH), len(self.sent) // _BATCH):
             keys = range(len(self.sent), len(self.sent) + min(_BATCH, count - start))
             await self._append([*keys], number % len(self.topic.leaders))
 

@@ -20,6 +20,12 @@ REFUSED = 3
 LOST = 2
 """Responses to acknowledgements that are lost."""
 
+DENIED = 3.0
+"""Seconds without permission."""
+
+GROUP_READS = ["ShareGroupHeartbeat", "ShareFetch", "ShareAcknowledge"]
+"""What READ on the group is for."""
+
 Play = Callable[[Stage], Awaitable[None]]
 
 
@@ -115,6 +121,26 @@ async def responses_lost(stage: Stage) -> None:
     (lost,) = stage.tap.script.add({**step, "do": "close", "times": LOST})
     await _begun(stage)
     await stage.until(lambda: lost.taken, stage.trial.patience)
+    await _rest(stage)
+
+
+@_scenario("partition-added", "FRM-11")
+async def partition_added(stage: Stage) -> None:
+    """A partition is added to the topic while the program holds records."""
+    if await _begun(stage):
+        await stage.add_partition()
+    await _rest(stage)
+
+
+@_scenario("permission-lost", "FRM-11")
+async def permission_lost(stage: Stage) -> None:
+    """READ on the group is taken away, and given back after three seconds."""
+    if await _begun(stage):
+        stage.note("permission taken away")
+        deny = {"do": "error", "code": "GROUP_AUTHORIZATION_FAILED", "times": 0, "applied": False}
+        denied = stage.tap.script.add({"on": GROUP_READS, **deny})
+        await asyncio.sleep(DENIED)
+        stage.tap.script.drop(denied)
     await _rest(stage)
 
 

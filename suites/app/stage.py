@@ -230,6 +230,16 @@ class Stage:
         self.note("leader moved")
         self.source.topic = await self.share.admin.move_leader(self.topic, min(others))
 
+    async def add_partition(self) -> None:
+        """Add a partition to the topic; records come to it, too, from now on."""
+        self.note("partition added")
+        leaders = self.topic.leaders
+        node = sorted(self.share.cluster.brokers)[len(leaders) % len(self.share.cluster.brokers)]
+        more = self.share.admin.create_partitions(
+            self.topic, len(leaders) + 1, assignments=[[node]]
+        )
+        self.source.topic = await more
+
     async def close(self) -> None:
         """End all instances."""
         self.over = self.over or time.monotonic()
