@@ -1,16 +1,77 @@
-"""What tests were not run, and why: counted at the end, for people and for tox's table."""
+"""What all tests share: the order in which workers take modules, a Spark, and what was not run."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from fixtures.targets.optional import RECORD_VARIABLE, not_run
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 # Tests call what records for tox, too; only the run itself may.
 _RECORD = os.environ.pop(RECORD_VARIABLE, "")
+
+LONGEST = (
+    "refusing",
+    "spark",
+    "credentials",
+    "storage",
+    "hosts",
+    "reach",
+    "hooks",
+    "analysis",
+    "app",
+    "again",
+    "campaign",
+    "repairs",
+)
+"""The modules that take longest; whoever is handed one of them last keeps the others waiting."""
+SPARK = ("altered", "invariants", "timeline", "together", "two_judges", "warming")
+"""The modules that ask the Spark of their process: one worker has them all."""
+
+
+def _scope(nodeid: str) -> str:
+    module = nodeid.partition("::")[0].rpartition("/test_")[2].removesuffix(".py")
+    return "spark" if module in SPARK else module
+
+
+def _rank(item: pytest.Item) -> int:
+    scope = _scope(item.nodeid)
+    return LONGEST.index(scope) if scope in LONGEST else len(LONGEST)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest modules first."""
+    items.sort(key=_rank)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Hand out whole modules, as what they set up is dear, in the order above."""
+    from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415  # pytest rewrites it first
+
+    class ByModule(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
+        def _split_scope(self, nodeid: str) -> str:
+            return _scope(nodeid)
+
+    config.option.loadscopereorder = False
+    return ByModule(config, log)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """A small Spark in this process."""
+    from reports.analysis.session import SMALL, open_session  # noqa: PLC0415  # it may be missing
+
+    session = open_session("local[2]", "1g", SMALL)
+    yield session
+    session.stop()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from pyspark.sql import SparkSession
 import tests.altered
 from fixtures.history.upgrading import is_old, upgrade
 from reports.analysis.rules import load_invariants
-from reports.analysis.session import MEDIUM, open_session
+from reports.analysis.session import COMPILED, configured
 from reports.oracle.judging import Verdicts
 from tests.altered.alteration import ALTERATIONS
 from tests.altered.copies import read_source
@@ -23,7 +22,6 @@ from tests.altered.judged import Altered, alter, mistakes, verdicts
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.xdist_group("spark"),
     pytest.mark.timeout(600),
 ]
 
@@ -48,11 +46,10 @@ def altered(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Altered
 
 
 @pytest.fixture(scope="module")
-def judged(altered: Altered) -> Iterator[tuple[Verdicts, list[str]]]:
-    """What Spark says of them, and where the oracle says something else."""
-    spark: SparkSession = open_session("local[2]", "1g", MEDIUM)
-    yield verdicts(spark, altered)
-    spark.stop()
+def judged(spark: SparkSession, altered: Altered) -> tuple[Verdicts, list[str]]:
+    """What Spark says of them by compiled queries, and where the oracle says something else."""
+    with configured(spark, {**COMPILED, "spark.sql.shuffle.partitions": "4"}, when=True):
+        return verdicts(spark, altered)
 
 
 def test_what_is_altered_is_told_by_its_rule_alone(

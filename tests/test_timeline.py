@@ -18,7 +18,6 @@ from fixtures.history.compaction import compact
 from fixtures.history.journal import Journal
 from reports.analysis.files import History, open_history
 from reports.analysis.relations import DELIVERY_PAIRS
-from reports.analysis.session import SMALL, open_session
 from reports.analysis.span import span
 from reports.analysis.stories import stories
 from reports.analysis.tables import register, unregister
@@ -27,10 +26,7 @@ from reports.analysis.witnesses import Hit
 from reports.drawing import FILE, SCHEMA_FILE, read_timelines, write_timelines
 from tests.small_histories import Case, write_history
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.xdist_group("spark"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
 MS = 1_000_000
 TOLD: dict[str, Any] = {
@@ -65,14 +61,12 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> History:
     return open_history(folder)
 
 
-@pytest.fixture(scope="module")
-def spark(told: History) -> Iterator[SparkSession]:
-    """A small Spark in which the history is registered."""
-    session = open_session("local[2]", "1g", SMALL)
-    register(session, [told], "told", [DELIVERY_PAIRS])
-    yield session
-    unregister(session, "told")
-    session.stop()
+@pytest.fixture(autouse=True, scope="module")
+def registered(spark: SparkSession, told: History) -> Iterator[None]:
+    """Have the history's tables in Spark."""
+    register(spark, [told], "told", [DELIVERY_PAIRS])
+    yield
+    unregister(spark, "told")
 
 
 def test_each_moment_has_what_happened_in_it(spark: SparkSession, told: History) -> None:

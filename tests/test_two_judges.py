@@ -6,7 +6,7 @@ for each mistake, with numbers of their own, and each is compacted with that mis
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -26,16 +26,12 @@ from fixtures.history.journal import Journal
 from reports.analysis.files import open_history
 from reports.analysis.relations import DELIVERY_PAIRS, RECORDS_OF_LOGS
 from reports.analysis.rules import load_invariants
-from reports.analysis.session import SMALL, open_session
 from reports.analysis.tables import register, unregister
 from reports.oracle.judging import judge
 from spec.history import AckType, Outcome, log_numbers
 from tests.agreement import by_spark, differences
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.xdist_group("spark"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
 MS = 1_000_000
 LOCK, LIMIT, RECORDS, END = 1000, 5, 12, 100_000
@@ -206,14 +202,6 @@ OF_READING: dict[str, Mistake] = {
     "who died unseen lives": lambda it: it.setattr(reading, "with_killed", lambda told, _: told),
 }
 """Ways to get wrong what a process's journals mean."""
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    """A small Spark in this process."""
-    session = open_session("local[2]", "1g", SMALL)
-    yield session
-    session.stop()
 
 
 def _disagreements(spark: SparkSession, history: Path) -> list[str]:

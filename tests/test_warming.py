@@ -9,29 +9,26 @@ import pytest
 
 pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
 
+from pyspark.sql import SparkSession
+
 from fixtures.workload.load import DRAINING
 from fixtures.workload.terms import Load
 from reports.analysis import warming as spark_warming
 from reports.analysis.request import Request
-from reports.analysis.session import MEDIUM_ROWS, SMALL, SMALL_ROWS, open_session
+from reports.analysis.session import MEDIUM_ROWS, SMALL_ROWS
 from reports.analysis.warming import try_on_one_row, warm
 from shareproof.chaos import warming
 
 REQUEST = Request(runs=(Path("run"),), master="local[2]")
 
 
-@pytest.mark.xdist_group("warming")
-def test_all_queries_run_on_one_row(tmp_path: Path) -> None:
+def test_all_queries_run_on_one_row(spark: SparkSession, tmp_path: Path) -> None:
     """Nothing that is tried fails, neither for few rows nor for many."""
-    spark = open_session("local[2]", "1g", SMALL)
-    try:
-        for rows in (1, SMALL_ROWS):
-            (tmp_path / str(rows)).mkdir()
-            (judged,) = try_on_one_row(spark, tmp_path / str(rows), rows, lambda _: None)
-            assert {one.fault for one in judged.found.values()} == {""}
-            assert {"timeline", "stories"} == set(judged.drawn)
-    finally:
-        spark.stop()
+    for rows in (1, SMALL_ROWS):
+        (tmp_path / str(rows)).mkdir()
+        (judged,) = try_on_one_row(spark, tmp_path / str(rows), rows, lambda _: None)
+        assert {one.fault for one in judged.found.values()} == {""}
+        assert {"timeline", "stories"} == set(judged.drawn)
 
 
 def test_spark_starts_with_the_last_drain(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ INTERPRETED = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 """Settings for queries that read less than there would be to compile."""
-_COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
 """Spark's own, for a session that was opened for fewer rows than there are in the end."""
 IN_ONE_PART = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
 """Settings for tables that are in one part each: no join has to send one side to the other."""
@@ -42,7 +42,7 @@ SMALL = {
 """Settings for histories that are read faster than a compiler can be started."""
 SMALL_ROWS = 300_000
 MEDIUM = {
-    **_COMPILED,
+    **COMPILED,
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC",
 }
 """Settings for histories over which the optimising compiler would spend more than it gains."""
@@ -52,7 +52,7 @@ _FOR_ROWS_ALONE = (
     "-XX:Tier4BackEdgeThreshold=300000"
 )
 LARGE = {
-    **_COMPILED,
+    **COMPILED,
     "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC {_FOR_ROWS_ALONE}",
 }
 """Settings that keep the optimising compiler to what runs for every row.
