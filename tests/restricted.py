@@ -59,7 +59,6 @@ _ADMIN = frozenset(
 
 RESTRICTIONS: Mapping[str, Restriction] = {
     "nothing": Restriction(),
-    "topics": Restriction(refused={"CreateTopics": _always(ErrorCode.TOPIC_AUTHORIZATION_FAILED)}),
     "group-configs": Restriction(
         refused={
             "IncrementalAlterConfigs": _of(GROUP, ErrorCode.GROUP_AUTHORIZATION_FAILED),
