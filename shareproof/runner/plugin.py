@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 
@@ -45,6 +46,7 @@ from suites.options import RunOptions, load_ledger
 OPTIONS = pytest.StashKey[RunOptions]()
 MEETING = pytest.StashKey[lifecycle.Meeting]()
 INFO = pytest.StashKey[ClusterInfo]()
+_RULE = re.compile(r'"([A-Z]{3}-\d{2,})"')
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -72,6 +74,15 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.allure_report_dir = f"{options.out}/allure-results"
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file of checks that names rules, but none that was asked for."""
+    options = config.stash[OPTIONS]
+    if not options.only or not collection_path.match("test_*.py"):
+        return None
+    named = _RULE.findall(collection_path.read_text(encoding="utf-8"))
+    return True if named and not any(map(options.wants, named)) else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep the checks that were asked for, and prepare each."""
     options = config.stash[OPTIONS]
@@ -83,7 +94,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if not keep(item, options, known) or (chosen and item.nodeid not in chosen)
     ]
     kept = len(items) - len(dropped)
-    if dropped and not chosen and kept == sum(map(is_canary, items)):
+    if (dropped or options.only) and not chosen and kept == sum(map(is_canary, items)):
         dropped = list(items)  # a canary alone has nothing to vouch for
     if dropped:
         gone = set(map(id, dropped))
