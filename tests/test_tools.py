@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.clients.tools import Tools
+from fixtures.clients.tools import CONSOLE_CONSUMER, GROUPS, SHARE_GROUPS, ToolRun, Tools
 from fixtures.interface.info import ClusterInfo
 from fixtures.machine.maven import Release
-from spec.verdict import EnvironmentFault, OutOfReach
+from spec.verdict import EnvironmentFault, OutOfReach, Undecided
 
 
 def registry(published: set[str], asked: list[str]) -> Callable[[str], Release]:
@@ -66,3 +66,25 @@ def test_no_tools_are_out_of_reach(version: str, why: str) -> None:
     """Where no tools can be had nothing is held against the target, and it is said why."""
     with pytest.raises(OutOfReach, match=why):
         asyncio.run(Tools.of(cluster(version), registry(set(), [])))
+
+
+@pytest.mark.parametrize(
+    ("main", "gives_up"), [(SHARE_GROUPS, True), (GROUPS, True), (CONSOLE_CONSUMER, False)]
+)
+def test_a_tool_that_gave_up_shows_nothing(
+    main: str, gives_up: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An admin tool whose own limit ran out decides nothing; a consumer ends by its limit."""
+    said = "Error: org.apache.kafka.common.errors.TimeoutException: Call(callName=listGroups)"
+
+    async def ended(_self: Tools, command: str, _arguments: tuple[str, ...]) -> ToolRun:
+        return ToolRun(command=command, status=1, out=said, err="")
+
+    monkeypatch.setattr(Tools, "_run", ended)
+    tools = asyncio.run(Tools.of(cluster("4.3.1"), registry({"4.3.1"}, [])))
+
+    if gives_up:
+        with pytest.raises(Undecided, match="gave up waiting for the cluster: TimeoutException"):
+            asyncio.run(tools.run(main, "--list"))
+    else:
+        assert asyncio.run(tools.run(main)).out == said
