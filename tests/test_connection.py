@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from fixtures.clients.cluster import Cluster
+from fixtures.interface.info import ClusterInfo
 from fixtures.wire import connection as connection_module
 from fixtures.wire.codec import Struct, WireError
 from fixtures.wire.connection import CallTimeout, Connection, ConnectionLost
@@ -321,3 +323,15 @@ async def test_a_broker_that_never_says_its_versions_is_a_timeout() -> None:
         with pytest.raises(CallTimeout, match="no ApiVersions response"):
             await Connection.open("127.0.0.1", port, schemas=schemas(), timeout=SOON)
         await broker.gone()
+
+
+async def test_nothing_is_opened_behind_the_end_of_a_cluster() -> None:
+    """A connection that is still being made when its cluster is closed does not stay open."""
+    info = ClusterInfo(name="", version="", profile="", bootstrap=(), schema_jar="", prefix="")
+    cluster = Cluster(info, schemas=schemas())
+    async with listening() as (broker, port):
+        cluster.brokers = {1: ("127.0.0.1", port)}
+        late, _ = await asyncio.gather(cluster.dial(1), cluster.close(), return_exceptions=True)
+        await broker.gone()
+
+    assert isinstance(late, ConnectionLost)

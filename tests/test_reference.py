@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -20,9 +22,11 @@ from fixtures.reference.cluster import ReferenceCluster
 from fixtures.reference.mutants import MUTANTS
 from fixtures.targets import Target, TargetOptions, UsageFault, open_target
 from fixtures.wire.schema import Schemas
+from fixtures.wire.security import Security
 from spec.profile import load_profile
 from spec.requirement import AREAS, load_requirements
 from spec.verdict import EnvironmentFault, OutOfReach
+from suites.broker.secure.guest import GuestRealm
 from suites.broker.share import Share
 
 ENOUGH = 80
@@ -173,3 +177,17 @@ def test_mutants_are_many_and_of_every_area() -> None:
         assert set(mutant.rules) <= set(rules)
     beyond = {"CLI", "INV", "SEC", "COO", "FRM"}
     assert {rule[:3] for mutant in MUTANTS.values() for rule in mutant.rules} >= set(AREAS) - beyond
+
+
+async def test_no_user_is_left_behind_where_a_second_one_is_refused(running: Target) -> None:
+    """A second principal that logs in otherwise than by SCRAM is one, and is not left connected."""
+    second = replace(running.info, security=Security(user="somebody"))
+    async with Cluster(running.info, rng=Random(0)) as cluster, AsyncExitStack() as stack:
+        share = Share(cluster, Random(0), await bounds_of(cluster))
+        realm = GuestRealm(share, second, stack)
+        before = asyncio.all_tasks()
+        with pytest.raises(OutOfReach, match="may do what nobody allowed it|several users"):
+            await realm.users(2)
+        await stack.aclose()
+        await cluster.close()
+        assert asyncio.all_tasks() <= before
