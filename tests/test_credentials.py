@@ -75,6 +75,9 @@ def test_jaas_entries() -> None:
     ("text", "complaint"),
     [
         ("sasl.mechansim=PLAIN", "sasl.mechansim: not understood"),
+        ("securty.protocol=SSL", "securty.protocol: not understood"),
+        ("ssl.cipher.suites=x", "ssl.cipher.suites: not understood"),
+        ("security.protocol=SSL\nssl.enabled.protocols=TLSv1.1,TLSv1.2", "TLSv1.1 is none of"),
         ("security.protocol=TLS", "'TLS' is no security protocol"),
         ("security.protocol=SASL_SSL", "'' is no SASL mechanism"),
         ("security.protocol=SASL_SSL\nsasl.mechanism=GSSAPI", "'GSSAPI' is none of PLAIN"),
@@ -100,6 +103,23 @@ def test_what_makes_no_sense_is_wrong_usage(tmp_path: Path, text: str, complaint
     assert complaint in str(fault.value)
     assert str(fault.value).startswith(f"--command-config {file}: ")
     assert "hush" not in str(fault.value)
+
+
+def test_the_rest_of_an_applications_file_is_left_alone(tmp_path: Path) -> None:
+    """Keys of consumers and producers, as cloud consoles hand them out, are no reason to stop."""
+    file = tmp_path / "client.properties"
+    file.write_text(
+        "bootstrap.servers=h:1\nsecurity.protocol=SSL\nssl.protocol=TLSv1.3\nacks=all\n"
+        "ssl.enabled.protocols=TLSv1.2,TLSv1.3\nclient.dns.lookup=use_all_dns_ips\n"
+        "session.timeout.ms=45000\nschema.registry.url=https://h\ngroup.id=g\n"
+    )
+    found = read_credentials(file)
+
+    rest = ("acks", "client.dns.lookup", "group.id", "schema.registry.url", "session.timeout.ms")
+    assert found.unused == rest
+    context = found.security.context()
+    assert context is not None
+    assert context.minimum_version.name == "TLSv1_2"
 
 
 def test_a_file_that_is_not_there() -> None:
