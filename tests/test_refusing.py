@@ -18,7 +18,7 @@ from fixtures.clients.acls import THE_CLUSTER, Acls, Entry, Operation, Resource
 from fixtures.clients.cluster import Cluster
 from fixtures.clients.users import BYTE_RATE, create_user, set_quotas
 from fixtures.targets.blocking import run_blocking
-from fixtures.targets.leftovers import ANY_RUN, KINDS, Found, find
+from fixtures.targets.leftovers import ANY_RUN, CONFIGURATIONS, KINDS, Found, find
 from fixtures.wire.security import Security
 from tests.fake import ROOT
 from tests.refusing import PASSWORD, PREFIX, SECOND, Refusing, refusing
@@ -57,6 +57,7 @@ def _left(cluster: Refusing) -> Found:
 
 
 WORDS = {
+    "team": ("--prefix", PREFIX),
     "application": ("--prefix", PREFIX, "--topics", f"{PREFIX}given-*"),
 }
 LEFT = {"no-admin": {"topics"}, "application": {"groups"}}
@@ -71,6 +72,7 @@ LEFT = {"no-admin": {"topics"}, "application": {"groups"}}
         ("no-describe-configs", {"ACK-07", "OFF-19"}),
         ("no-admin", {"ACK-07"}),
         ("no-topics", set()),
+        ("team", {"ACK-07", "OFF-19"}),
         ("application", {"ACK-07"}),
         ("nobody", set()),
     ],
@@ -138,14 +140,12 @@ async def _make_all_kinds(cluster: Refusing) -> None:
         )
 
 
-def test_a_killed_run_is_cleaned_up(cluster: Refusing, tmp_path: Path) -> None:
-    """What a killed run leaves is listed, then removed, users with their permissions too."""
-    config = _as(cluster, "everything")
-    run_blocking(_make_all_kinds(cluster))
+def _kill_a_run(cluster: Refusing, out: Path, kinds: set[str], *words: str) -> float:
+    """Kill a run as soon as it has made all of some kinds; return until when to look further."""
     running = subprocess.Popen(
         [
-            *(sys.executable, "-m", "shareproof", "broker", *config, "--workers", "0", "--fast"),
-            *("--out", str(tmp_path / "out")),
+            *(sys.executable, "-m", "shareproof", "broker", *words, "--workers", "0", "--fast"),
+            *("--out", str(out)),
         ],
         cwd=ROOT,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
@@ -154,16 +154,38 @@ def test_a_killed_run_is_cleaned_up(cluster: Refusing, tmp_path: Path) -> None:
         start_new_session=True,
     )
     deadline = time.monotonic() + 120
-    while not KINDS.keys() <= (left := _left(cluster)).keys():
+    while not kinds <= (left := _left(cluster)).keys():
         assert running.poll() is None, f"the run ended by itself, and left {left}"
         assert time.monotonic() < deadline, f"the run made {left} only"
     os.killpg(running.pid, signal.SIGKILL)
     running.wait()
+    return deadline + 60
+
+
+def _clean(deadline: float, *config: str) -> None:
+    """Clean up until members of the killed run are gone too."""
+    while (done := shareproof("clean", *config)).returncode or "left alone" in done.stdout:
+        assert time.monotonic() < deadline, done.stdout + done.stderr
+
+
+def test_a_killed_run_is_cleaned_up(cluster: Refusing, tmp_path: Path) -> None:
+    """What a killed run leaves is listed, then removed, users with their permissions too."""
+    config = _as(cluster, "everything")
+    run_blocking(_make_all_kinds(cluster))
+    deadline = _kill_a_run(cluster, tmp_path / "out", set(KINDS), *config)
 
     shown = shareproof("clean", *config, "--dry-run")
     assert shown.returncode == 0, shown.stderr
     assert f"{THE_CLUSTER} of User:{KILLED}u-1" in shown.stdout
-    while (done := shareproof("clean", *config)).returncode or "left alone" in done.stdout:
-        assert time.monotonic() < deadline + 60, done.stdout + done.stderr
+    _clean(deadline, *config)
     assert _left(cluster) == {}
     assert "nothing is left behind" in shareproof("clean", *config).stdout
+
+
+def test_who_owns_a_prefix_cleans_up_a_killed_run(cluster: Refusing, tmp_path: Path) -> None:
+    """Configurations are found by what the run noted: only the cluster's owner may list them."""
+    config, kinds = _as(cluster, "team"), {"groups", "topics", CONFIGURATIONS}
+    deadline = _kill_a_run(cluster, tmp_path / "out", kinds, *config, "--prefix", PREFIX)
+
+    _clean(deadline, *config)
+    assert _left(cluster) == {}

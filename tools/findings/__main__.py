@@ -21,6 +21,7 @@ from fixtures.proxies.broker_proxies import FrameProxies
 from fixtures.targets import TargetOptions, UsageFault, open_target
 from fixtures.wire.schema import Schemas
 from spec.verdict import EnvironmentFault
+from tools.findings import unanswered_refusal
 from tools.findings.program import DIRECT, Run
 
 
@@ -35,6 +36,7 @@ class Program:
     brokers: int = 1
     proxies: bool = False
     properties: Mapping[str, str] = field(default_factory=dict)
+    listeners: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -100,6 +102,12 @@ PROGRAMS = (
     Program(finding="052", module="unstored_start", scenario="earliest", brokers=3),
     Program(finding="053", module="initialised_again", scenario="altered", brokers=3, proxies=True),
     Program(finding="054", module="deleted_lag"),
+    Program(
+        finding="070",
+        module="unanswered_refusal",
+        properties=unanswered_refusal.PROPERTIES,
+        listeners={unanswered_refusal.LISTENER: "SASL_PLAINTEXT"},
+    ),
 )
 
 
@@ -123,7 +131,7 @@ def play(program: Program, name: str) -> bool:
             TargetOptions(
                 brokers=program.brokers,
                 properties=program.properties,
-                listeners={DIRECT: "PLAINTEXT"} if proxies else {},
+                listeners={**program.listeners, **({DIRECT: "PLAINTEXT"} if proxies else {})},
                 advertise=proxies.advertise if proxies else None,
             ),
         )

@@ -1,0 +1,64 @@
+"""A refusal that never comes, and what waits behind it on the connection: finding 070.
+
+A user without DESCRIBE on the cluster asks for all users' SCRAM credentials: by an empty list, and
+by null, which means the same. Each request goes over a connection of its own, and is followed by a
+Metadata request over the same connection and one over another. Exit code 1 if the second request
+gets no response, nor what follows on its connection. One broker with an authorizer.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fixtures.clients.cluster import Cluster
+from fixtures.wire.connection import CallTimeout, Connection
+from fixtures.wire.errors import error_name
+from fixtures.wire.schema import Schemas
+from fixtures.wire.security import Security
+from tools.findings.program import Run, say
+
+LISTENER, PASSWORD = "USERS", "finding"
+MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
+PROPERTIES = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+    "listener.name.users.sasl.enabled.mechanisms": "PLAIN",
+    "listener.name.users.plain.sasl.jaas.config": f'{MODULE} required user_nobody="{PASSWORD}";',
+}
+PATIENCE = 10.0
+"""Seconds without a response; the others take milliseconds."""
+
+
+async def ask(connection: Connection, api: str, **body: Any) -> bool:
+    """Send a request, and tell whether there is a response."""
+    try:
+        response = await connection.call(api, timeout=PATIENCE, **body)
+    except CallTimeout:
+        say(f"  {api}: no response within {PATIENCE:g} s")
+        return False
+    say(f"  {api}: a response, error {error_name(getattr(response, 'error_code', 0))}")
+    return True
+
+
+async def answered(cluster: Cluster, users: list[str] | None) -> tuple[bool, bool]:
+    """Tell whether a request gets a response, and what follows on its connection."""
+    say("users", users)
+    node = min(cluster.brokers)
+    asked, other = await cluster.dial(node), await cluster.dial(node)
+    first = await ask(asked, "DescribeUserScramCredentials", users=users)
+    say("  the same connection:")
+    behind = await ask(asked, "Metadata", topics=[])
+    say("  another connection:")
+    await ask(other, "Metadata", topics=[])
+    return first, behind
+
+
+async def play(run: Run) -> bool:
+    """Play; tell whether a request, and the connection with it, gets no response."""
+    nobody = Security(
+        protocol="SASL_PLAINTEXT", mechanism="PLAIN", user="nobody", password=PASSWORD
+    )
+    info = run.target.info.at(LISTENER, nobody)
+    async with Cluster(info, schemas=Schemas.from_jar(info.schema_jar)) as cluster:
+        await answered(cluster, [])
+        return await answered(cluster, None) == (False, False)
