@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from reports.results import Results
 from tests.shell import python
 from tests.test_results import document
 from tools.campaign import alterations, kafka, reference, repeats
-from tools.campaign.__main__ import SUBJECTS
+from tools.campaign.__main__ import SUBJECTS, main
 from tools.campaign.asked import Asked
 from tools.campaign.honest import accepted
 from tools.campaign.hunting import (
@@ -164,19 +165,14 @@ def test_words_choose_mutants_and_checks() -> None:
     assert reference.matching(plan, "nonsense") == ([], [])
 
 
-def detect(*words: str) -> tuple[int, str, str]:
-    """Run the command line; return exit code and what it printed on each stream."""
-    done = python("-m", "tools.campaign", *words)
-    return done.returncode, done.stdout, done.stderr
-
-
 def test_command_line() -> None:
     """One mutant is hunted, JSON comes alone, and the exit code is 0."""
-    code, said, _ = detect("--only", "locks-never-end", "-n", "1", "--json")
-    told: dict[str, Any] = json.loads(said)
+    words = ("--only", "locks-never-end", "-n", "1", "--json")
+    done = python("-m", "tools.campaign", *words)
+    told: dict[str, Any] = json.loads(done.stdout)
     found = told["subjects"]["reference"]
 
-    assert (code, told["run"]["exit_code"], found["alive"]) == (0, 0, [])
+    assert (done.returncode, told["run"]["exit_code"], found["alive"]) == (0, 0, [])
     assert found["summary"]["killed"] == 1
     assert "LCK-01" in found["mutants"]["locks-never-end"]["killed_by"].values()
     assert {one["name"] for one in told["entries"]} == {"locks-never-end"}
@@ -196,12 +192,19 @@ def test_command_line() -> None:
         (("repeat", "--only", "test_cut_connection"), "--client model"),
     ],
 )
-def test_wrong_usage(words: Sequence[str], told: str) -> None:
+def test_wrong_usage(
+    words: Sequence[str],
+    told: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """What means nothing ends with one sentence and exit code 2."""
-    code, _, said = detect(*words)
+    monkeypatch.setattr(sys, "argv", ["campaign", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
 
-    assert code == 2
-    assert told in said
+    assert ended.value.code == 2
+    assert told in capsys.readouterr().err
 
 
 def test_certifications_are_accepting_examples() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -300,7 +300,12 @@ def _watching(console: Console) -> Iterator[Progress]:
         yield progress
 
 
-if __name__ == "__main__":
+def main() -> NoReturn:
+    """Do what the command line says."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command()(campaign)
     run(app)
+
+
+if __name__ == "__main__":
+    main()
