@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fixtures.machine.jvm import FAST_START
 from fixtures.machine.ports import free_ports
 
 SPARK = Path(importlib.util.find_spec("pyspark").origin or "").parent  # type: ignore[union-attr]
@@ -53,6 +54,7 @@ def _daemon(name: str, log: Any, variables: Mapping[str, str], *arguments: str) 
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_DAEMON_MEMORY": "256m",
             "PYSPARK_PYTHON": sys.executable,
+            "JAVA_TOOL_OPTIONS": " ".join(FAST_START),  # for executors, too
             **variables,
         },
     )

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from fixtures.machine import registry
 from fixtures.machine.cache import locked
+from fixtures.machine.jvm import FAST_START
 from fixtures.machine.ports import free_ports
 
 S3_SERVER = "versitygw"
@@ -45,7 +46,7 @@ def hdfs(folder: Path) -> Iterator[Server]:
     """Start a name node and a data node."""
     ports = free_ports(5)
     conf = _configured(folder, ports)
-    command = ["java", "-Xmx256m", "-cp", os.pathsep.join([str(conf), *hadoop()])]
+    command = ["java", *FAST_START, "-Xmx256m", "-cp", os.pathsep.join([str(conf), *hadoop()])]
     log = (folder / "log").open("wb")
     subprocess.run([*command, _NAMENODE, "-format"], stdout=log, stderr=log, check=True)
     server = Server(

@@ -149,7 +149,7 @@ def test_on_a_real_cluster(tmp_path: Path, cluster: str) -> None:
     )
     (history / spoiled.path).write_bytes(b"PAR1")
 
-    code, document, said = _analyse(tmp_path, "--master", cluster, "--memory", "512m")
+    code, document, said = _analyse(tmp_path, "--brief", "--master", cluster, "--memory", "512m")
 
     assert code == 1, said
     broken = {rule for rule, verdict in _verdicts(document).items() if verdict == "fail"}

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from fixtures.machine import registry
 from fixtures.machine.cache import locked
+from fixtures.machine.jvm import FAST_START
 from fixtures.machine.ports import free_ports
 from tests.storage import PATIENCE, configure, hadoop
 
@@ -34,9 +35,12 @@ def yarn(folder: Path) -> Iterator[Path]:
     with locked("maven"):
         further = [str(registry.artifact(one)) for one in _LACKING]
     jars = os.pathsep.join([str(conf), *hadoop(), *further])
+    told = {**os.environ, "JAVA_TOOL_OPTIONS": " ".join(FAST_START)}  # containers have it, too
     with (folder / "log").open("wb") as log:
         servers = [
-            subprocess.Popen(["java", "-Xmx384m", "-cp", jars, name], stdout=log, stderr=log)
+            subprocess.Popen(
+                ["java", "-Xmx384m", "-cp", jars, name], stdout=log, stderr=log, env=told
+            )
             for name in _SERVERS
         ]
         try:
@@ -75,7 +79,7 @@ def _sites(folder: Path, ports: list[int]) -> dict[str, dict[str, object]]:
             f"{worker}.vmem-check-enabled": "false",
             f"{worker}.pmem-check-enabled": "false",
             f"{worker}.disk-health-checker.max-disk-utilization-per-disk-percentage": 100,
-            f"{worker}.env-whitelist": "JAVA_HOME,PATH",
+            f"{worker}.env-whitelist": "JAVA_HOME,PATH,JAVA_TOOL_OPTIONS",
         }
     }
 
