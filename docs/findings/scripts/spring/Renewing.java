@@ -9,9 +9,13 @@ import org.springframework.kafka.support.ShareAcknowledgment;
 
 /**
  * A listener in MANUAL mode that works 7 s for a record, renews its lock each second meanwhile, and then accepts it: on the
- * container's thread with "inline"; on a thread of its own for each record with "async".
+ * container's thread with "inline"; on a thread of its own for each record with "async". With "once" it is done at once, renews
+ * once, and accepts.
  */
 class Renewing {
+    private static int seconds = 7;
+    private static long pause;
+
     public static void main(String[] arguments) throws Exception {
         var servers = Map.<String, Object>of("bootstrap.servers", System.getenv("SHAREPROOF_BOOTSTRAP"));
         var consumers = new DefaultShareConsumerFactory<String, String>(
@@ -31,6 +35,8 @@ class Renewing {
                         new Thread(() -> work(record.offset(), acknowledgment)).start();
                     }
                 });
+        seconds = arguments[0].equals("once") ? 1 : 7;
+        pause = arguments.length > 1 ? Long.parseLong(arguments[1]) : 0;
         container.start();
         Thread.sleep(14_000);
         Runtime.getRuntime().halt(0);
@@ -38,10 +44,11 @@ class Renewing {
 
     private static void work(long offset, ShareAcknowledgment acknowledgment) {
         try {
-            for (int second = 0; second < 7; second++) {
-                Thread.sleep(1000);
+            for (int second = 0; second < seconds; second++) {
+                Thread.sleep(seconds == 1 ? 0 : 1000);
                 acknowledgment.renew();
             }
+            Thread.sleep(pause);
             acknowledgment.acknowledge();
             System.out.println("offset " + offset + ": accepted");
         } catch (InterruptedException | IllegalStateException thrown) {
