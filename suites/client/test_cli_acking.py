@@ -9,6 +9,7 @@ import pytest
 
 from fixtures.clients.adapter import Refused
 from fixtures.clients.member import AckType
+from spec.verdict import OutOfReach
 from suites.client.harness import Harness
 from suites.client.wire import SHARE, acked, acquired, busiest, carries_acks
 from suites.judge import Judge
@@ -332,6 +333,8 @@ async def test_retries_end(hostile: Harness, judge: Judge) -> None:
     took = await hostile.timed(consumer.commit_sync(2.0))
     judge.holds("CLI-29", took <= 6, f"commit of 2 s took {took:.1f} s")
     sent = [one for one in hostile.seen(consumer, "ShareAcknowledge") if carries_acks(one)]
+    if not sent and any(map(carries_acks, hostile.seen(consumer, "ShareFetch"))):
+        raise OutOfReach("its acknowledgements leave with fetches")
     judge.holds("CLI-29", sent, "no acknowledgement was sent")
     judge.holds("CLI-29", busiest(sent) <= 60, f"{busiest(sent)} attempts within a second")
     last = len(hostile.seen(consumer, "ShareAcknowledge"))
