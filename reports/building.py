@@ -113,6 +113,7 @@ def _rule(judged: Judged, context: Context) -> RuleResult:
         text=rule.text,
         basis=rule.basis,
         internal=rule.internal,
+        about=rule.about,
         source=tuple(map(str, rule.source)),
         since=rule.since,
         honesty=rule.honesty,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Annotated, Literal
 
-from spec.requirement import Basis, Honesty, Internal, Level
+from spec.requirement import About, Basis, Honesty, Internal, Level
 from spec.verdict import Verdict
 
 SCHEMA = 3
@@ -175,6 +175,7 @@ class RuleResult:
         problem: What is wrong with the ledger's entry: stale, wrong reason, expired.
         basis: What the rule rests on; not in results of earlier releases.
         internal: What of Apache Kafka's own it is about, if anything.
+        about: What the rule is about; those about state are checked in several situations.
         evidence: Named events the verdict rests on.
         situations: Those in which its checks put the rule to the test, by name.
         witness: The events that break the rule.
@@ -189,6 +190,7 @@ class RuleResult:
     text: str
     basis: Basis | None = None
     internal: Internal | None = None
+    about: About | None = None
     source: tuple[str, ...]
     since: str
     honesty: Honesty

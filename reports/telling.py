@@ -16,7 +16,7 @@ from typing import Any
 
 from reports.results import Client, Results, RuleResult, Run
 from reports.verdicts import BROKEN, OK, UNTESTED
-from spec.requirement import AREAS, Level
+from spec.requirement import AREAS, UNCROSSED, About, Level
 
 WORDS = ("fail", "error", "unknown", "vacuous", "out of reach", "unsupported", "pass", UNTESTED)
 """Verdicts in the order a reader wants them: what needs a decision first."""
@@ -144,6 +144,17 @@ def bases(results: Results) -> list[tuple[str, dict[str, int]]]:
         "Kafka's own": [rule for rule in rules if rule.internal],
     }
     return [(name, tally(found)) for name, found in kinds.items() if found]
+
+
+def uncrossed(rule: RuleResult) -> str:
+    """Return why a rule is checked in the situation of its check alone; empty if it is not."""
+    return UNCROSSED.get(rule.about, "") if rule.about else ""
+
+
+def crossed(results: Results) -> tuple[int, int]:
+    """Return how many rules about state met more than one situation, and how many met any."""
+    met = [r for r in results.requirements if r.about is About.STATE and r.situations]
+    return sum(len(rule.situations) > 1 for rule in met), len(met)
 
 
 def by_broker(client: Client) -> list[tuple[str, dict[str, int]]]:

@@ -8,8 +8,8 @@ is a table under its id; its sentence stands under its level::
     source = { kip = "932", section = "In-flight records", says = "..." }
 
 ``source`` is one or a list; ``code``, ``test`` and ``issue`` name what is no contract
-(``spec/source.py``). What goes without saying is left out: ``basis`` is
-``contract``, ``since`` is ``4.1``, ``honesty`` is ``required``. Ids are never reused: a retired
+(``spec/source.py``). What goes without saying is left out: ``basis`` is ``contract``, ``since`` is
+``4.1``, ``honesty`` is ``required``, ``about`` is that of the area. Ids are never reused: a retired
 rule keeps its id as a tombstone (``retired = "reason"``), so an old report can always be read.
 """
 
@@ -27,6 +27,8 @@ from spec.source import NAMES, Basis, Source, SpecError, parse_sources
 __all__ = [
     "APP_AREA",
     "AREAS",
+    "UNCROSSED",
+    "About",
     "Basis",
     "Honesty",
     "Internal",
@@ -95,12 +97,54 @@ class Internal(StrEnum):
     CHOICE = "choice"
 
 
+class About(StrEnum):
+    """What a rule is about; :data:`UNCROSSED` says what speaks against other situations."""
+
+    STATE = "state"
+    FORM = "form"
+    SESSIONS = "sessions"
+    GROUPS = "groups"
+    COORDINATORS = "coordinators"
+    SETTINGS = "settings"
+    PERMISSIONS = "permissions"
+    TOOLS = "tools"
+    CLIENTS = "clients"
+    HISTORIES = "histories"
+    PROGRAMS = "programs"
+
+
+UNCROSSED: Mapping[About, str] = {
+    About.FORM: "how a request is written or refused, whatever is kept of the share-partition",
+    About.SESSIONS: "how a session's requests are counted, and how many sessions there may be",
+    About.GROUPS: "which groups and members there are, and what is assigned to them",
+    About.COORDINATORS: "who coordinates, and what is answered while that moves",
+    About.SETTINGS: "which values a configuration takes, and where it is in force",
+    About.PERMISSIONS: "who may send a request, whatever it asks for",
+    About.TOOLS: "what a tool prints, or a metric counts",
+    About.CLIENTS: "what a client sends; its brokers differ, not the state that they keep",
+    About.HISTORIES: "a whole history of a load under faults, which has the situations in it",
+    About.PROGRAMS: "what a program does; its scenarios are its situations",
+}
+"""Why a rule that is not about the state of share-partitions meets one situation, by subject."""
+
+_SUBJECTS: Mapping[str, About] = {
+    "MEM": About.GROUPS,
+    "SEC": About.PERMISSIONS,
+    "CFG": About.SETTINGS,
+    "CLI": About.CLIENTS,
+    "INV": About.HISTORIES,
+    "FRM": About.PROGRAMS,
+}
+"""The subjects of whole areas; the rules of the others are about state, unless one says more."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
     """One rule.
 
     ``since`` is the minor release that brought the feature, such as ``4.1``. ``basis`` says whether
     a contract demands it, and ``source`` where. ``internal`` marks what only Apache Kafka owes.
+    Rules about ``state`` are checked in several situations.
     """
 
     id: str
@@ -111,6 +155,7 @@ class Requirement:
     since: str
     honesty: Honesty
     internal: Internal | None = None
+    about: About = About.STATE
     why: str = ""
     retired: str = ""
 
@@ -120,7 +165,8 @@ class Requirement:
         return self.id[:3]
 
 
-_KEYS = {*Level, *NAMES, "basis", "source", "since", "honesty", "internal", "why", "retired"}
+_KEYS = {*Level, *NAMES, "basis", "source", "since", "honesty", "internal", "about"}
+_KEYS |= {"why", "retired"}
 
 
 def _requirement(identity: str, raw: Mapping[str, object], where: str) -> Requirement:
@@ -142,6 +188,7 @@ def _requirement(identity: str, raw: Mapping[str, object], where: str) -> Requir
             since=str(raw.get("since", "4.1")),
             honesty=Honesty(str(raw.get("honesty", Honesty.REQUIRED))),
             internal=Internal(str(raw["internal"])) if "internal" in raw else None,
+            about=About(str(raw.get("about", _SUBJECTS.get(match[1], About.STATE)))),
             why=str(raw.get("why", "")),
             retired=str(raw.get("retired", "")),
         )

@@ -16,8 +16,8 @@ from reports.site.archive import Archive, Run
 from reports.site.comparing import KINDS, Comparison, compare
 from reports.site.crossing import by_broker, by_release, by_version, cross
 from reports.site.detecting import KINDS as BROKEN
-from reports.site.detecting import Detection, figures, matrix
-from reports.telling import SIGNS, WORDS
+from reports.site.detecting import Detection, Row, figures, matrix
+from reports.telling import SIGNS, WORDS, uncrossed
 from spec.requirement import AREAS, load_requirements
 from spec.track_record import Past, load_track_record
 
@@ -57,8 +57,15 @@ def build(
     for name, run in archive.lasting.items():
         _write_badge(run, out / "badges" / name)
     rules = _rules(archive)
-    _write_rules(pages, archive, rules, detection)
-    pages.write("rules.html", "rules.html", areas=_areas(rules, archive.newest), signs=SIGNS)
+    rows = _write_rules(pages, archive, rules, detection)
+    pages.write(
+        "rules.html",
+        "rules.html",
+        areas=_areas(rules, archive.newest),
+        signs=SIGNS,
+        met={name: _met(archive, name) for name in rules},
+        killed={name: row.kill.name for name, row in rows.items() if row.kill},
+    )
     pages.write(
         "track-record.html", "track-record.html", entries=_past(archive), judged=rules.keys()
     )
@@ -169,8 +176,11 @@ def _changed(pages: _Pages, old: Run, new: Run) -> tuple[str, Comparison]:
 
 def _write_rules(
     pages: _Pages, archive: Archive, rules: Mapping[str, RuleResult], detection: Detection
-) -> None:
-    """Write a page for each judged rule, and the matrix of what the checks of all notice."""
+) -> dict[str, Row]:
+    """Write a page for each judged rule, and the matrix of what the checks of all notice.
+
+    Returns the rows of that, by rule.
+    """
     areas = matrix(detection, load_requirements().values())
     pages.write(
         "detection.html",
@@ -196,7 +206,9 @@ def _write_rules(
             row=rows.get(name),
             kinds=BROKEN,
             past=[one for one in load_track_record() if one.rule == name],
+            why=uncrossed(rule),
         )
+    return rows
 
 
 def _past(archive: Archive) -> list[tuple[Past, list[tuple[str, Run | None]]]]:
@@ -235,6 +247,12 @@ def _areas(
         judges = [run for run in newest if any(rule.id in run.rules for rule in owned)]
         found.append((name, AREAS.get(name, ""), owned, judges))
     return found
+
+
+def _met(archive: Archive, rule: str) -> list[str]:
+    """Return every situation in which some run put a rule to the test."""
+    runs = (run.rules[rule] for run in archive.runs if rule in run.rules)
+    return sorted({name for said in runs for name in said.situations})
 
 
 def _again(told: Iterable[tuple[Run, RuleResult]]) -> str:
