@@ -86,12 +86,21 @@ class Judge:
         Raises:
             MisusedJudge: a choice has no source.
         """
-        bare = [choice for choice, source in allowed.items() if not _SOURCE.match(source)]
-        if bare:
-            raise MisusedJudge(f"nothing is said to allow {bare} as the {what}")
+        _demand_sources(allowed, what)
         choices = " or ".join(_short(choice) for choice in allowed)
         sentence = f"{what}: expected {choices}, got {_short(actual)}"
         self.holds(rule, actual in allowed, sentence, witness=witness, step=what)
+
+    def none_but(
+        self, rule: str, allowed: Mapping[Any, str], actual: Collection[Any], what: str
+    ) -> None:
+        """Demand that whatever was seen is among ``allowed``, each with its source as above.
+
+        Raises:
+            MisusedJudge: a choice has no source.
+        """
+        _demand_sources(allowed, what)
+        self.equal(rule, set(), set(actual) - allowed.keys(), what)
 
     def holds(
         self,
@@ -154,6 +163,12 @@ _SOURCE = re.compile(
     r".{6}"
 )
 """What the source of a choice begins with; a sentence follows."""
+
+
+def _demand_sources(allowed: Mapping[Any, str], what: str) -> None:
+    bare = [choice for choice, source in allowed.items() if not _SOURCE.match(source)]
+    if bare:
+        raise MisusedJudge(f"nothing is said to allow {bare} as the {what}")
 
 
 _SITUATIONS: WeakKeyDictionary[Judge, tuple[str, ...]] = WeakKeyDictionary()

@@ -73,6 +73,16 @@ def test_each_choice_has_a_source(court: Judge, source: str) -> None:
         court.one_of("ACK-01", CHOICE | {6: source}, 42, "error code")
 
 
+def test_whatever_was_seen_is_allowed(court: Judge) -> None:
+    """Of many things seen each is an allowed one, and each of these has a source."""
+    court.none_but("ACK-01", CHOICE, [42, 6, 42], "error codes")
+
+    with pytest.raises(Violation, match=r"error codes: expected set\(\), got \{3\}"):
+        court.none_but("ACK-01", CHOICE, [42, 3], "error codes")
+    with pytest.raises(MisusedJudge, match="nothing is said to allow"):
+        court.none_but("ACK-01", {6: ""}, [], "error codes")
+
+
 def test_expected_exception_must_come(court: Judge) -> None:
     """``raises`` holds for the exception it names, and not for silence."""
     with court.raises("ACK-01", ConnectionError, "the broker hangs up"):

@@ -149,12 +149,17 @@ def cluster_info(pytestconfig: pytest.Config) -> ClusterInfo:
 
 @pytest.fixture
 def solo_info(request: pytest.FixtureRequest, run_options: RunOptions) -> Iterator[ClusterInfo]:
-    """A one-broker cluster of the release under test, with the ``solo`` marker's properties."""
+    """A cluster of the release under test, with the ``solo`` marker's properties.
+
+    It has one broker, or as many as the marker says.
+    """
     properties: dict[str, str] = {}
     for mark in request.node.iter_markers("solo"):
         for given in (*mark.args, mark.kwargs):
             properties.update({key: str(value) for key, value in given.items()})
-    with clusters.own_cluster(run_options, TargetOptions(properties=properties)) as target:
+    brokers = int(properties.pop("brokers", "1"))
+    wanted = TargetOptions(properties=properties, brokers=brokers)
+    with clusters.own_cluster(run_options, wanted) as target:
         yield target.info
 
 

@@ -15,8 +15,7 @@ from typing import Any
 from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import Ack, Part, Response, Session, Where, accept
 from fixtures.wire.errors import error_name
-from spec.verdict import Undecided
-from suites.broker.share import Catch, Consumer, Queue, Share
+from suites.broker.share import Catch, Consumer, Queue, Share, stopped
 from suites.judge import Judge
 
 LEFT_OUT = "no answer for the partition"
@@ -108,7 +107,8 @@ async def spread(share: Share, partitions: int, records: int) -> Spread:
         held.update({part.partition: len(part.offsets) for part in response.parts})
         if len(held) == partitions and min(held.values()) >= records:
             return world
-    raise Undecided(f"only {dict(held)} records of {partitions} partitions were acquired")
+    sentence = f"only {dict(held)} records of {partitions} partitions were acquired"
+    raise await stopped(share.cluster, leader, sentence, session.fetch)
 
 
 async def judge_held(

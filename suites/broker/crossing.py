@@ -32,9 +32,9 @@ from fixtures.wire.codec import Struct
 from fixtures.wire.connection import Connection
 from fixtures.wire.errors import error_name
 from fixtures.wire.records import Compression, Record, encode_batch
-from spec.verdict import Undecided, Violation
+from spec.verdict import Violation
 from suites.broker.locks import EARLY
-from suites.broker.share import Consumer, Queue, Share
+from suites.broker.share import Consumer, Queue, Share, stopped
 
 SPARE = 8
 """Records of each neighbour: one is acknowledged with each request, as long as there are any."""
@@ -58,14 +58,16 @@ class Setup:
         beside: topics before and behind the check's, and partitions before and behind its own, in
             the first member's session and in every request of it that acknowledges; and that member
             had another session before.
-        below: records below the check's first one, and what became of them.
+        among: as ``beside``, but topics alone: partitions and offsets are as the check has them.
+        below: records below the check's first one, and what became of them; or none.
         compressed: whether records are compressed.
         two_batches: whether what is written as one batch becomes two.
         reloads: whether the state is loaded again before the next member, once nobody holds any.
     """
 
     beside: bool = False
-    below: Below
+    among: bool = False
+    below: Below | None = None
     compressed: bool = False
     two_batches: bool = False
     reloads: bool = False
@@ -101,15 +103,20 @@ class CrossedShare(Share):
             others = tuple(await asyncio.gather(*calls))
             partitions += 2
         plain = await super().queue(0, partitions=partitions, lock_ms=lock_ms, **options)
+        if self.setup.among:
+            placed = [[plain.topic.leaders[0]]]
+            calls = (self.admin.create_topic(assignments=placed) for _ in range(2))
+            others = tuple(await asyncio.gather(*calls))
         queue = CrossedQueue(
             share=self,
             topic=plain.topic,
             group=plain.group,
             others=others,
             brief=lock_ms is not None,
+            earliest=options.get("reset", "earliest") == "earliest",
         )
         self.crossed.queues[queue.topic.id] = queue
-        if self.setup.beside:
+        if others:
             await asyncio.gather(
                 *(self.admin.produce(topic, SPARE, index) for topic, index in queue.supplied)
             )
@@ -164,6 +171,7 @@ class CrossedQueue(Queue):
     Attributes:
         others: the topics before and behind.
         brief: the check set the lock's duration, so that nothing beside it may be held for long.
+        earliest: the group begins at the first record, so that the neighbours' can be acquired.
         bases: the offset that the check takes for 0, by real partition.
         consumers: those made so far.
     """
@@ -171,6 +179,7 @@ class CrossedQueue(Queue):
     share: CrossedShare
     others: tuple[Topic, ...] = ()
     brief: bool = False
+    earliest: bool = True
     bases: dict[int, int] = field(default_factory=dict)
     consumers: list[Consumer] = field(default_factory=list)
 
@@ -178,12 +187,18 @@ class CrossedQueue(Queue):
     def supplied(self) -> tuple[Where, ...]:
         """The neighbours that have records, in the order of requests; the check's is second."""
         before, behind = self.others
-        return (before, 0), (self.topic, len(self.topic.leaders) - 1), (behind, 0)
+        last = ((self.topic, len(self.topic.leaders) - 1),) if self.share.setup.beside else ()
+        return (before, 0), *last, (behind, 0)
+
+    @property
+    def empty(self) -> tuple[Where, ...]:
+        """The neighbour that stays empty: the partition before the check's."""
+        return ((self.topic, 0),) if self.share.setup.beside else ()
 
     @property
     def beside(self) -> tuple[Where, ...]:
-        """All neighbours; the partition before the check's stays empty."""
-        return ((self.topic, 0), *self.supplied) if self.others else ()
+        """All neighbours."""
+        return (*self.empty, *self.supplied) if self.others else ()
 
     def real(self, partition: int) -> int:
         """Return the index of what the check takes for a partition."""
@@ -208,8 +223,8 @@ class CrossedQueue(Queue):
         """Put records below the first ones; return what is left to write."""
         setup, count = self.share.setup, self.share.rng.randint(2, 6)
         below = [b"below %d" % n for n in range(count)]
-        if self.consumers:
-            self.bases[real] = 0  # too late: somebody may have fetched
+        if self.consumers or setup.below is None:
+            self.bases[real] = 0  # perhaps too late: somebody may have fetched
             return parts
         self.bases[real] = count
         if setup.below is Below.DELETED:
@@ -283,7 +298,7 @@ class CrossedQueue(Queue):
         connection = await self.share.cluster.dial(node, member.member_id)
         session = CrossedSession(connection, member.member_id, self, real)
         member.sessions[node] = session
-        if self.others and not self.consumers:
+        if self.others and self.share.joined and not self.consumers:
             await session.begin()
         consumer = Consumer(member, session, (self.topic, real))
         self.consumers.append(consumer)
@@ -317,18 +332,21 @@ class CrossedSession(Session):
         self._sure_until = 0.0
 
     async def begin(self) -> None:
-        """Open and close a session, then open the one that has the neighbours' records.
+        """Open and close a session, then open the one that has the neighbours in it.
+
+        Their records are acquired where the group begins with the first one.
 
         Raises:
-            Undecided: they were not acquired.
+            Stalled: they were not acquired, while a bystander got its record.
+            Undecided: nobody got any.
         """
         await super().fetch(epoch=OPEN, max_wait_ms=0)
         await super().acknowledge({}, epoch=CLOSE)
-        supplied = self.queue.supplied
+        supplied = self.queue.supplied if self.queue.earliest else ()
         spare: dict[Where, list[int]] = {where: [] for where in supplied}
         async for _ in attempts(WITHIN):
             since = time.monotonic()
-            named = (*supplied, (self.queue.topic, 0)) if self.epoch == OPEN else ()
+            named = (*self.queue.supplied, *self.queue.empty) if self.epoch == OPEN else ()
             response = Consumer.sound(await super().fetch(*named, max_wait_ms=100))
             for topic, index in supplied:
                 part = response.part(topic.id, index)
@@ -337,9 +355,13 @@ class CrossedSession(Session):
             if all(len(offsets) == SPARE for offsets in spare.values()):
                 break
         else:
-            raise Undecided(f"of the neighbours' records only {spare} were acquired")
-        self.queue.share.met |= {"second topic", "second partition", "second session"}
-        if self.queue.brief:
+            node = self.queue.topic.leaders[self.own[1]]
+            sentence = f"of the neighbours' records only {spare} were acquired"
+            raise await stopped(self.queue.share.cluster, node, sentence, super().fetch)
+        self.queue.share.met |= {"second topic", "second session"}
+        if self.queue.share.setup.beside:
+            self.queue.share.met.add("second partition")
+        if self.queue.brief and supplied:
             acks = {where: [accept(0, SPARE - 1)] for where in supplied}
             await super().acknowledge(acks)
         else:

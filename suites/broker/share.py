@@ -8,7 +8,7 @@ outcome never depends on who ran before. Nothing here judges; a set-up that does
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -107,16 +107,9 @@ class Consumer:
         raise await self.stopped(f"offset {until} never came, only {catch.offsets}", **options)
 
     async def stopped(self, sentence: str, **options: Any) -> Undecided:
-        """Return what to raise when records that are due do not come.
-
-        A broker or machine that is slow with everything proves nothing. So a bystander, a new topic
-        and group on the same broker, has to get its record, and then we still have to get nothing.
-        """
-        if not await goes_on(self.member.cluster, self.where[0].leaders[self.where[1]]):
-            return Undecided(sentence)
-        if self.sound(await self.fetch(**options)).offsets:
-            return Undecided(f"{sentence} in time")
-        return Stalled(f"{sentence}, and a new topic and group on the same broker went on")
+        """Return what to raise when records that are due do not come; see :func:`stopped`."""
+        node = self.where[0].leaders[self.where[1]]
+        return await stopped(self.member.cluster, node, sentence, lambda: self.fetch(**options))
 
     @staticmethod
     def sound(response: Response) -> Response:
@@ -173,6 +166,22 @@ class Consumer:
         node = self.where[0].leaders[self.where[1]]
         self.session = await self.member.new_session(node)
         self.member.sessions[node] = self.session
+
+
+async def stopped(
+    cluster: Cluster, node: int, sentence: str, again: Callable[[], Awaitable[Response]]
+) -> Undecided:
+    """Return what to raise when records that are due do not come from a broker.
+
+    A broker or machine that is slow with everything proves nothing. So a bystander, a new topic
+    and group on the same broker, has to get its record, and then we still have to get nothing when
+    we fetch again.
+    """
+    if not await goes_on(cluster, node):
+        return Undecided(sentence)
+    if Consumer.sound(await again()).offsets:
+        return Undecided(f"{sentence} in time")
+    return Stalled(f"{sentence}, and a new topic and group on the same broker went on")
 
 
 async def goes_on(cluster: Cluster, node: int) -> bool:

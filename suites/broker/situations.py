@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -20,7 +20,7 @@ import pytest
 from fixtures.clients.access import refusal
 from spec.verdict import OutOfReach, Undecided
 from suites.broker.crossing import Below, CrossedShare, Setup
-from suites.broker.share import Share
+from suites.broker.crossing_store import CrossedStore
 from suites.judge import AS_WRITTEN, Judge, met, situations_of
 
 IDLE = "nothing in flight"
@@ -51,12 +51,16 @@ SITUATIONS = MappingProxyType(
 """What a rule can be met in. Everything but the first is brought about by a set-up below."""
 
 BESIDE, BEHIND, RELOADED = "beside", "behind", "reloaded"
+AMONG, KEYS = "among", "keys"
 
-SETUPS = MappingProxyType(
+SETUPS: Mapping[str, Setup | type[CrossedStore]] = MappingProxyType(
     {
         BESIDE: Setup(beside=True, below=Below.DELETED, compressed=True),
         BEHIND: Setup(below=Below.HELD, compressed=True, two_batches=True),
         RELOADED: Setup(below=Below.SETTLED, reloads=True),
+        # Translates nothing, so that checks which name topics and offsets can be played.
+        AMONG: Setup(among=True, compressed=True),
+        KEYS: CrossedStore,
     }
 )
 """Set-ups by the name that a check's id shows. Each brings about several situations at once."""
@@ -78,31 +82,39 @@ def meets(*situations: str) -> Callable[[Check], Check]:
     return meet
 
 
+def _elsewhere(world: Any, setup: str) -> CrossedShare | CrossedStore:
+    made = SETUPS[setup]
+    return CrossedShare(world, made) if isinstance(made, Setup) else made(world)
+
+
 def crossed(*setups: str) -> Callable[[Check], Check]:
     """Play a check as it is written, and in each of some set-ups.
 
     Where a set-up is out of the target's reach, or refused by it, the check is played as it is
     written.
 
-    The check takes ``share`` and ``judge``. It may use what goes through queues, consumers and
-    their sessions, which are translated; not topics by name, raw requests, or the stored state.
+    The check takes ``judge``, and ``share`` or ``store``. It may use what goes through queues,
+    consumers and their sessions, or through keys, which are translated; not topics by name, raw
+    requests, or the stored state, unless its set-up translates nothing.
     """
 
     def cross(check: Check) -> Check:
         @functools.wraps(check)
-        async def play(*, share: Share, judge: Judge, setup: str, **others: Any) -> None:
+        async def play(*, judge: Judge, setup: str, **given: Any) -> None:
             if setup == AS_WRITTEN:
-                await check(share=share, judge=judge, **others)
+                await check(judge=judge, **given)
                 return
-            elsewhere = CrossedShare(share, SETUPS[setup])
+            name = "share" if "share" in given else "store"
+            elsewhere = _elsewhere(given[name], setup)
             try:
-                await check(share=elsewhere, judge=judge, **others)
+                await check(judge=judge, **given | {name: elsewhere})
             except Undecided as error:
                 # The target cannot be put there, which says nothing of the check itself.
+                share = elsewhere.share if isinstance(elsewhere, CrossedStore) else elsewhere
                 if not isinstance(error, OutOfReach) and not refusal([share.cluster.transcript]):
                     raise
                 elsewhere.met = {AS_WRITTEN}
-                await check(share=share, judge=judge, **others)
+                await check(judge=judge, **given)
             finally:
                 met(judge, *situations_of(judge)[1:], *elsewhere.met)
 

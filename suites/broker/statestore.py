@@ -101,8 +101,7 @@ class StateKey:
         Raises:
             Undecided: no result, or a coordinator that is not ready for too long.
         """
-        wanted = [{"partition": self.partition} | fields]
-        topics = [{"topic_id": self.topic_id, "partitions": wanted}]
+        topics = self.wanted(fields)
 
         async def once() -> Struct | None:
             there = await self.node() if node is None else node
@@ -111,10 +110,20 @@ class StateKey:
             )
             if not response.results:
                 raise Undecided(f"{api} was answered without a result")
-            result: Struct = response.results[0].partitions[0]
+            result = self.own(response)
             return None if result.error_code in _PASSING else result
 
         return await eventually(f"{api} answered by a coordinator that is ready", once)
+
+    def wanted(self, fields: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the topics that a request names."""
+        wanted = [{"partition": self.partition} | fields]
+        return [{"topic_id": self.topic_id, "partitions": wanted}]
+
+    def own(self, response: Struct) -> Struct:
+        """Return this key's result in a response."""
+        result: Struct = response.results[0].partitions[0]
+        return result
 
     async def initialize(self, state_epoch: int = 0, start: int = 0) -> str:
         """Send InitializeShareGroupState; return the error's name."""

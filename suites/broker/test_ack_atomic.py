@@ -20,7 +20,7 @@ from suites.broker.acknowledging import (
     spread,
 )
 from suites.broker.share import Share
-from suites.broker.situations import BEHIND, BESIDE, crossed
+from suites.broker.situations import AMONG, BEHIND, BESIDE, crossed
 from suites.judge import Judge
 
 WRONG_STATE = "INVALID_RECORD_STATE"
@@ -59,6 +59,7 @@ async def test_one_bad_offset_refuses_all(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACK-40")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_range_across_another_members_record(share: Share, judge: Judge) -> None:
     """ACK-40: A range that covers a record of another member is refused as a whole."""
     world = await pinned(share, COUNT)
@@ -101,6 +102,7 @@ async def test_partitions_are_independent(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("ACK-39")
+@crossed(AMONG)
 async def test_refusals_say_why(share: Share, judge: Judge) -> None:
     """ACK-39: A partition refused for the state of its records carries an error message."""
     world = await pinned(share, 6)
@@ -118,6 +120,7 @@ async def test_refusals_say_why(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("ACK-41")
+@crossed(AMONG)
 async def test_refused_release_is_never_seen(share: Share, judge: Judge) -> None:
     """ACK-41: A concurrent fetch gets nothing of what a refused acknowledgement releases."""
     world = await pinned(share, COUNT)
@@ -148,6 +151,7 @@ async def test_refused_release_is_never_seen(share: Share, judge: Judge) -> None
 
 
 @pytest.mark.requirement("ACK-42")
+@crossed(AMONG)
 async def test_start_offset_moves_by_requests(share: Share, judge: Judge) -> None:
     """ACK-42: One request's acknowledgements reach the durable start offset together."""
     rounds, size = 20, 15
@@ -240,6 +244,7 @@ async def replace_state(world: Pinned) -> None:
 
 
 @pytest.mark.requirement("ACK-44")
+@crossed(AMONG)
 async def test_acknowledgement_that_is_not_durable(share: Share, judge: Judge) -> None:
     """ACK-44: An acknowledgement whose state cannot be written is refused and comes to nothing."""
     world = await pinned(share, 8)

@@ -9,7 +9,7 @@ from fixtures.wire.codec import Raw
 from fixtures.wire.connection import CallFailed
 from suites.broker.acknowledging import Pinned, judge_held, pinned, result, result_in
 from suites.broker.share import Share
-from suites.broker.situations import BEHIND, BESIDE, crossed
+from suites.broker.situations import AMONG, BEHIND, BESIDE, crossed
 from suites.judge import Judge
 
 COUNT = 30
@@ -168,6 +168,7 @@ async def test_wrong_number_of_types(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("ACK-62")
+@crossed(AMONG)
 async def test_offsets_no_record_can_have(share: Share, judge: Judge) -> None:
     """ACK-62: Negative offsets and endless ranges are refused or ignored, never a server error."""
     world = await pinned(share, COUNT)

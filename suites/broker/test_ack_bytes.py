@@ -12,6 +12,7 @@ from fixtures.wire.errors import error_name
 from suites.broker.acknowledging import judge_held, next_catch, pinned, result, result_in
 from suites.broker.locks import in_time
 from suites.broker.share import Share
+from suites.broker.situations import AMONG, crossed
 from suites.judge import Judge
 
 BYTES = range(-128, 128)
@@ -55,6 +56,7 @@ async def judge_bytes(
 
 @pytest.mark.requirement("ACK-11")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_bytes_of_version_1(share: Share, judge: Judge) -> None:
     """ACK-11: In version 1 the types 0 to 3 are valid and every other byte is refused."""
     await judge_bytes(share, judge, "ACK-11", version=1, valid=WITHOUT_RENEW)
@@ -62,12 +64,14 @@ async def test_bytes_of_version_1(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACK-12")
 @pytest.mark.feature("renew")
+@crossed(AMONG)
 async def test_bytes_of_version_2(share: Share, judge: Judge) -> None:
     """ACK-12: In version 2 the types 0 to 4 are valid and every other byte is refused."""
     await judge_bytes(share, judge, "ACK-12", version=2, valid=WITH_RENEW)
 
 
 @pytest.mark.requirement("ACK-13")
+@crossed(AMONG)
 async def test_bytes_inside_a_fetch(share: Share, judge: Judge) -> None:
     """ACK-13: Inside a ShareFetch the same bytes are refused, in AcknowledgeErrorCode."""
     since = time.monotonic()
@@ -90,6 +94,7 @@ async def test_bytes_inside_a_fetch(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACK-14")
 @pytest.mark.feature("renew")
+@crossed(AMONG)
 async def test_renew_needs_the_flag(share: Share, judge: Judge) -> None:
     """ACK-14: A RENEW without IsRenewAck is refused and nothing beside it is applied."""
     world = await pinned(share, 8, lock_ms=share.bounds.longest_lock)
@@ -106,6 +111,7 @@ async def test_renew_needs_the_flag(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACK-15")
 @pytest.mark.feature("renew")
+@crossed(AMONG)
 async def test_renewing_fetch_may_ask_for_nothing(share: Share, judge: Judge) -> None:
     """ACK-15: A renewing ShareFetch that asks for records is refused with all it carries."""
     world = await pinned(share, 6)
@@ -123,6 +129,7 @@ async def test_renewing_fetch_may_ask_for_nothing(share: Share, judge: Judge) ->
 
 @pytest.mark.requirement("ACK-16")
 @pytest.mark.feature("renew")
+@crossed(AMONG)
 async def test_renewing_request_may_settle_too(share: Share, judge: Judge) -> None:
     """ACK-16: A request with IsRenewAck may carry other types and each record gets its own."""
     world = await pinned(share, 10)

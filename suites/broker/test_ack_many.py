@@ -100,3 +100,26 @@ async def test_one_bad_type(share: Share, judge: Judge, position: str) -> None:
         told = result_in(response, world.consumer)
         judge.equal("ACK-37", "INVALID_REQUEST", told, f"ShareFetch with {batch.types}")
     await judge_held(judge, "ACK-37", world.consumer, world.offsets, "lists with a bad type")
+
+
+@meets(MANY)
+@AT
+@pytest.mark.requirement("ACK-37")
+async def test_one_bad_batch(share: Share, judge: Judge, position: str) -> None:
+    """ACK-37: One bad batch, wherever it stands among a partition's, refuses all of them."""
+    world = await pinned(share, 12)
+    at = {"first": 2, "middle": 6, "last": 10}[position]
+    await world.consumer.acked(accept(at))
+    good = [release(offset) for offset in range(2, 11) if offset != at]
+    for bad, error in (
+        (accept(at), "INVALID_RECORD_STATE"),
+        (Ack(at, at, (77,)), "INVALID_REQUEST"),
+    ):
+        batches = among(good, bad, position)
+        part = await world.consumer.ack(*batches)
+        judge.equal("ACK-37", error, result(part), f"ShareAcknowledge, {bad} standing {position}")
+        response = await world.consumer.fetch(*batches, max_wait_ms=0)
+        told = result_in(response, world.consumer)
+        judge.equal("ACK-37", error, told, f"ShareFetch, {bad} standing {position}")
+    rest = [offset for offset in world.offsets if offset != at]
+    await judge_held(judge, "ACK-37", world.consumer, rest, "batches with a bad one")

@@ -7,7 +7,7 @@ import pytest
 from fixtures.clients.member import Ack, AckType, accept, each, release
 from suites.broker.acknowledging import judge_held, next_catch, pinned, result, result_in, spread
 from suites.broker.share import Share
-from suites.broker.situations import ACROSS_BATCHES, BEHIND, BESIDE, RELOADED, crossed, meets
+from suites.broker.situations import ACROSS_BATCHES, AMONG, BEHIND, BESIDE, RELOADED, crossed, meets
 from suites.judge import Judge
 
 FINAL = (AckType.GAP, AckType.ACCEPT, AckType.REJECT)
@@ -71,6 +71,7 @@ async def test_types_of_single_offsets_inside_a_fetch(share: Share, judge: Judge
 
 
 @pytest.mark.requirement("ACK-26")
+@crossed(AMONG)
 async def test_thousands_of_batches(share: Share, judge: Judge) -> None:
     """ACK-26: A partition may be acknowledged in thousands of one-offset batches at once."""
     queue = await share.queue(MANY, batches=share.rng.choice([1, 4, 19]))

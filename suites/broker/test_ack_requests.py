@@ -10,7 +10,7 @@ import pytest
 from fixtures.clients.cluster import Topic, attempts
 from fixtures.clients.member import Response, Session, accept, reject, release
 from fixtures.wire.errors import error_name
-from spec.verdict import OutOfReach, Undecided
+from spec.verdict import OutOfReach
 from suites.broker.acknowledging import (
     GONE,
     LEFT_OUT,
@@ -21,7 +21,8 @@ from suites.broker.acknowledging import (
     result_in,
     spread,
 )
-from suites.broker.share import Share
+from suites.broker.share import Share, stopped
+from suites.broker.situations import AMONG, crossed
 from suites.judge import Judge
 
 NOT_HERE = {
@@ -67,6 +68,7 @@ async def test_partition_without_batches(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACK-47")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_no_topic_at_all(share: Share, judge: Judge) -> None:
     """ACK-47: A ShareAcknowledge without topics succeeds and counts in the session."""
     world = await pinned(share, 4)
@@ -128,6 +130,7 @@ def judge_not_here(judge: Judge, share: Share, response: Response, topic: Topic,
 
 
 @pytest.mark.requirement("ACK-50")
+@crossed(AMONG)
 async def test_broker_that_does_not_lead(share: Share, judge: Judge) -> None:
     """ACK-50: A broker that does not lead the partition refuses its acknowledgement."""
     nodes = sorted(share.cluster.brokers)
@@ -163,7 +166,8 @@ async def one_topic_gone(share: Share) -> tuple[Session, Topic, Topic]:
         if len(held) == 8:
             break
     else:
-        raise Undecided(f"only offsets {held} of two topics were acquired")
+        sentence = f"only offsets {held} of two topics were acquired"
+        raise await stopped(share.cluster, leader, sentence, session.fetch)
     await share.admin.delete_topics(doomed.name)
     return session, queue.topic, doomed
 
@@ -173,6 +177,7 @@ PROBE = [accept(900)]
 
 
 @pytest.mark.requirement("ACK-51")
+@crossed(AMONG)
 async def test_deleted_topic(share: Share, judge: Judge) -> None:
     """ACK-51: Acknowledging a deleted topic is answered so, and other topics are processed."""
     session, kept, doomed = await one_topic_gone(share)
@@ -195,6 +200,7 @@ async def test_deleted_topic(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("ACK-64")
+@crossed(AMONG)
 async def test_deleted_topic_inside_a_fetch(share: Share, judge: Judge) -> None:
     """ACK-64: A ShareFetch that acknowledges a deleted topic still serves the others."""
     session, kept, doomed = await one_topic_gone(share)
@@ -221,6 +227,7 @@ async def test_deleted_topic_inside_a_fetch(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACK-52")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_unknown_tagged_fields(share: Share, judge: Judge) -> None:
     """ACK-52: Unknown tagged fields are ignored at every depth of the request."""
     world = await pinned(share, 8)

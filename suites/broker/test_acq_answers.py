@@ -14,7 +14,7 @@ from fixtures.wire.compression import Compression
 from fixtures.wire.errors import ErrorCode
 from fixtures.wire.records import Record, decode_batches, encode_batch
 from suites.broker.share import Catch, Queue, Share
-from suites.broker.situations import BEHIND, BESIDE, crossed
+from suites.broker.situations import AMONG, BEHIND, BESIDE, crossed
 from suites.judge import Judge
 
 
@@ -53,6 +53,7 @@ async def test_ranges_in_order_with_counts(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACQ-06")
 @pytest.mark.parametrize("codec", list(Compression), ids=lambda codec: codec.name.lower())
+@crossed(AMONG)
 async def test_records_come_as_produced(share: Share, judge: Judge, codec: Compression) -> None:
     """ACQ-06: Every acquired offset has its record, as it was produced, whatever the codec."""
     queue = await share.queue()
@@ -236,6 +237,7 @@ def _gone(response: Response, doomed: Queue) -> bool:
 
 
 @pytest.mark.requirement("ACQ-14")
+@crossed(AMONG)
 async def test_deleted_topic_fails_alone(share: Share, judge: Judge) -> None:
     """ACQ-14: A deleted topic is reported as unknown; the session's other topic is served."""
     placed = _one_broker(share, 1)

@@ -12,6 +12,7 @@ from fixtures.clients.member import Ack, accept, release
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
 from suites.broker.share import Consumer, Queue, Share
+from suites.broker.situations import AMONG, crossed
 from suites.judge import Judge
 
 LIMIT = 100
@@ -91,6 +92,7 @@ class Crowd:
 
 
 @pytest.mark.requirement("ACQ-23")
+@crossed(AMONG)
 async def test_no_offset_has_two_holders(share: Share, judge: Judge) -> None:
     """ACQ-23: Members that fetch, release and accept all at once never share an offset."""
     total = 240
@@ -105,6 +107,7 @@ async def test_no_offset_has_two_holders(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACQ-57")
 @pytest.mark.feature("group-lock-limit")
+@crossed(AMONG)
 async def test_crowd_stays_inside_the_window(share: Share, judge: Judge) -> None:
     """ACQ-57: However busily members acquire and release, they hold no more than the limit."""
     total = 3 * LIMIT

@@ -11,7 +11,7 @@ import pytest
 from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import accept, release
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import BEHIND, BESIDE, RELOADED, crossed
+from suites.broker.situations import AMONG, BEHIND, BESIDE, RELOADED, crossed
 from suites.judge import Judge
 
 RECORD_LIMIT = 1
@@ -176,6 +176,7 @@ async def test_modes_mix_in_a_group(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("ACQ-37")
+@crossed(AMONG)
 async def test_first_record_may_exceed_max_bytes(share: Share, judge: Judge) -> None:
     """ACQ-37: The first available record comes although it is larger than MaxBytes."""
     large = share.rng.randbytes(share.rng.randint(50_000, 300_000))
@@ -192,6 +193,7 @@ async def test_first_record_may_exceed_max_bytes(share: Share, judge: Judge) -> 
 
 
 @pytest.mark.requirement("ACQ-38")
+@crossed(AMONG)
 async def test_small_max_bytes_makes_progress(share: Share, judge: Judge) -> None:
     """ACQ-38: With records in n partitions, every MaxBytes from 1 on delivers them all."""
     queue = await _spread(share, partitions=4, size=20)
@@ -268,6 +270,7 @@ async def _take(consumer: Consumer, count: int) -> None:
 
 
 @pytest.mark.requirement("ACQ-42")
+@crossed(AMONG)
 async def test_no_partition_starves(share: Share, judge: Judge) -> None:
     """ACQ-42: With more everywhere than fits a response, each partition gets its turn."""
     partitions, size = 4, 500

@@ -11,6 +11,7 @@ from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.wire.errors import ErrorCode
 from spec.verdict import OutOfReach, Undecided
 from suites.broker.share import Share
+from suites.broker.situations import AMONG, crossed
 from suites.judge import Judge
 
 
@@ -24,6 +25,7 @@ def _another(share: Share, leader: int) -> int:
 
 @pytest.mark.requirement("ACQ-01", "ACQ-02")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_only_the_leader_serves(share: Share, judge: Judge) -> None:
     """ACQ-01 ACQ-02: Another broker refuses, acquires nothing and says who leads."""
     queue = await share.queue(records=5)
@@ -79,6 +81,7 @@ async def test_leader_move_ends_the_wait(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACQ-04")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_stranger_may_fetch(share: Share, judge: Judge) -> None:
     """ACQ-04: A member id that never sent a heartbeat acquires records all the same."""
     queue = await share.queue(records=6, batches=6)

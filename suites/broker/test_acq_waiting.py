@@ -18,6 +18,7 @@ from fixtures.clients.cluster import WITHIN, gather_all
 from fixtures.clients.member import Response, accept, release
 from spec.verdict import Undecided
 from suites.broker.share import Consumer, Queue, Share
+from suites.broker.situations import AMONG, crossed
 from suites.broker.timing import Span, apart, idle_consumer, judge_prompt, judge_span
 from suites.judge import Judge
 
@@ -69,6 +70,7 @@ async def _pair(queue: Queue) -> tuple[Consumer, Consumer]:
 
 @pytest.mark.requirement("ACQ-60")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_empty_fetch_takes_max_wait(share: Share, judge: Judge) -> None:
     """ACQ-60: With nothing to acquire a fetch is answered after MaxWaitMs and soon after."""
     queue = await share.queue(records=1)
@@ -86,6 +88,7 @@ async def test_empty_fetch_takes_max_wait(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("ACQ-60")
+@crossed(AMONG)
 async def test_waits_last_as_asked(share: Share, judge: Judge) -> None:
     """ACQ-60: Fetches that find nothing end soon after MaxWaitMs, and not before; so two of it."""
     idle = await idle_consumer(share)
@@ -111,6 +114,7 @@ async def _timed_fetch(consumer: Consumer, seconds: float) -> float:
 
 @pytest.mark.requirement("ACQ-61")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_no_wait(share: Share, judge: Judge) -> None:
     """ACQ-61: MaxWaitMs 0 is answered at once, with what is available."""
     queue = await share.queue(records=1)
@@ -128,6 +132,7 @@ async def test_no_wait(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACQ-62")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_new_records_wake(share: Share, judge: Judge) -> None:
     """ACQ-62: A waiting fetch is answered as soon as records are produced."""
     queue = await share.queue(records=1)
@@ -151,6 +156,7 @@ async def test_new_records_wake(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACQ-63")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_release_wakes(share: Share, judge: Judge) -> None:
     """ACQ-63: A waiting fetch is answered as soon as another member releases records."""
     queue = await share.queue(records=6)
@@ -179,6 +185,7 @@ async def _full_window(share: Share) -> tuple[Consumer, Consumer, int]:
 
 
 @pytest.mark.requirement("ACQ-64")
+@crossed(AMONG)
 async def test_moving_window_wakes(share: Share, judge: Judge) -> None:
     """ACQ-64: A fetch that waits at the window's end is answered when the window moves."""
     holder, other, size = await _full_window(share)
@@ -191,6 +198,7 @@ async def test_moving_window_wakes(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("ACQ-65")
+@crossed(AMONG)
 async def test_piggybacked_ack_wakes(share: Share, judge: Judge) -> None:
     """ACQ-65: An acknowledgement inside another member's fetch wakes a waiting fetch, too."""
     holder, other, size = await _full_window(share)
@@ -205,6 +213,7 @@ async def test_piggybacked_ack_wakes(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("ACQ-66")
+@crossed(AMONG)
 async def test_lock_expiry_wakes(share: Share, judge: Judge) -> None:
     """ACQ-66: A waiting fetch is answered as soon as another member's locks expire."""
     lock = share.bounds.prompt_lock
@@ -252,6 +261,7 @@ async def test_min_bytes_waits_for_enough(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("ACQ-69")
+@crossed(AMONG)
 async def test_min_bytes_not_reached(share: Share, judge: Judge) -> None:
     """ACQ-69: After MaxWaitMs what is there is delivered although MinBytes are not reached."""
     queue = await share.queue(records=1)
@@ -271,6 +281,7 @@ async def _timed(call: Awaitable[Response]) -> tuple[Response, float]:
 
 @pytest.mark.requirement("ACQ-70")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_empty_partitions_hold_nobody_up(share: Share, judge: Judge) -> None:
     """ACQ-70: A partition with records is served at once although others are empty."""
     node = share.rng.choice(sorted(share.cluster.brokers))

@@ -9,7 +9,7 @@ from fixtures.clients.member import Ack, accept, release
 from suites.broker.acknowledging import soon
 from suites.broker.settings import LOCK
 from suites.broker.share import NOT_FOR, Consumer, Queue, Share
-from suites.broker.situations import BESIDE, RELOADED, crossed
+from suites.broker.situations import AMONG, BESIDE, RELOADED, crossed
 from suites.judge import Judge
 
 LIMIT = 100
@@ -119,6 +119,7 @@ async def _fill(consumer: Consumer, limit: int) -> list[int]:
 
 
 @pytest.mark.requirement("ACQ-55")
+@crossed(AMONG)
 async def test_default_limit_is_the_brokers(share: Share, judge: Judge) -> None:
     """ACQ-55: Without a value of its own a group's window is the broker's."""
     limit = await _broker_limit(share)
@@ -137,6 +138,7 @@ async def test_default_limit_is_the_brokers(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("ACQ-54")
+@crossed(AMONG)
 async def test_nothing_vanishes_at_the_limit(share: Share, judge: Judge) -> None:
     """ACQ-54: A limit that cuts through a batch loses nothing, whatever is released near it."""
     limit, size = await _broker_limit(share), share.rng.randint(70, 130)
@@ -187,6 +189,7 @@ async def _accept_all(consumer: Consumer, until: int, within: float = WITHIN) ->
 
 
 @pytest.mark.requirement("ACQ-54")
+@crossed(AMONG)
 async def test_nothing_vanishes_when_locks_expire(share: Share, judge: Judge) -> None:
     """ACQ-54: A full window whose locks all run out is delivered again, every offset of it."""
     limit, size = await _broker_limit(share), share.rng.randint(70, 130)
@@ -207,6 +210,7 @@ async def test_nothing_vanishes_when_locks_expire(share: Share, judge: Judge) ->
 
 @pytest.mark.requirement("ACQ-56")
 @pytest.mark.feature("group-lock-limit")
+@crossed(AMONG)
 async def test_limit_changes_at_run_time(share: Share, judge: Judge) -> None:
     """ACQ-56: A raised limit of the group widens the window of members that are running."""
     queue, holder = await _full(share, LIMIT + 80)

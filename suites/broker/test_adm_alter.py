@@ -32,6 +32,7 @@ from suites.broker.administering import (
 )
 from suites.broker.membership import beat
 from suites.broker.share import Consumer, Queue, Share
+from suites.broker.situations import AMONG, crossed
 from suites.judge import Judge
 
 
@@ -55,6 +56,7 @@ async def _delivered(queue: Queue, partition: int = 0) -> dict[int, int]:
 
 @pytest.mark.requirement("ADM-14", "ADM-15", "ADM-16", "ADM-18")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_one_request_for_many(share: Share, judge: Judge) -> None:
     """ADM-18: Of the partitions in one request those that do not exist fail, and only those.
 
@@ -86,6 +88,7 @@ async def test_one_request_for_many(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ADM-23")
 @pytest.mark.fast
 @pytest.mark.parametrize("loaded", [False, True], ids=["nobody looks", "a leader loads between"])
+@crossed(AMONG)
 async def test_the_last_one_holds(share: Share, judge: Judge, *, loaded: bool) -> None:
     """ADM-23: Each alteration raises the state epoch, so that the last one holds.
 
@@ -123,6 +126,7 @@ async def _notices(consumer: Consumer, start: int) -> None:
 
 @pytest.mark.requirement("ADM-13")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_not_with_members(share: Share, judge: Judge) -> None:
     """ADM-13: With a member in the group nothing is altered, in memory or in store."""
     queue = await share.queue(10, partitions=2, batches=10)
@@ -142,6 +146,7 @@ async def test_not_with_members(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ADM-17")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_alter_makes_the_group(share: Share, judge: Judge) -> None:
     """ADM-17: An alteration makes a group that was not there, and its first member begins there."""
     queue = await share.queue(10, partitions=2, batches=5, reset=None)
@@ -157,6 +162,7 @@ async def test_alter_makes_the_group(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("ADM-19")
+@crossed(AMONG)
 async def test_beyond_the_end(share: Share, judge: Judge) -> None:
     """ADM-19: With a start offset beyond the log's end nothing is delivered until the log is there.
 
@@ -178,6 +184,7 @@ async def test_beyond_the_end(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("ADM-20")
+@crossed(AMONG)
 async def test_below_the_log(share: Share, judge: Judge) -> None:
     """ADM-20: With a start offset below the log's start delivery begins where the log does."""
     queue = await _used(share)
@@ -195,6 +202,7 @@ async def test_below_the_log(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ADM-21")
 @pytest.mark.fast
 @pytest.mark.parametrize("reset", ["earliest", "latest"])
+@crossed(AMONG)
 async def test_back_to_unset(share: Share, judge: Judge, reset: str) -> None:
     """ADM-21: An alteration to -1 leaves no start offset, and the reset strategy decides anew."""
     queue = await _used(share)
@@ -222,6 +230,7 @@ async def test_back_to_unset(share: Share, judge: Judge, reset: str) -> None:
 
 @pytest.mark.requirement("ADM-22")
 @pytest.mark.parametrize("offset", [-2, -5, -(2**63)])
+@crossed(AMONG)
 async def test_other_negative_offsets(share: Share, judge: Judge, offset: int) -> None:
     """ADM-22: An offset below -1 is an invalid request, or else nothing of the log is left out."""
     queue = await _used(share)
@@ -253,6 +262,7 @@ async def _paused(share: Share, *, locked: bool) -> tuple[Queue, Consumer]:
 @pytest.mark.requirement("ADM-24")
 @pytest.mark.fast
 @pytest.mark.parametrize("locked", [False, True], ids=["released", "locked"])
+@crossed(AMONG)
 async def test_the_leader_forgets(share: Share, judge: Judge, *, locked: bool) -> None:
     """ADM-24: A leader that had the share-partition in memory delivers by the new offset at once.
 
@@ -321,6 +331,7 @@ async def test_races_with_a_join(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ADM-26")
 @pytest.mark.fast
 @pytest.mark.parametrize("kind", ["classic", "consumer"])
+@crossed(AMONG)
 async def test_not_on_other_kinds(share: Share, judge: Judge, kind: str) -> None:
     """ADM-26: Share offsets of a classic or consumer group can be neither altered nor deleted."""
     queue = await share.queue(10)

@@ -24,6 +24,7 @@ from suites.broker.administering import (
 )
 from suites.broker.membership import beat, good_beat
 from suites.broker.share import Queue, Share
+from suites.broker.situations import AMONG, crossed
 from suites.judge import Judge
 
 
@@ -40,6 +41,7 @@ async def _summary(queue: Queue, partition: int) -> int:
 
 @pytest.mark.requirement("ADM-32", "ADM-34")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_a_group_is_gone(share: Share, judge: Judge) -> None:
     """ADM-32: With an empty group its share state goes, in all of its topics.
 
@@ -68,6 +70,7 @@ async def test_a_group_is_gone(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ADM-33")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_not_with_members(share: Share, judge: Judge) -> None:
     """ADM-33: A group with members is not deleted, and nothing happens to it."""
     queue = await share.queue(10)

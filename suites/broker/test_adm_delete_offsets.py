@@ -24,6 +24,7 @@ from suites.broker.administering import (
 )
 from suites.broker.membership import beat
 from suites.broker.share import Consumer, Queue, Share
+from suites.broker.situations import AMONG, crossed
 from suites.judge import Judge
 
 
@@ -75,6 +76,7 @@ async def test_group_that_is_not_there(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ADM-28")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_who_may_not(share: Share, judge: Judge) -> None:
     """ADM-28: A group with members keeps its offsets, and works on."""
     queue = await share.queue(10)

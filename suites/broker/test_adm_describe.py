@@ -17,6 +17,7 @@ from suites.broker.administering import NO_GROUP, asked, described, offsets_of, 
 from suites.broker.administering import neighbours as neighbouring
 from suites.broker.membership import beating, every, good_beat
 from suites.broker.share import Share
+from suites.broker.situations import AMONG, crossed
 from suites.judge import Judge
 
 NOT_ASKED = -(2**31)
@@ -275,6 +276,7 @@ REQUESTS = (
 
 @pytest.mark.requirement("ADM-08")
 @pytest.mark.parametrize("request_kind", REQUESTS)
+@crossed(AMONG)
 async def test_only_the_coordinator_answers(share: Share, judge: Judge, request_kind: str) -> None:
     """ADM-08: Brokers that do not coordinate a group say NOT_COORDINATOR."""
     queue = await share.queue(1)

@@ -10,8 +10,10 @@ import pytest
 
 from suites.broker import group_types
 from suites.broker.administering import listed
+from suites.broker.many import AT, among
 from suites.broker.membership import good_beat
 from suites.broker.share import Share
+from suites.broker.situations import MANY, meets
 from suites.judge import Judge
 
 
@@ -78,3 +80,22 @@ async def test_by_state(share: Share, judge: Judge) -> None:
             mine = (animals.live, animals.empty)
             found = await listed(share, mine, states_filter=names, types_filter=["Share"])
             judge.equal("ADM-07", expected, set(found), f"share groups in the states {names}")
+
+
+@meets(MANY)
+@AT
+@pytest.mark.requirement("ADM-06", "ADM-07")
+async def test_one_unknown_filter(share: Share, judge: Judge, position: str) -> None:
+    """ADM-07: Of many states each filters share groups, beside one that there is not.
+
+    ADM-06: So does each of many types.
+    """
+    async with zoo(share) as animals:
+        states = among(["Stable", "Dead", "Assigning"], "Sideways", position)
+        by_state = await listed(share, animals.names, states_filter=states, types_filter=["share"])
+        types = among(["share", "consumer", "streams"], "sideways", position)
+        by_type = await listed(share, animals.names, types_filter=types)
+
+    several = {animals.live, animals.empty, animals.consumer}
+    judge.equal("ADM-06", several, set(by_type), f"groups of the types {types}")
+    judge.equal("ADM-07", {animals.live}, set(by_state), f"share groups in the states {states}")

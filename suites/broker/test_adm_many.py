@@ -24,7 +24,7 @@ from suites.broker.administering import (
     starts,
     vacant,
 )
-from suites.broker.many import AT, MANY, Grid, among, grid
+from suites.broker.many import AT, MANY, POSITIONS, Grid, among, grid
 from suites.broker.membership import beating, covered, every, good_beat
 from suites.broker.share import Share
 from suites.broker.situations import MANY as MANY_AT_ONCE
@@ -149,6 +149,30 @@ async def test_offsets_of_many(share: Share, judge: Judge, position: str) -> Non
         expected = {place: index + 1 for index, place in enumerate(_places(world.topics))}
         expected[nowhere, 0] = UNSET
         judge.equal("ADM-10", expected, starts(found[group]), "start offsets of a group")
+
+
+@meets(MANY_AT_ONCE)
+@pytest.mark.requirement("ADM-10")
+@pytest.mark.timeout(150)
+async def test_offsets_beside_no_partition(share: Share, judge: Judge) -> None:
+    """ADM-10: Beside a partition that its topic does not have, all others have their offset.
+
+    Kafka takes half a minute (finding 017), in which it serves nothing else of the connection.
+    """
+    group = share.cluster.fresh_name("g")
+    world = await _begun(share, group)
+    named = [
+        {"topic_name": topic.name, "partitions": among(topic.partitions, 1000, position)}
+        for topic, position in zip(world.topics, POSITIONS, strict=True)
+    ]
+    connection = await share.cluster.dial(await share.cluster.coordinator(group))
+    response = await connection.call(
+        "DescribeShareGroupOffsets", groups=[{"group_id": group, "topics": named}], timeout=90
+    )
+    expected = {place: index + 1 for index, place in enumerate(_places(world.topics))}
+    found = starts(response.groups[0])
+    seen = {place: start for place, start in found.items() if place[1] != 1000}
+    judge.equal("ADM-10", expected, seen, "start offsets, in each topic beside one not there")
 
 
 @meets(MANY_AT_ONCE)

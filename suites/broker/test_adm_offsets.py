@@ -6,6 +6,7 @@ import pytest
 
 from suites.broker.administering import UNSET, offsets_of, shown, starts, use
 from suites.broker.share import Share
+from suites.broker.situations import AMONG, crossed
 from suites.judge import Judge
 
 
@@ -37,6 +38,7 @@ async def test_all_and_named(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ADM-11")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_topics_that_are_not_there(share: Share, judge: Judge) -> None:
     """ADM-11: A topic that does not exist has no start offset, and that is no error."""
     queue = await share.queue()

@@ -14,6 +14,7 @@ from spec.verdict import Undecided
 from suites.broker.acknowledging import GONE, result_in
 from suites.broker.locks import SLACK
 from suites.broker.share import Consumer, Share
+from suites.broker.situations import AMONG, BESIDE, RELOADED, crossed
 from suites.judge import Judge
 
 NOTICED = 8.0
@@ -33,6 +34,7 @@ async def _die(consumer: Consumer, how: str) -> None:
 
 @pytest.mark.requirement("COO-34")
 @pytest.mark.parametrize("how", ["killed", "ended", "stopped"])
+@crossed(BESIDE, RELOADED)
 async def test_others_get_what_the_dead_left(share: Share, judge: Judge, how: str) -> None:
     """COO-34: The unfinished records of a consumer that dies without leaving go to the others."""
     total, lock_ms = share.rng.randint(20, 60), share.bounds.prompt_lock
@@ -79,6 +81,7 @@ async def _until_gone(holder: Consumer) -> str:
 
 @pytest.mark.requirement("COO-33")
 @pytest.mark.timeout(90)
+@crossed(AMONG)
 async def test_wait_ends_with_its_topic(share: Share, judge: Judge) -> None:
     """COO-33: Deleting a topic ends the fetches that wait for it."""
     queue = await share.queue(6, lock_ms=share.bounds.longest_lock)
@@ -96,12 +99,14 @@ async def test_wait_ends_with_its_topic(share: Share, judge: Judge) -> None:
     done, _ = await asyncio.wait([waiting], timeout=NOTICED)
     waiting.cancel()
     judge.holds("COO-33", done, f"a fetch still waited {NOTICED:g} s after its topic was deleted")
-    strange = {error_name(code) for code in waiting.result().errors} - {"NONE", *GONE}
-    judge.equal("COO-33", set(), strange, "errors of the fetch that waited")
+    told = {error_name(code) for code in waiting.result().errors}
+    allowed = {"NONE": "order: the wait may end before the deletion is heard of"} | GONE
+    judge.none_but("COO-33", allowed, told, "errors of the fetch that waited")
 
 
 @pytest.mark.requirement("ACK-51", "SES-47")
 @pytest.mark.timeout(90)
+@crossed(AMONG)
 async def test_topic_deleted_under_its_consumers(share: Share, judge: Judge) -> None:
     """ACK-51: Deleting a topic ends its acknowledgements; SES-47: its successor is served."""
     queue = await share.queue(6, lock_ms=share.bounds.longest_lock, untouched=True)

@@ -19,6 +19,7 @@ from spec.verdict import Undecided
 from suites.broker.acknowledging import next_catch, result, spread
 from suites.broker.locks import SLACK, watch
 from suites.broker.share import Catch, Consumer, Queue, Share
+from suites.broker.situations import AMONG, crossed
 from suites.broker.statestore import StateKey, Store
 from suites.judge import Judge
 
@@ -63,6 +64,7 @@ async def _replace(key: StateKey) -> None:
 @pytest.mark.requirement("COO-15", "COO-16")
 @pytest.mark.fast
 @pytest.mark.parametrize("fence", [_read_ahead, _replace], ids=["leader-epoch", "state-epoch"])
+@crossed(AMONG)
 async def test_fenced_leader(
     share: Share, judge: Judge, fence: Callable[[StateKey], Awaitable[None]]
 ) -> None:
@@ -78,6 +80,7 @@ async def test_fenced_leader(
 
 @pytest.mark.requirement("COO-17")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_fenced_leader_loads_anew(share: Share, judge: Judge) -> None:
     """COO-17: A leader that was fenced delivers by the state that it loads anew."""
     queue, consumer, key = await _held(share)
@@ -96,6 +99,7 @@ async def test_fenced_leader_loads_anew(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("COO-17")
+@crossed(AMONG)
 async def test_fetch_that_waited_at_a_fenced_leader(share: Share, judge: Judge) -> None:
     """COO-17: A fetch that waits while its leader is fenced delivers nothing by the old state."""
     queue, consumer, key = await _held(share)
@@ -137,6 +141,7 @@ async def _patiently(consumer: Consumer, until: int) -> Catch:
 
 @pytest.mark.requirement("COO-14", "COO-15")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_failed_write_changes_nothing(share: Share, judge: Judge) -> None:
     """COO-14: A failed acknowledgement leaves its records acquired by the same member."""
     queue, consumer, key = await _held(share)
@@ -159,6 +164,7 @@ async def test_failed_write_changes_nothing(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("COO-14")
+@crossed(AMONG)
 async def test_failed_write_does_not_keep_the_lock(share: Share, judge: Judge) -> None:
     """COO-14: After a failed acknowledgement the lock runs out and the records come back."""
     lock_ms = 2000

@@ -15,6 +15,7 @@ from suites.broker.acknowledging import result
 from suites.broker.leaders import moved
 from suites.broker.mixed_states import MixedStates, judge_new_leader, prepared
 from suites.broker.share import Queue, Share
+from suites.broker.situations import AMONG, crossed
 from suites.judge import Judge
 
 HINTED = ("NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH")
@@ -73,6 +74,7 @@ async def _scene(share: Share) -> MixedStates:
 
 @pytest.mark.requirement("COO-21", "COO-22", "COO-23", "COO-24")
 @pytest.mark.parametrize("how", sorted(MOVES))
+@crossed(AMONG)
 async def test_leader_moves(share: Share, judge: Judge, how: str) -> None:
     """COO-21, COO-22, COO-23, COO-24: A new leader goes by what is stored, the old one by none."""
     scene = await _scene(share)
@@ -114,6 +116,7 @@ def _judge_unhinted(judge: Judge, response: Response, leader: int) -> None:
 @pytest.mark.requirement("COO-25")
 @pytest.mark.fast
 @pytest.mark.parametrize("how", sorted(MOVES))
+@crossed(AMONG)
 async def test_who_leads(share: Share, judge: Judge, how: str) -> None:
     """COO-25: The leader is named to whom asks another broker, and to nobody else."""
     scene = await _scene(share)

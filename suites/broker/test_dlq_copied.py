@@ -15,6 +15,7 @@ from spec.verdict import Undecided
 from suites.broker.deadletters import DeadLetterSetup, boxed, dead_topic, offsets_of, rejecting
 from suites.broker.gaps import CLEANED_WITHIN, COMPACTED, Compacted, keys, read_log
 from suites.broker.share import Share
+from suites.broker.situations import AMONG, crossed
 from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("dead-letters")
@@ -48,6 +49,7 @@ async def _sources(box: DeadLetterSetup, *codecs: Compression) -> int:
 
 @pytest.mark.requirement("DLQ-08")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_no_copy_by_default(share: Share, judge: Judge) -> None:
     """DLQ-08: A letter of a group that does not ask for copies has neither key nor value."""
     dead = await dead_topic(share)
@@ -62,6 +64,7 @@ async def test_no_copy_by_default(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("DLQ-09")
+@crossed(AMONG)
 async def test_copies_are_exact(share: Share, judge: Judge) -> None:
     """DLQ-09: A copy has the key and the value of its source, whatever they and the codec are."""
     box = await boxed(share, copy=True, topic_config=FOREVER)
@@ -78,6 +81,7 @@ async def test_copies_are_exact(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("DLQ-09")
 @pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP, Compression.ZSTD])
+@crossed(AMONG)
 async def test_copies_of_a_large_batch(share: Share, judge: Judge, codec: Compression) -> None:
     """DLQ-09: A copy has its source's value though all that were sent together are not one letter.
 
@@ -101,6 +105,7 @@ async def test_copies_of_a_large_batch(share: Share, judge: Judge, codec: Compre
 
 @pytest.mark.requirement("DLQ-10")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_copies_have_the_headers(share: Share, judge: Judge) -> None:
     """DLQ-10: A copy has the headers of its source beside the context headers."""
     box = await boxed(share, copy=True, topic_config=FOREVER)
@@ -116,6 +121,7 @@ async def test_copies_have_the_headers(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("DLQ-11")
 @pytest.mark.timeout(CLEANED_WITHIN + 60)
+@crossed(AMONG)
 async def test_source_that_is_gone(share: Share, judge: Judge) -> None:
     """DLQ-11: The letter of a record that compaction removed meanwhile has its headers alone."""
     box = await boxed(share, copy=True, lock_ms=share.bounds.longest_lock, topic_config=COMPACTED)
@@ -136,6 +142,7 @@ async def test_source_that_is_gone(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("DLQ-13")
 @pytest.mark.fast
 @pytest.mark.parametrize("copy", [False, True], ids=["plain", "copy"])
+@crossed(AMONG)
 async def test_time_of_writing(share: Share, judge: Judge, copy: bool) -> None:
     """DLQ-13: A letter's time is that of its writing, between two that the same broker stamps."""
     box = await boxed(share, copy=copy, topic_config=FOREVER)

@@ -10,6 +10,7 @@ from spec.verdict import Undecided
 from suites.broker.deadletters import DeadLetterSetup, boxed, offsets_of
 from suites.broker.gaps import CLEANED_WITHIN, COMMITTED, COMPACTED, Compacted, keys
 from suites.broker.share import Consumer, Share
+from suites.broker.situations import AMONG, crossed
 from suites.broker.transactions import committed, jumble
 from suites.judge import Judge
 
@@ -31,6 +32,7 @@ async def _strays(box: DeadLetterSetup, consumer: Consumer, *owed: int) -> list[
 
 
 @pytest.mark.requirement("DLQ-23")
+@crossed(AMONG)
 async def test_aborted_records(share: Share, judge: Judge) -> None:
     """DLQ-23: What a read_committed group passes over because it was aborted is no dead letter."""
     box = await boxed(share, group_config=COMMITTED)
@@ -51,6 +53,7 @@ async def test_aborted_records(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("DLQ-24")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_deleted_records(share: Share, judge: Judge) -> None:
     """DLQ-24: Records that the log's start passes, held or not, are no dead letters."""
     box = await boxed(share, SIZE, batches=SIZE, lock_ms=share.bounds.longest_lock)
@@ -64,6 +67,7 @@ async def test_deleted_records(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("DLQ-24")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_records_behind_an_altered_offset(share: Share, judge: Judge) -> None:
     """DLQ-24: Records that an administrator skips are no dead letters."""
     box = await boxed(share, SIZE, batches=SIZE)
@@ -86,6 +90,7 @@ async def test_records_behind_an_altered_offset(share: Share, judge: Judge) -> N
 
 @pytest.mark.requirement("DLQ-25")
 @pytest.mark.timeout(CLEANED_WITHIN + 60)
+@crossed(AMONG)
 async def test_compacted_offsets(share: Share, judge: Judge) -> None:
     """DLQ-25: An offset whose record compaction removed before delivery is no dead letter."""
     box = await boxed(share, topic_config=COMPACTED)
@@ -100,6 +105,7 @@ async def test_compacted_offsets(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("DLQ-25")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_markers(share: Share, judge: Judge) -> None:
     """DLQ-25: The offset of a transaction's marker is no dead letter."""
     box = await boxed(share)

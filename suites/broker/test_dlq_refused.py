@@ -14,6 +14,7 @@ from spec.verdict import OutOfReach, Undecided
 from suites.broker.deadletters import LIMIT, beyond, dead_name, naming
 from suites.broker.delivery_counts import hold_at
 from suites.broker.share import NOT_FOR, Share
+from suites.broker.situations import AMONG, crossed
 from suites.broker.statestore import ARCHIVING, StateKey, Trail, batches_of
 from suites.judge import Judge
 
@@ -35,6 +36,7 @@ async def _archives(
 @pytest.mark.requirement("DLQ-19")
 @pytest.mark.fast
 @pytest.mark.parametrize("denied", [True, False], ids=["denied", "not-permitted"])
+@crossed(AMONG)
 async def test_topic_without_permission(share: Share, judge: Judge, denied: bool) -> None:
     """DLQ-19: A topic that does not permit dead letters gets none, and the group goes on."""
     configs = dict.fromkeys(PERMITTED, "false") if denied else {}
@@ -45,6 +47,7 @@ async def test_topic_without_permission(share: Share, judge: Judge, denied: bool
 
 @pytest.mark.requirement("DLQ-20")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_topic_without_prefix(share: Share, judge: Judge) -> None:
     """DLQ-20: A topic whose name lacks the prefix gets no dead letters though it permits them."""
     await dead_name(share)
@@ -57,6 +60,7 @@ async def test_topic_without_prefix(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("DLQ-21")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_topic_that_is_not_there(share: Share, judge: Judge) -> None:
     """DLQ-21: A dead-letter topic that is missing stays so, and the records are archived."""
     name = await dead_name(share)
@@ -99,6 +103,7 @@ async def _states(trail: Trail, offset: int) -> list[int]:
 @pytest.mark.requirement("DLQ-18")
 @pytest.mark.fast
 @pytest.mark.parametrize("configs", [{}, {NAME: ""}], ids=["never-named", "empty-name"])
+@crossed(AMONG)
 async def test_group_without_a_topic(share: Share, judge: Judge, configs: dict[str, str]) -> None:
     """DLQ-18: Without a dead-letter topic no state that was ever stored is "archiving"."""
     await dead_name(share)

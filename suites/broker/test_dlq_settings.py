@@ -23,6 +23,7 @@ from suites.broker.deadletters import (
 )
 from suites.broker.locks import reconfigure
 from suites.broker.share import Consumer, Queue, Share
+from suites.broker.situations import AMONG, crossed
 from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("dead-letters")
@@ -40,6 +41,7 @@ async def _reject_next(queue: Queue, consumer: Consumer) -> int:
 
 @pytest.mark.requirement("DLQ-27")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_name_taken_away(share: Share, judge: Judge) -> None:
     """DLQ-27: Once the name is empty, undeliverable records are archived without a letter."""
     box = await boxed(share)
@@ -57,6 +59,7 @@ async def test_name_taken_away(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("DLQ-28")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_group_settings_change(share: Share, judge: Judge) -> None:
     """DLQ-28: A new dead-letter topic and copying are in force as soon as the group has them."""
     box = await boxed(share)

@@ -13,6 +13,7 @@ from spec.verdict import Undecided
 from suites.broker.deadletters import DeadLetterSetup, beyond, boxed, dead_topic, naming, offsets_of
 from suites.broker.leaders import moved, replicated
 from suites.broker.share import Share
+from suites.broker.situations import AMONG, crossed
 from suites.broker.statestore import ARCHIVED, ARCHIVING, StateKey, Trail, batches_of
 from suites.broker.stored import write_state
 from suites.judge import Judge
@@ -38,6 +39,7 @@ async def _history(trail: Trail) -> list[tuple[int, dict[int, int]]]:
 
 @pytest.mark.requirement("DLQ-30", "DLQ-31")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_what_is_stored(share: Share, judge: Judge) -> None:
     """DLQ-30, DLQ-31: Stored as archiving, then as archived, and only then is the start beyond."""
     box = await boxed(share, 8, batches=share.rng.choice([1, 8]))
@@ -66,6 +68,7 @@ async def test_what_is_stored(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("DLQ-32")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_next_leader_finishes(share: Share, judge: Judge) -> None:
     """DLQ-32: What a leader left behind as archiving is written and archived by the next one."""
     box = await boxed(share, 6, batches=6)
@@ -91,6 +94,7 @@ async def _movable(share: Share, records: int, *, batches: int = 1) -> DeadLette
 
 
 @pytest.mark.requirement("DLQ-32", "DLQ-33")
+@crossed(AMONG)
 async def test_leader_moves_meanwhile(share: Share, judge: Judge) -> None:
     """DLQ-32, DLQ-33: Every record rejected before its leader moved gets a letter, or several."""
     size = 200
@@ -118,6 +122,7 @@ async def test_leader_moves_meanwhile(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("DLQ-33")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_written_twice(share: Share, judge: Judge) -> None:
     """DLQ-33: A letter that a next leader writes again names the same source and group."""
     box = await _movable(share, 4, batches=4)

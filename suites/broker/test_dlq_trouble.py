@@ -26,6 +26,7 @@ from suites.broker.deadletters import (
 )
 from suites.broker.gaps import read_log
 from suites.broker.share import Consumer, Queue, Share
+from suites.broker.situations import AMONG, crossed
 from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("dead-letters")
@@ -55,6 +56,7 @@ async def _goes_on(judge: Judge, rule: str, queue: Queue, consumer: Consumer, en
 @pytest.mark.requirement("DLQ-35")
 @pytest.mark.fast
 @pytest.mark.parametrize("trouble", TROUBLES)
+@crossed(AMONG)
 async def test_letters_refused(share: Share, judge: Judge, trouble: str) -> None:
     """DLQ-35: Records whose letters are refused become archived, and the group goes on."""
     box = await boxed(share, SIZE, dead=await dead_topic(share, configs=TROUBLES[trouble]))
@@ -92,6 +94,7 @@ async def test_hundreds_at_once(share: Share, judge: Judge, copy: bool) -> None:
 
 @pytest.mark.requirement("DLQ-42")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_one_letter_too_large(share: Share, judge: Judge) -> None:
     """DLQ-42: A letter that is too large for its topic takes no other letter with it."""
     dead = await dead_topic(share, configs={"max.message.bytes": "2000"})
@@ -137,6 +140,7 @@ async def test_trouble_of_one_group(share: Share, judge: Judge, trouble: str) ->
 
 @pytest.mark.requirement("DLQ-38")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_topic_deleted(share: Share, judge: Judge) -> None:
     """DLQ-38: With its dead-letter topic deleted, a group archives what it rejects and goes on."""
     box = await boxed(share, SIZE)
@@ -152,6 +156,7 @@ async def test_topic_deleted(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("DLQ-34")
+@crossed(AMONG)
 async def test_topic_moves(share: Share, judge: Judge) -> None:
     """DLQ-34: Letters that meet a dead-letter topic on the move arrive all the same."""
     nodes = sorted(share.cluster.brokers)
@@ -201,6 +206,7 @@ async def test_topic_of_its_own_letters(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("DLQ-40")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_letters_of_letters(share: Share, judge: Judge) -> None:
     """DLQ-40: A second group that rejects dead letters has letters that name the first topic."""
     first = await boxed(share, 3, batches=3, copy=True)

@@ -20,6 +20,7 @@ from suites.broker.deadletters import (
 from suites.broker.delivery_counts import hold_at
 from suites.broker.locks import SLACK, watch
 from suites.broker.share import Share
+from suites.broker.situations import AMONG, crossed
 from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("dead-letters")
@@ -28,6 +29,7 @@ pytestmark = pytest.mark.feature("dead-letters")
 @pytest.mark.requirement("DLQ-01", "DLQ-04")
 @pytest.mark.fast
 @pytest.mark.parametrize("batches", [1, 12])
+@crossed(AMONG)
 async def test_rejected_records(share: Share, judge: Judge, batches: int) -> None:
     """DLQ-01, DLQ-04: One letter for each rejected record, and none for any other."""
     box = await boxed(share, 12, batches=batches)
@@ -46,6 +48,7 @@ async def test_rejected_records(share: Share, judge: Judge, batches: int) -> Non
 
 @pytest.mark.requirement("DLQ-16")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_any_order(share: Share, judge: Judge) -> None:
     """DLQ-16: All letters of neighbouring rejects are there, in the order of offsets or not."""
     box = await boxed(share, 20, batches=4)
@@ -64,6 +67,7 @@ async def test_any_order(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("DLQ-02", "DLQ-06", "DLQ-07")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_releases_up_to_the_limit(share: Share, judge: Judge) -> None:
     """DLQ-02, DLQ-06, DLQ-07: Letters tell how often a record came, and why it will not again."""
     box = await boxed(share, 6, batches=6, group_config={LIMIT: "3"})
@@ -88,6 +92,7 @@ async def test_releases_up_to_the_limit(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("DLQ-03")
+@crossed(AMONG)
 async def test_locks_that_run_out(share: Share, judge: Judge) -> None:
     """DLQ-03: A record whose lock runs out on its last delivery becomes a dead letter."""
     lock = share.bounds.short_lock
@@ -104,6 +109,7 @@ async def test_locks_that_run_out(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("DLQ-05", "DLQ-14", "DLQ-15")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_one_topic_for_all(share: Share, judge: Judge) -> None:
     """DLQ-05, DLQ-14, DLQ-15: Letters of two groups on two topics each name their own source."""
     dead = await dead_topic(share, partitions=2)

@@ -10,7 +10,7 @@ from spec.verdict import Undecided
 from suites.broker.delivery_counts import delivery_limit, hold_at, releases
 from suites.broker.locks import SLACK, watch
 from suites.broker.share import Consumer, Share
-from suites.broker.situations import BESIDE, RELOADED, crossed
+from suites.broker.situations import AMONG, BESIDE, RELOADED, crossed
 from suites.judge import Judge
 
 
@@ -50,6 +50,7 @@ async def test_releases_count_over_all_members(share: Share, judge: Judge) -> No
 
 @pytest.mark.requirement("DLV-03")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_expired_delivery_counts(share: Share, judge: Judge) -> None:
     """DLV-03: A delivery whose lock ran out is counted."""
     lock = share.bounds.short_lock
@@ -86,12 +87,14 @@ async def _counts_of(share: Share, judge: Judge, rule: str, *, drop: bool) -> No
 
 
 @pytest.mark.requirement("DLV-04")
+@crossed(AMONG)
 async def test_delivery_ended_by_close_counts(share: Share, judge: Judge) -> None:
     """DLV-04: A delivery that ended because its member closed the session is counted."""
     await _counts_of(share, judge, "DLV-04", drop=False)
 
 
 @pytest.mark.requirement("DLV-05")
+@crossed(AMONG)
 async def test_delivery_ended_by_disconnect_counts(share: Share, judge: Judge) -> None:
     """DLV-05: A delivery that ended because its member's connection dropped is counted."""
     await _counts_of(share, judge, "DLV-05", drop=True)

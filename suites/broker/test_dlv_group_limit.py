@@ -9,6 +9,7 @@ from fixtures.wire.errors import ErrorCode
 from suites.broker.delivery_counts import delivery_limit, hold_at, sentinel_only
 from suites.broker.locks import reconfigure
 from suites.broker.share import Consumer, Queue, Share
+from suites.broker.situations import AMONG, crossed
 from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("group-delivery-limit")
@@ -36,6 +37,7 @@ async def _deliveries(queue: Queue, consumer: Consumer) -> dict[int, list[int]]:
 
 @pytest.mark.requirement("DLV-26")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_group_limit_wins_over_the_broker(share: Share, judge: Judge) -> None:
     """DLV-26: Records of a group with a limit of its own are delivered that often."""
     default = await delivery_limit(share)
@@ -53,6 +55,7 @@ async def test_group_limit_wins_over_the_broker(share: Share, judge: Judge) -> N
 
 @pytest.mark.requirement("DLV-27")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_bounds_of_the_limit_are_kept(share: Share, judge: Judge) -> None:
     """DLV-27: A limit outside the broker's bounds is refused and changes nothing."""
     configs = await share.admin.broker_configs()
@@ -73,6 +76,7 @@ async def test_bounds_of_the_limit_are_kept(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("DLV-28")
+@crossed(AMONG)
 async def test_lowered_limit_grants_one_more_delivery(share: Share, judge: Judge) -> None:
     """DLV-28: Records that were delivered too often for a new limit come once more at most."""
     before = share.rng.randint(3, 5)
@@ -94,6 +98,7 @@ async def test_lowered_limit_grants_one_more_delivery(share: Share, judge: Judge
 
 @pytest.mark.requirement("DLV-29")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_lowered_limit_archives_what_is_released(share: Share, judge: Judge) -> None:
     """DLV-29: A record held on a delivery beyond the lowered limit is archived by its release."""
     held = share.rng.randint(3, 5)
@@ -112,6 +117,7 @@ async def test_lowered_limit_archives_what_is_released(share: Share, judge: Judg
 
 
 @pytest.mark.requirement("DLV-30")
+@crossed(AMONG)
 async def test_raised_limit_gives_more_deliveries(share: Share, judge: Judge) -> None:
     """DLV-30: Records held on what was their last delivery go on to the raised limit."""
     old = share.rng.randint(2, 3)

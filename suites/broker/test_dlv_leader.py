@@ -9,6 +9,7 @@ from suites.broker.delivery_counts import delivery_limit, hold_at, sentinel_only
 from suites.broker.leaders import moved, replicated
 from suites.broker.locks import SLACK, watch
 from suites.broker.share import Share
+from suites.broker.situations import AMONG, crossed
 from suites.judge import Judge
 
 
@@ -33,6 +34,7 @@ async def test_counts_of_released_records_survive(share: Share, judge: Judge) ->
 
 
 @pytest.mark.requirement("DLV-32")
+@crossed(AMONG)
 async def test_counts_of_acquired_records_may_fall_back(share: Share, judge: Judge) -> None:
     """DLV-32: A new leader may not know of deliveries under way, but of all that were stored."""
     queue = await replicated(share, 4)
@@ -57,6 +59,7 @@ async def test_counts_of_acquired_records_may_fall_back(share: Share, judge: Jud
 
 
 @pytest.mark.requirement("DLV-33")
+@crossed(AMONG)
 async def test_archived_records_stay_archived(share: Share, judge: Judge) -> None:
     """DLV-33: A record archived at the limit is not delivered by a new leader either."""
     total = share.rng.randint(2, 6)

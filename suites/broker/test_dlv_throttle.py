@@ -19,7 +19,7 @@ from suites.broker.delivery_counts import (
     sentinel_only,
 )
 from suites.broker.share import Queue, Share
-from suites.broker.situations import BESIDE, RELOADED, crossed
+from suites.broker.situations import AMONG, BESIDE, RELOADED, crossed
 from suites.judge import Judge
 
 LIMIT = "share.delivery.count.limit"
@@ -43,6 +43,7 @@ async def test_ladder_of_the_default_limit(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("DLV-22")
 @pytest.mark.feature("group-delivery-limit")
+@crossed(AMONG)
 async def test_ladder_of_any_limit(share: Share, judge: Judge) -> None:
     """DLV-22: The pieces get smaller from max(2, ceil(limit / 2)) earlier deliveries on."""
     limit = share.rng.randint(3, 10)
@@ -56,6 +57,7 @@ async def test_ladder_of_any_limit(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("DLV-22")
 @pytest.mark.feature("group-delivery-limit")
+@crossed(AMONG)
 async def test_ladder_of_limit_ten(share: Share, judge: Judge) -> None:
     """DLV-22: With limit 10, 512 records come five times whole, then halved down to 32, then 1."""
     queue = await share.queue(512, group_config={LIMIT: "10"})
@@ -127,6 +129,7 @@ async def _work_off(queue: Queue, poison: int, limit: int, *, crash: bool) -> di
 
 @pytest.mark.requirement("DLV-25")
 @pytest.mark.parametrize("crash", [False, True], ids=["release", "close"])
+@crossed(AMONG)
 async def test_poison_takes_no_neighbours_along(share: Share, judge: Judge, crash: bool) -> None:
     """DLV-25: Of a batch with one record that always fails, all the others can be accepted."""
     limit = await delivery_limit(share)

@@ -9,6 +9,7 @@ import pytest
 from fixtures.clients.member import Ack, accept, reject, release
 from suites.broker.delivery_counts import delivery_limit, sentinel_only
 from suites.broker.share import Consumer, Share
+from suites.broker.situations import AMONG, crossed
 from suites.judge import Judge
 
 STEPS = 80
@@ -65,6 +66,7 @@ async def _acknowledge(consumer: Consumer, member: int, ledger: Ledger, share: S
 
 
 @pytest.mark.requirement("DLV-19", "DLV-20")
+@crossed(AMONG)
 async def test_counts_over_a_random_walk(share: Share, judge: Judge) -> None:
     """DLV-19: No count exceeds the limit, DLV-20: and every count follows the one before."""
     limit = await delivery_limit(share)

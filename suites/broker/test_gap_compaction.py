@@ -23,6 +23,7 @@ from suites.broker.gaps import (
     rewritten,
 )
 from suites.broker.share import Catch, Consumer, Share
+from suites.broker.situations import AMONG, crossed
 from suites.judge import Judge
 
 pytestmark = pytest.mark.timeout(CLEANED_WITHIN + 60)
@@ -61,6 +62,7 @@ async def _holed(share: Share, holes: tuple[int, ...], *, batches: int) -> Holed
 
 
 @pytest.mark.requirement("GAP-21", "GAP-22")
+@crossed(AMONG)
 async def test_batch_with_holes(share: Share, judge: Judge) -> None:
     """GAP-21 GAP-22: Of a thinned-out batch all that is left comes, and nothing else."""
     log = await _holed(share, _some(share), batches=1)
@@ -121,6 +123,7 @@ async def _passed(share: Share) -> Passed:
 
 
 @pytest.mark.requirement("GAP-23")
+@crossed(AMONG)
 async def test_batches_gone_between_fetches(share: Share, judge: Judge) -> None:
     """GAP-23: Behind batches that vanished between two fetches a live group goes on."""
     log = await _passed(share)
@@ -131,6 +134,7 @@ async def test_batches_gone_between_fetches(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("GAP-27")
 @pytest.mark.feature("lag")
+@crossed(AMONG)
 async def test_hole_passed_is_no_lag(share: Share, judge: Judge) -> None:
     """GAP-27: With the start offset beyond it a compacted hole is no lag."""
     log = await _passed(share)
@@ -154,6 +158,7 @@ async def _vanish(world: Compacted, consumer: Consumer) -> range:
 
 @pytest.mark.requirement("GAP-24")
 @pytest.mark.parametrize("batches", [1, SIZE], ids=["one-batch", "many"])
+@crossed(AMONG)
 async def test_released_records_gone(share: Share, judge: Judge, batches: int) -> None:
     """GAP-24: Released records that compaction removed do not hold the start offset."""
     world = await compacted(share)
@@ -174,6 +179,7 @@ async def test_released_records_gone(share: Share, judge: Judge, batches: int) -
 
 @pytest.mark.requirement("GAP-26")
 @pytest.mark.parametrize("finish", [accept, release], ids=["accept", "release"])
+@crossed(AMONG)
 async def test_held_records_gone(
     share: Share, judge: Judge, finish: Callable[[int, int], Ack]
 ) -> None:

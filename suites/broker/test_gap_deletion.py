@@ -15,6 +15,7 @@ from spec.verdict import OutOfReach, Undecided
 from suites.broker.acknowledging import next_catch, result, spread
 from suites.broker.gaps import offered, rewritten
 from suites.broker.share import Queue, Share
+from suites.broker.situations import AMONG, BESIDE, RELOADED, crossed
 from suites.judge import Judge
 
 Deleting = Callable[[Queue, int], Awaitable[None]]
@@ -71,6 +72,7 @@ async def _dated(share: Share) -> Queue:
 @pytest.mark.requirement("GAP-28")
 @pytest.mark.parametrize("delete", [_by_request, _by_retention], ids=["request", "retention"])
 @pytest.mark.parametrize("held", [True, False], ids=["in-flight", "not-yet-fetched"])
+@crossed(AMONG)
 async def test_goes_on_at_what_is_left(
     share: Share, judge: Judge, delete: Deleting, held: bool
 ) -> None:
@@ -113,6 +115,7 @@ async def test_late_acknowledgement(
 
 @pytest.mark.requirement("GAP-30")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_cut_through_a_held_batch(share: Share, judge: Judge) -> None:
     """GAP-30: What is left of a held batch stays with its holder, who can acknowledge it."""
     queue = await share.queue(records=10, lock_ms=share.bounds.longest_lock)
@@ -137,6 +140,7 @@ async def test_cut_through_a_held_batch(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("GAP-31")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_all_deleted(share: Share, judge: Judge) -> None:
     """GAP-31: With all records deleted, whatever their state, the next one is delivered."""
     queue = await share.queue(records=12, batches=share.rng.choice([1, 3, 12]))

@@ -12,6 +12,7 @@ from fixtures.clients.transactions import TransactionalProducer
 from suites.broker.acknowledging import up_to
 from suites.broker.gaps import COMMITTED, UNCOMMITTED, acknowledge, offered, rewritten
 from suites.broker.share import NOT_FOR, Consumer, Share
+from suites.broker.situations import AMONG, crossed
 from suites.broker.transactions import Ledger, aborted, jumble, producers
 from suites.judge import Judge
 
@@ -21,6 +22,7 @@ pytestmark = pytest.mark.feature("isolation-level")
 @pytest.mark.requirement("GAP-06")
 @pytest.mark.fast
 @pytest.mark.parametrize("config", [{}, UNCOMMITTED], ids=["default", "explicit"])
+@crossed(AMONG)
 async def test_uncommitted_sees_all(share: Share, judge: Judge, config: dict[str, str]) -> None:
     """GAP-06: Without committed isolation aborted and unfinished transactions are delivered."""
     queue = await share.queue(group_config=config)
@@ -36,6 +38,7 @@ async def test_uncommitted_sees_all(share: Share, judge: Judge, config: dict[str
 
 @pytest.mark.requirement("GAP-07", "GAP-08", "GAP-09")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_each_by_its_own_outcome(share: Share, judge: Judge) -> None:
     """GAP-07 GAP-08 GAP-09: Committed and plain records come, aborted ones never."""
     queue = await share.queue(group_config=COMMITTED)
@@ -51,6 +54,7 @@ async def test_each_by_its_own_outcome(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("GAP-15")
+@crossed(AMONG)
 async def test_interleaved(share: Share, judge: Judge) -> None:
     """GAP-15: Of two transactions whose batches alternate each goes by its own outcome."""
     queue = await share.queue(records=1, group_config=COMMITTED)
@@ -70,6 +74,7 @@ async def test_interleaved(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("GAP-07")
+@crossed(AMONG)
 async def test_interleaved_and_all_aborted(share: Share, judge: Judge) -> None:
     """GAP-07: Where the batches of two aborted transactions alternate, none of them is acquired."""
     queue = await share.queue(records=1, group_config=COMMITTED)
@@ -92,6 +97,7 @@ async def test_interleaved_and_all_aborted(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("GAP-20")
+@crossed(AMONG)
 async def test_two_views(share: Share, judge: Judge) -> None:
     """GAP-20: Groups of different isolation levels on one topic each get their own view of it."""
     queue = await share.queue(group_config=COMMITTED)
@@ -109,6 +115,7 @@ async def test_two_views(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("GAP-10", "GAP-11")
 @pytest.mark.parametrize("commit", [True, False], ids=["commit", "abort"])
+@crossed(AMONG)
 async def test_open_transaction(share: Share, judge: Judge, commit: bool) -> None:
     """GAP-10 GAP-11: An open transaction holds back what is behind it, and its end lets it go."""
     queue = await share.queue(records=3, group_config=COMMITTED)
@@ -154,6 +161,7 @@ async def test_hanging_transaction(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("GAP-13")
 @pytest.mark.parametrize("place", ["start", "middle", "end"])
+@crossed(AMONG)
 async def test_aborted_settle_themselves(share: Share, judge: Judge, place: str) -> None:
     """GAP-13: Aborted records are finished without anybody acknowledging them."""
     queue = await share.queue(group_config=COMMITTED)
@@ -176,6 +184,7 @@ async def test_aborted_settle_themselves(share: Share, judge: Judge, place: str)
 
 @pytest.mark.requirement("GAP-14")
 @pytest.mark.feature("lag")
+@crossed(AMONG)
 async def test_aborted_are_no_lag(share: Share, judge: Judge) -> None:
     """GAP-14: Aborted records behind an unfinished one are not part of the lag."""
     queue = await share.queue(records=1, group_config=COMMITTED)

@@ -14,6 +14,7 @@ from suites.broker.acknowledging import next_catch, result
 from suites.broker.gaps import COMMITTED, UNCOMMITTED
 from suites.broker.locks import reconfigure
 from suites.broker.share import Consumer, Queue, Share
+from suites.broker.situations import AMONG, crossed
 from suites.broker.transactions import aborted, committed
 from suites.judge import Judge
 
@@ -27,6 +28,7 @@ async def _change(queue: Queue, consumer: Consumer, to: dict[str, str]) -> None:
 
 @pytest.mark.requirement("GAP-16")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_to_committed(share: Share, judge: Judge) -> None:
     """GAP-16: From the change to read_committed on aborted records are not delivered."""
     queue = await share.queue(records=1)
@@ -46,6 +48,7 @@ async def test_to_committed(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("GAP-17")
 @pytest.mark.parametrize("finish", [accept, release, reject], ids=["accept", "release", "reject"])
+@crossed(AMONG)
 async def test_held_across_the_change(
     share: Share, judge: Judge, finish: Callable[[int, int], Ack]
 ) -> None:
@@ -65,6 +68,7 @@ async def test_held_across_the_change(
 
 
 @pytest.mark.requirement("GAP-18")
+@crossed(AMONG)
 async def test_aborted_do_not_come_back(share: Share, judge: Judge) -> None:
     """GAP-18: What was passed over as aborted stays so when the group turns to read_uncommitted."""
     queue = await share.queue(records=1, group_config=COMMITTED)
@@ -89,6 +93,7 @@ async def test_aborted_do_not_come_back(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("GAP-19")
 @pytest.mark.parametrize("to", [COMMITTED, UNCOMMITTED], ids=["to-committed", "to-uncommitted"])
 @pytest.mark.parametrize("when", ["before", "after"])
+@crossed(AMONG)
 async def test_released_around_the_change(
     share: Share, judge: Judge, to: dict[str, str], when: str
 ) -> None:

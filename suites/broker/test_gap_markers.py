@@ -11,6 +11,7 @@ from spec.verdict import Undecided
 from suites.broker.acknowledging import judge_final, result
 from suites.broker.gaps import COMMITTED, UNCOMMITTED, acknowledge, offered, rewritten
 from suites.broker.share import NOT_FOR, Queue, Share
+from suites.broker.situations import AMONG, crossed
 from suites.broker.transactions import committed, jumble
 from suites.judge import Judge
 
@@ -23,6 +24,7 @@ LEVELS = pytest.mark.parametrize(
 @pytest.mark.feature("isolation-level")
 @pytest.mark.fast
 @LEVELS
+@crossed(AMONG)
 async def test_markers_are_no_records(share: Share, judge: Judge, level: dict[str, str]) -> None:
     """GAP-01 GAP-05: Markers never come as records, though their offsets may be acquired."""
     queue = await share.queue(group_config=level)
@@ -43,6 +45,7 @@ async def test_markers_are_no_records(share: Share, judge: Judge, level: dict[st
 
 @pytest.mark.requirement("GAP-02")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_marker_acknowledged_as_gap(share: Share, judge: Judge) -> None:
     """GAP-02: A gap acknowledgement of an acquired marker is accepted and final."""
     queue = await share.queue(records=1)
@@ -76,6 +79,7 @@ async def _only_markers(queue: Queue, count: int) -> None:
 @pytest.mark.requirement("GAP-03")
 @pytest.mark.feature("isolation-level")
 @LEVELS
+@crossed(AMONG)
 async def test_nothing_but_markers(share: Share, judge: Judge, level: dict[str, str]) -> None:
     """GAP-03: A range of markers only can be finished, and the start offset lies behind it."""
     queue = await share.queue(group_config=level)
@@ -103,6 +107,7 @@ async def test_nothing_but_markers(share: Share, judge: Judge, level: dict[str, 
 @pytest.mark.requirement("GAP-04")
 @pytest.mark.feature("isolation-level")
 @LEVELS
+@crossed(AMONG)
 async def test_start_reaches_the_end(share: Share, judge: Judge, level: dict[str, str]) -> None:
     """GAP-04: With records settled and markers acknowledged the start offset is the log's end."""
     queue = await share.queue(group_config=level)

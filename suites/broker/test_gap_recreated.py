@@ -11,6 +11,7 @@ from fixtures.clients.member import accept, release
 from fixtures.wire.errors import error_name
 from suites.broker.acknowledging import GONE
 from suites.broker.share import Consumer, Queue, Share
+from suites.broker.situations import AMONG, crossed
 from suites.judge import Judge
 
 
@@ -46,6 +47,7 @@ async def _assigned(consumer: Consumer, queue: Queue) -> None:
 
 @pytest.mark.requirement("GAP-38")
 @pytest.mark.parametrize("fresh", [True, False], ids=["new-member", "same-member"])
+@crossed(AMONG)
 async def test_starts_afresh(share: Share, judge: Judge, fresh: bool) -> None:
     """GAP-38: A topic created again under its name begins without any state of the old one."""
     old, consumer = await _used(share)
@@ -65,6 +67,7 @@ async def test_starts_afresh(share: Share, judge: Judge, fresh: bool) -> None:
 
 
 @pytest.mark.requirement("GAP-39")
+@crossed(AMONG)
 async def test_old_topic_is_refused(share: Share, judge: Judge) -> None:
     """GAP-39: The deleted topic's id is refused as unknown, to fetches and acknowledgements."""
     old, consumer = await _used(share)

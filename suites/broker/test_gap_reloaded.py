@@ -17,12 +17,14 @@ from suites.broker.gaps import (
 )
 from suites.broker.leaders import moved, replicated
 from suites.broker.share import Share
+from suites.broker.situations import AMONG, crossed
 from suites.judge import Judge
 
 SIZE = 12
 
 
 @pytest.mark.requirement("GAP-32")
+@crossed(AMONG)
 async def test_open_records_between_settled(share: Share, judge: Judge) -> None:
     """GAP-32: Open records between settled ones are delivered again by the next leader."""
     size = SIZE
@@ -61,6 +63,7 @@ async def _hole(share: Share) -> tuple[Compacted, range]:
 
 @pytest.mark.requirement("GAP-33")
 @pytest.mark.timeout(CLEANED_WITHIN * 2 + 60)
+@crossed(AMONG)
 async def test_hole_in_the_state(share: Share, judge: Judge) -> None:
     """GAP-33: A hole of the state whose records left the log does not hold the start offset."""
     world, holes = await _hole(share)
@@ -78,6 +81,7 @@ async def test_hole_in_the_state(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("GAP-40")
 @pytest.mark.timeout(CLEANED_WITHIN * 2 + 60)
+@crossed(AMONG)
 async def test_hole_does_not_stall(share: Share, judge: Judge) -> None:
     """GAP-40: Behind such a hole delivery goes on beyond the size of the in-flight window."""
     broker = await share.admin.broker_configs()

@@ -11,6 +11,7 @@ from spec.verdict import Undecided
 from suites.broker.acknowledging import pinned, result
 from suites.broker.gaps import rewritten
 from suites.broker.share import Consumer, Queue, Share
+from suites.broker.situations import AMONG, BESIDE, RELOADED, crossed
 from suites.broker.transactions import aborted
 from suites.judge import Judge
 
@@ -22,6 +23,7 @@ UNKNOWN = -1
 @pytest.mark.requirement("LAG-05")
 @pytest.mark.fast
 @pytest.mark.parametrize("reset", ["earliest", "latest"])
+@crossed(AMONG)
 async def test_unknown_before_first_fetch(share: Share, judge: Judge, reset: str) -> None:
     """LAG-05: Until a share-partition has a start offset its lag is -1."""
     records = share.rng.randint(1, 20)
@@ -53,6 +55,7 @@ async def _drained(share: Share, records: int) -> Queue:
 @pytest.mark.requirement("LAG-06")
 @pytest.mark.fast
 @pytest.mark.parametrize("place", ["start", "middle", "end"])
+@crossed(BESIDE, RELOADED)
 async def test_altered_offset(share: Share, judge: Judge, place: str) -> None:
     """LAG-06: After the start offset was altered to x the lag is the log's end minus x."""
     records = 105
@@ -72,6 +75,7 @@ async def test_altered_offset(share: Share, judge: Judge, place: str) -> None:
 
 
 @pytest.mark.requirement("LAG-07")
+@crossed(BESIDE)
 async def test_deleted_offsets(share: Share, judge: Judge) -> None:
     """LAG-07: With the offsets deleted the lag is unknown until the share-partition is used."""
     queue = await _drained(share, 20)
@@ -109,6 +113,7 @@ async def _fence(queue: Queue) -> None:
 
 
 @pytest.mark.requirement("LAG-24")
+@crossed(AMONG)
 async def test_failed_write(share: Share, judge: Judge) -> None:
     """LAG-24: An acknowledgement whose state write failed leaves the lag as it was."""
     world = await pinned(share, 10)

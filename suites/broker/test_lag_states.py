@@ -18,6 +18,7 @@ from suites.broker.delivery_counts import delivery_limit, hold_at
 from suites.broker.gaps import acknowledge, offered, rewritten
 from suites.broker.locks import SLACK, watch
 from suites.broker.share import Queue, Share
+from suites.broker.situations import AMONG, BESIDE, RELOADED, crossed
 from suites.broker.transactions import jumble
 from suites.judge import Judge
 
@@ -26,6 +27,7 @@ pytestmark = pytest.mark.feature("lag")
 
 @pytest.mark.requirement("LAG-01")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_mixed_states(share: Share, judge: Judge) -> None:
     """LAG-01: The lag is the end minus the start offset minus the finished records above it."""
     world = await pinned(share, share.rng.randint(20, 60), batches=share.rng.choice([1, 4]))
@@ -71,6 +73,7 @@ async def _accept_all(queue: Queue, until: int) -> None:
 
 @pytest.mark.requirement("LAG-02")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_drained(share: Share, judge: Judge) -> None:
     """LAG-02: With everything finished the lag is 0."""
     count = share.rng.randint(30, 80)
@@ -81,6 +84,7 @@ async def test_drained(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("LAG-14")
+@crossed(BESIDE, RELOADED)
 async def test_view_may_stay_behind(share: Share, judge: Judge) -> None:
     """LAG-14: The view's start offset may stay behind, while the lag is right."""
     count = share.rng.randint(5, 20)
@@ -97,6 +101,7 @@ async def test_view_may_stay_behind(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("LAG-03")
 @pytest.mark.fast
+@crossed(BESIDE, RELOADED)
 async def test_unfinished_count(share: Share, judge: Judge) -> None:
     """LAG-03: Held, released and not yet fetched records are part of the lag."""
     world = await pinned(share, 12)
@@ -110,6 +115,7 @@ async def test_unfinished_count(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("LAG-04")
 @pytest.mark.parametrize("finish", [accept, reject, None], ids=["accept", "reject", "given-up"])
+@crossed(BESIDE, RELOADED)
 async def test_finished_do_not_count(
     share: Share, judge: Judge, finish: Callable[[int, int], Ack] | None
 ) -> None:
@@ -129,6 +135,7 @@ async def test_finished_do_not_count(
 
 
 @pytest.mark.requirement("LAG-09")
+@crossed(BESIDE, RELOADED)
 async def test_expired_locks(share: Share, judge: Judge) -> None:
     """LAG-09: Locks that expire leave the lag as it was."""
     lock = share.bounds.short_lock
@@ -147,6 +154,7 @@ async def test_expired_locks(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("LAG-11")
+@crossed(AMONG)
 async def test_markers_passed(share: Share, judge: Judge) -> None:
     """LAG-11: Markers that were acknowledged as gaps are no lag."""
     queue = await share.queue()
@@ -161,6 +169,7 @@ async def test_markers_passed(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("LAG-12")
 @pytest.mark.parametrize("noticed_by", ["released", "beyond"])
+@crossed(BESIDE, RELOADED)
 async def test_deleted_leave_the_lag(share: Share, judge: Judge, noticed_by: str) -> None:
     """LAG-12: Deleted records leave the lag once the group has noticed, whatever their state."""
     queue = await share.queue(records=20, lock_ms=share.bounds.longest_lock)

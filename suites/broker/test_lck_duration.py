@@ -12,6 +12,7 @@ from fixtures.wire.errors import ErrorCode
 from spec.verdict import OutOfReach
 from suites.broker.locks import EARLY, SLACK, in_time, reconfigure, watch
 from suites.broker.share import Share
+from suites.broker.situations import AMONG, crossed
 from suites.broker.timing import apart, judge_span, locks_of, waits_end_late
 from suites.judge import Judge
 
@@ -20,6 +21,7 @@ BROKER_KEY = "group.share.{}record.lock.duration.ms"
 
 
 @pytest.mark.requirement("LCK-11")
+@crossed(AMONG)
 async def test_group_value_wins_over_the_broker(share: Share, judge: Judge) -> None:
     """LCK-11: A group with a lock duration of its own is not locked for the broker's."""
     configs = await share.admin.broker_configs()
@@ -58,6 +60,7 @@ async def test_locks_last_as_configured(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("LCK-07")
 @pytest.mark.timeout(240)
+@crossed(AMONG)
 async def test_others_change_no_lock(share: Share, judge: Judge) -> None:
     """LCK-07: Locks of three members, one begun after the other, are as long as configured."""
     await judge_span(
@@ -74,6 +77,7 @@ async def test_others_change_no_lock(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("LCK-24")
 @pytest.mark.feature("renew")
 @pytest.mark.timeout(240)
+@crossed(AMONG)
 async def test_renewed_locks_last_as_configured(share: Share, judge: Judge) -> None:
     """LCK-24: Renewed locks are over soon after their duration, and not before."""
     await judge_span(
@@ -89,6 +93,7 @@ async def test_renewed_locks_last_as_configured(share: Share, judge: Judge) -> N
 
 @pytest.mark.requirement("LCK-14")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_fetch_tells_the_lock_duration(share: Share, judge: Judge) -> None:
     """LCK-14: ShareFetch tells the lock duration, the group's own if it has one."""
     configs = await share.admin.broker_configs()
@@ -107,6 +112,7 @@ async def test_fetch_tells_the_lock_duration(share: Share, judge: Judge) -> None
 @pytest.mark.requirement("LCK-15")
 @pytest.mark.feature("renew")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_acknowledge_tells_the_lock_duration(share: Share, judge: Judge) -> None:
     """LCK-15: ShareAcknowledge v2 tells the group's lock duration, renewing or not."""
     wanted = share.bounds.lock(share.rng.randint(15_000, 30_000))
@@ -123,6 +129,7 @@ async def test_acknowledge_tells_the_lock_duration(share: Share, judge: Judge) -
 
 @pytest.mark.requirement("LCK-12")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_bounds_of_the_broker_are_kept(share: Share, judge: Judge) -> None:
     """LCK-12: A lock duration outside the broker's bounds is refused and changes nothing."""
     configs = await share.admin.broker_configs()
@@ -142,6 +149,7 @@ async def test_bounds_of_the_broker_are_kept(share: Share, judge: Judge) -> None
 
 
 @pytest.mark.requirement("LCK-13")
+@crossed(AMONG)
 async def test_longer_duration_leaves_running_locks_alone(share: Share, judge: Judge) -> None:
     """LCK-13: A lock that runs when the duration is raised ends when it would have ended."""
     lock = share.bounds.short_lock
@@ -156,6 +164,7 @@ async def test_longer_duration_leaves_running_locks_alone(share: Share, judge: J
 
 
 @pytest.mark.requirement("LCK-13")
+@crossed(AMONG)
 async def test_shorter_duration_is_for_later_acquisitions(share: Share, judge: Judge) -> None:
     """LCK-13: After the duration is cut, new acquisitions end soon and old ones as before."""
     lock, long = share.bounds.short_lock, share.bounds.long_lock

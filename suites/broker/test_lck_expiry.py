@@ -20,7 +20,7 @@ from suites.broker.locks import (
     watch,
 )
 from suites.broker.share import Share
-from suites.broker.situations import BEHIND, BESIDE, RELOADED, crossed
+from suites.broker.situations import AMONG, BEHIND, BESIDE, RELOADED, crossed
 from suites.judge import Judge
 
 
@@ -121,6 +121,7 @@ async def test_late_acknowledgement_spares_the_next_holder(share: Share, judge: 
 
 @pytest.mark.requirement("LCK-05")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_part_of_an_acquisition_expires(share: Share, judge: Judge) -> None:
     """LCK-05: Of one acquisition, what was accepted or rejected in time stays so when it ends."""
     count = share.rng.randint(6, 20)
@@ -142,6 +143,7 @@ async def test_part_of_an_acquisition_expires(share: Share, judge: Judge) -> Non
 
 
 @pytest.mark.requirement("LCK-06")
+@crossed(AMONG)
 async def test_each_acquisition_has_its_own_lock(share: Share, judge: Judge) -> None:
     """LCK-06: A record acquired later stays locked when its member's earlier lock runs out."""
     lock = share.bounds.prompt_lock
@@ -165,6 +167,7 @@ async def test_each_acquisition_has_its_own_lock(share: Share, judge: Judge) -> 
 
 
 @pytest.mark.requirement("LCK-07")
+@crossed(AMONG)
 async def test_locks_of_two_members_are_independent(share: Share, judge: Judge) -> None:
     """LCK-07: Each member's records come back after its own lock, whatever became of the other."""
     lock = share.bounds.prompt_lock

@@ -13,7 +13,7 @@ from fixtures.wire.errors import ErrorCode
 from spec.verdict import Undecided
 from suites.broker.locks import SLACK, linger, watch
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import BEHIND, BESIDE, RELOADED, crossed
+from suites.broker.situations import AMONG, BEHIND, BESIDE, RELOADED, crossed
 from suites.judge import Judge
 
 
@@ -109,6 +109,7 @@ async def _forget_state(queue: Queue) -> None:
 
 
 @pytest.mark.requirement("LCK-17")
+@crossed(AMONG)
 async def test_expiry_does_not_need_the_share_coordinator(share: Share, judge: Judge) -> None:
     """LCK-17: A lock that ends while the state cannot be written frees its records all the same."""
     lock = share.bounds.lock(1500)

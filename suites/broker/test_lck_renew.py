@@ -19,7 +19,7 @@ from suites.broker.locks import (
     watch,
 )
 from suites.broker.share import Consumer, Share
-from suites.broker.situations import BEHIND, BESIDE, crossed
+from suites.broker.situations import AMONG, BEHIND, BESIDE, crossed
 from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("renew")
@@ -41,6 +41,7 @@ async def _renewed(consumer: Consumer, since: float, *acks: Ack, lock_ms: int) -
 
 @pytest.mark.requirement("LCK-21", "LCK-24")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_renewed_record_outlives_its_first_lock(share: Share, judge: Judge) -> None:
     """LCK-21: RENEW starts the lock anew, LCK-24: and the new lock ends like any other."""
     lock = share.bounds.prompt_lock
@@ -102,6 +103,7 @@ async def test_renewed_record_can_be_settled(share: Share, judge: Judge) -> None
 
 
 @pytest.mark.requirement("LCK-25")
+@crossed(AMONG)
 async def test_renewal_of_a_part(share: Share, judge: Judge) -> None:
     """LCK-25: Records that a renewal does not name are freed at the end of the first lock."""
     count = share.rng.randint(4, 12)
@@ -151,6 +153,7 @@ async def test_renewal_mixed_with_other_types(share: Share, judge: Judge) -> Non
 
 
 @pytest.mark.requirement("LCK-27")
+@crossed(AMONG)
 async def test_renewals_have_no_bound(share: Share, judge: Judge) -> None:
     """LCK-27: A member that renews in time keeps a record for many times its lock."""
     lock = share.bounds.prompt_lock

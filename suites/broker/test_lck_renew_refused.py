@@ -19,7 +19,7 @@ from suites.broker.locks import (
     watch,
 )
 from suites.broker.share import Share
-from suites.broker.situations import BEHIND, BESIDE, RELOADED, crossed
+from suites.broker.situations import AMONG, BEHIND, BESIDE, RELOADED, crossed
 from suites.judge import Judge
 
 REFUSED = int(ErrorCode.INVALID_RECORD_STATE)
@@ -134,6 +134,7 @@ async def test_version_1_cannot_renew(share: Share, judge: Judge) -> None:
 @pytest.mark.feature("renew")
 @pytest.mark.fast
 @pytest.mark.parametrize("name", sorted(RENEW_ONLY))
+@crossed(AMONG)
 async def test_fetch_that_renews_may_not_ask_for_records(
     share: Share, judge: Judge, name: str
 ) -> None:

@@ -9,7 +9,7 @@ from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode
 from suites.broker.membership import group_epoch
 from suites.broker.share import Queue, Share
-from suites.broker.situations import BESIDE, RELOADED, crossed
+from suites.broker.situations import AMONG, BESIDE, RELOADED, crossed
 from suites.judge import Judge
 
 
@@ -104,6 +104,7 @@ async def test_alter_to_the_end(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("OFF-32")
+@crossed(AMONG)
 async def test_alter_to_uninitialised(share: Share, judge: Judge) -> None:
     """OFF-32: After an alteration to -1 the reset policy decides again."""
     queue = await _used(share)
@@ -156,6 +157,7 @@ async def test_alter_one_partition(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("OFF-37")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_alter_before_the_group_exists(share: Share, judge: Judge) -> None:
     """OFF-37: A start offset set before the group exists is where its first member begins."""
     queue = await share.queue(records=10, batches=10, reset=None)

@@ -16,7 +16,7 @@ from fixtures.clients.member import accept, reject, release
 from spec.verdict import Undecided
 from suites.broker.settings import LOCK
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import BESIDE, RELOADED, crossed
+from suites.broker.situations import AMONG, BESIDE, RELOADED, crossed
 from suites.broker.stored import ACKNOWLEDGED, ARCHIVED, AVAILABLE, read_state
 from suites.judge import Judge
 
@@ -39,6 +39,7 @@ async def _at_hundred(share: Share) -> tuple[Queue, Consumer]:
 
 
 @pytest.mark.requirement("OFF-40")
+@crossed(AMONG)
 async def test_operations_table(share: Share, judge: Judge) -> None:
     """OFF-40: The KIP's table of operations holds from the first line to the last."""
     # Of the records that expire in the table, and of all others.
@@ -148,6 +149,7 @@ async def test_in_flight_example(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("OFF-42")
+@crossed(AMONG)
 async def test_in_flight_example_is_durable(share: Share, judge: Judge) -> None:
     """OFF-42: The durable state has the start offset, the count of 3, the states of 5 and 6."""
     queue, _ = await _figure(share)

@@ -16,6 +16,7 @@ from suites.broker.administering import NONE, alter, refusals
 from suites.broker.leaders import moved, replicated
 from suites.broker.reconnecting import ReconnectingConsumer
 from suites.broker.share import Consumer, Queue, Share
+from suites.broker.situations import AMONG, crossed
 from suites.judge import Judge
 
 RESET = "share.auto.offset.reset"
@@ -40,6 +41,7 @@ async def _first_delivery(queue: Queue, consumer: Consumer) -> tuple[int, list[i
 
 @pytest.mark.requirement("OFF-01")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_default_is_latest(share: Share, judge: Judge) -> None:
     """OFF-01: Without a reset policy earlier records are not delivered and all later ones are."""
     queue = await share.queue(records=5, reset=None)
@@ -75,6 +77,7 @@ async def test_neighbours_of_an_altered_partition(share: Share, judge: Judge) ->
 @pytest.mark.requirement("OFF-02")
 @pytest.mark.parametrize("deleted", [0, 3], ids=["from 0", "after DeleteRecords"])
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_earliest(share: Share, judge: Judge, deleted: int) -> None:
     """OFF-02: With earliest a share-partition begins at the log's start, wherever that is."""
     queue = await share.queue(records=10, batches=share.rng.choice([1, 2, 10]))
@@ -86,6 +89,7 @@ async def test_earliest(share: Share, judge: Judge, deleted: int) -> None:
 
 
 @pytest.mark.requirement("OFF-03")
+@crossed(AMONG)
 async def test_by_duration(share: Share, judge: Judge) -> None:
     """OFF-03: With by_duration a share-partition begins at the first young enough record."""
     hours = share.rng.randint(1, 5)
@@ -116,6 +120,7 @@ async def test_bad_values_refused(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("OFF-05")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_each_group_by_its_own(share: Share, judge: Judge) -> None:
     """OFF-05: Groups on one topic begin each by their own policy."""
     early = await share.queue(records=6)
@@ -131,6 +136,7 @@ async def test_each_group_by_its_own(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("OFF-06")
 @pytest.mark.parametrize("later", ["latest", "earliest", "by_duration:PT1S"])
+@crossed(AMONG)
 async def test_stored_offset_wins(share: Share, judge: Judge, later: str) -> None:
     """OFF-06: A group that comes back goes on where it was, whatever its policy is by then."""
     queue = await share.queue(records=10, batches=10)
@@ -148,6 +154,7 @@ async def test_stored_offset_wins(share: Share, judge: Judge, later: str) -> Non
 
 
 @pytest.mark.requirement("OFF-46")
+@crossed(AMONG)
 async def test_decided_once(share: Share, judge: Judge) -> None:
     """OFF-46: Where a share-partition begins is decided once, and the next leader goes by it."""
     queue = await replicated(share, 5, reset=None)
@@ -171,6 +178,7 @@ async def test_decided_once(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("OFF-07")
+@crossed(AMONG)
 async def test_added_partition_begins_at_zero(share: Share, judge: Judge) -> None:
     """OFF-07: No record of a partition that is added to a subscribed topic is lost."""
     queue = await share.queue(records=1, reset=None)

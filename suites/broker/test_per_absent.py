@@ -7,6 +7,7 @@ import pytest
 from fixtures.clients.cluster import attempts
 from fixtures.wire.errors import error_name
 from spec.model.durable import StateBatch
+from suites.broker.situations import KEYS, crossed
 from suites.broker.statestore import (
     ACKNOWLEDGED,
     AVAILABLE,
@@ -29,6 +30,7 @@ async def start_in_summary(key: StateKey) -> tuple[str, int]:
 
 @pytest.mark.requirement("PER-04")
 @pytest.mark.fast
+@crossed(KEYS)
 async def test_read_before_initialize(store: Store, judge: Judge) -> None:
     """PER-04: A Read before any Initialize is refused and makes no state."""
     key = await store.key()
@@ -43,6 +45,7 @@ async def test_read_before_initialize(store: Store, judge: Judge) -> None:
 
 @pytest.mark.requirement("PER-09")
 @pytest.mark.fast
+@crossed(KEYS)
 async def test_write_before_initialize(store: Store, judge: Judge) -> None:
     """PER-09: A Write before any Initialize is refused and stores nothing."""
     key = await store.key()
@@ -56,6 +59,7 @@ async def test_write_before_initialize(store: Store, judge: Judge) -> None:
 
 @pytest.mark.requirement("PER-21")
 @pytest.mark.fast
+@crossed(KEYS)
 async def test_summary_changes_nothing(store: Store, judge: Judge) -> None:
     """PER-21: A summary tells epochs and start offset, and leaves everything as it was."""
     rng = store.share.rng
@@ -76,6 +80,7 @@ async def test_summary_changes_nothing(store: Store, judge: Judge) -> None:
 
 @pytest.mark.requirement("PER-22")
 @pytest.mark.fast
+@crossed(KEYS)
 async def test_summary_without_state(store: Store, judge: Judge) -> None:
     """PER-22: The summary of a share-partition without state is -1 and no error."""
     key = await store.key()
@@ -85,6 +90,7 @@ async def test_summary_without_state(store: Store, judge: Judge) -> None:
 
 @pytest.mark.requirement("PER-23")
 @pytest.mark.fast
+@crossed(KEYS)
 async def test_deleted_state_is_gone(store: Store, judge: Judge) -> None:
     """PER-23: Deleted state was never there, and the last record of its key is a tombstone."""
     key = await store.initialized(4, 10)
@@ -104,6 +110,7 @@ async def test_deleted_state_is_gone(store: Store, judge: Judge) -> None:
 
 @pytest.mark.requirement("PER-24")
 @pytest.mark.fast
+@crossed(KEYS)
 async def test_deleting_nothing(store: Store, judge: Judge) -> None:
     """PER-24: Deleting what is not there succeeds and writes nothing, the second time too."""
     never, twice = await store.key(), await store.initialized()

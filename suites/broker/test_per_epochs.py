@@ -13,6 +13,7 @@ import pytest
 from fixtures.wire.errors import error_name
 from fixtures.wire.state_records import SNAPSHOT
 from spec.model.durable import StateBatch
+from suites.broker.situations import KEYS, crossed
 from suites.broker.statestore import (
     ACKNOWLEDGED,
     ARCHIVED,
@@ -45,6 +46,7 @@ async def led(store: Store, epoch: int) -> StateKey:
 @pytest.mark.requirement("PER-01")
 @pytest.mark.fast
 @pytest.mark.parametrize("start", [-1, 0, 5_000_000_000])
+@crossed(KEYS)
 async def test_initialized_is_read(store: Store, judge: Judge, start: int) -> None:
     """PER-01: Read returns what Initialize gave, and no state batches."""
     key = await store.key()
@@ -58,6 +60,7 @@ async def test_initialized_is_read(store: Store, judge: Judge, start: int) -> No
 
 @pytest.mark.requirement("PER-02")
 @pytest.mark.fast
+@crossed(KEYS)
 async def test_initialize_with_older_epoch(store: Store, judge: Judge) -> None:
     """PER-02: An Initialize of an older state epoch is fenced and changes nothing."""
     epoch = store.share.rng.randint(1, 1000)
@@ -75,6 +78,7 @@ async def test_initialize_with_older_epoch(store: Store, judge: Judge) -> None:
 
 @pytest.mark.requirement("PER-03")
 @pytest.mark.fast
+@crossed(KEYS)
 async def test_initialize_replaces(store: Store, judge: Judge) -> None:
     """PER-03: An Initialize of a newer state epoch replaces the state, counts and all."""
     key = await store.initialized(1, 10)
@@ -95,6 +99,7 @@ async def test_initialize_replaces(store: Store, judge: Judge) -> None:
 
 @pytest.mark.requirement("PER-06")
 @pytest.mark.fast
+@crossed(KEYS)
 async def test_read_by_older_leader(store: Store, judge: Judge) -> None:
     """PER-06: A Read with an older leader epoch is fenced."""
     epoch = store.share.rng.randint(1, 1000)
@@ -110,6 +115,7 @@ async def test_read_by_older_leader(store: Store, judge: Judge) -> None:
 
 @pytest.mark.requirement("PER-07", "PER-10")
 @pytest.mark.fast
+@crossed(KEYS)
 async def test_write_by_older_leader(store: Store, judge: Judge) -> None:
     """PER-07: A Read with a higher leader epoch fences the writes of the leader before."""
     epoch = store.share.rng.randint(1, 1000)
@@ -138,6 +144,7 @@ async def test_write_by_older_leader(store: Store, judge: Judge) -> None:
 
 @pytest.mark.requirement("PER-08")
 @pytest.mark.fast
+@crossed(KEYS)
 async def test_read_without_leader_epoch(store: Store, judge: Judge) -> None:
     """PER-08: A Read with leader epoch -1 is served or invalid, and not fenced."""
     key = await led(store, 5)
@@ -152,6 +159,7 @@ async def test_read_without_leader_epoch(store: Store, judge: Judge) -> None:
 
 @pytest.mark.requirement("PER-11")
 @pytest.mark.fast
+@crossed(KEYS)
 async def test_write_of_older_state(store: Store, judge: Judge) -> None:
     """PER-11: A Write with an older state epoch is fenced and stores nothing."""
     epoch = store.share.rng.randint(1, 1000)
@@ -170,6 +178,7 @@ async def test_write_of_older_state(store: Store, judge: Judge) -> None:
 @pytest.mark.requirement("PER-12")
 @pytest.mark.fast
 @pytest.mark.parametrize("ahead", ["leader_epoch", "state_epoch"])
+@crossed(KEYS)
 async def test_write_raises_no_epoch(store: Store, judge: Judge, ahead: str) -> None:
     """PER-12: Whatever epochs a Write comes with, those stored stay."""
     key = await store.initialized(3, 10)
@@ -199,6 +208,7 @@ NEGATIVE: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.requirement("PER-13")
 @pytest.mark.fast
+@crossed(KEYS)
 async def test_negative_epochs(store: Store, judge: Judge) -> None:
     """PER-13: A negative epoch is an invalid request."""
     key = await store.initialized(start=10)

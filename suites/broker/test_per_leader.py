@@ -10,6 +10,7 @@ from fixtures.wire.errors import error_name
 from suites.broker.acknowledging import pinned
 from suites.broker.locks import SLACK
 from suites.broker.share import Share
+from suites.broker.situations import AMONG, crossed
 from suites.broker.statestore import (
     ACKNOWLEDGED,
     ACQUIRED,
@@ -89,6 +90,7 @@ async def test_log_of_a_live_group(store: Store, judge: Judge) -> None:
 
 @pytest.mark.requirement("PER-41")
 @pytest.mark.parametrize("gives_up", ["release", "timeout"])
+@crossed(AMONG)
 async def test_count_is_persisted(share: Share, judge: Judge, gives_up: str) -> None:
     """PER-41: A record that came back is kept with its delivery count."""
     lock = share.bounds.short_lock
@@ -108,6 +110,7 @@ async def test_count_is_persisted(share: Share, judge: Judge, gives_up: str) -> 
 
 
 @pytest.mark.requirement("PER-45")
+@crossed(AMONG)
 async def test_archiving_is_finished(share: Share, judge: Judge) -> None:
     """PER-45: Records stored as being archived are finished, and the rest is served."""
     queue = await share.queue(10, batches=share.rng.choice([1, 10]))

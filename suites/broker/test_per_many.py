@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections import defaultdict
 
 import pytest
@@ -120,3 +121,36 @@ async def test_one_bad_partition(store: Store, judge: Judge, position: str) -> N
             rule = "PER-05" if api == READ else "PER-28"
             judge.equal(rule, [expected[api]] * MANY**2, seen, f"{api}: what each was answered")
     judge.saw("PER-28", served=MANY**2 * len(EVERY))
+
+
+@meets(MANY_AT_ONCE)
+@AT
+@pytest.mark.requirement("PER-27", "PER-28")
+async def test_one_unknown_topic(store: Store, judge: Judge, position: str) -> None:
+    """PER-28: Beside a topic that does not exist, wherever it stands, all others are served.
+
+    PER-27: That one is refused.
+    """
+    keys = await _neighbours(store)
+    share = store.share
+    connection = await share.cluster.to(await keys[0][0].node())
+    counted = share.cluster.supports(WRITE, 1)
+    nowhere = uuid.UUID(bytes=share.rng.randbytes(16))
+    for api in (INITIALIZE, WRITE, READ, SUMMARY, DELETE):
+        fields = _fields(api, counted=counted)
+        good = [
+            {
+                "topic_id": some[0].topic_id,
+                "partitions": [{"partition": key.partition} | fields for key in some],
+            }
+            for some in keys
+        ]
+        bad = {"topic_id": nowhere, "partitions": [{"partition": 0} | fields]}
+        asked = among(good, bad, position)
+        response = await connection.call(api, group_id=keys[0][0].group, topics=asked)
+        parts = {(t.topic_id, p.partition): p for t in response.results for p in t.partitions}
+        codes = {place: error_name(part.error_code) for place, part in parts.items()}
+        told = [codes.get((k.topic_id, k.partition), "left out") for some in keys for k in some]
+        judge.equal("PER-28", ["NONE"] * MANY**2, told, f"{api}: errors of the good ones")
+        refused = codes.get((nowhere, 0), "NONE")
+        judge.holds("PER-27", refused != "NONE", f"{api} served a topic that is not there")

@@ -21,6 +21,7 @@ from fixtures.wire.codec import Struct
 from fixtures.wire.errors import error_name
 from spec.model.durable import Coordinator, StateBatch
 from spec.verdict import Undecided
+from suites.broker.situations import KEYS, crossed
 from suites.broker.statestore import (
     ACKNOWLEDGED,
     ARCHIVED,
@@ -92,6 +93,7 @@ async def _histories(store: Store, writes: int) -> AsyncIterator[_Seen]:
 @pytest.mark.requirement("PER-05", "PER-14", "PER-16", "PER-17")
 @pytest.mark.fast
 @pytest.mark.parametrize("writes", [8, 16, 32])
+@crossed(KEYS)
 async def test_random_writes(store: Store, judge: Judge, writes: int) -> None:
     """PER-05: After any writes Read returns every offset that was written, as it was written."""
     async for now in _histories(store, writes):
@@ -114,6 +116,7 @@ async def test_random_writes(store: Store, judge: Judge, writes: int) -> None:
 @pytest.mark.requirement("PER-18")
 @pytest.mark.fast
 @pytest.mark.parametrize("writes", [16, 32])
+@crossed(KEYS)
 async def test_random_writes_are_few_batches(store: Store, judge: Judge, writes: int) -> None:
     """PER-18: However written, neighbours of equal state and count are read as one batch."""
     async for now in _histories(store, writes):
@@ -128,6 +131,7 @@ async def test_random_writes_are_few_batches(store: Store, judge: Judge, writes:
 
 @pytest.mark.requirement("PER-14")
 @pytest.mark.fast
+@crossed(KEYS)
 async def test_start_offset_left_out(store: Store, judge: Judge) -> None:
     """PER-14: A Write with start offset -1 moves no start offset and stores its batches."""
     key = await store.initialized(start=7)
@@ -140,6 +144,7 @@ async def test_start_offset_left_out(store: Store, judge: Judge) -> None:
 
 @pytest.mark.requirement("PER-15")
 @pytest.mark.fast
+@crossed(KEYS)
 async def test_start_offset_goes_back(store: Store, judge: Judge) -> None:
     """PER-15: A Write with an older start offset does not take the start offset back."""
     key = await store.initialized(start=0)
@@ -155,6 +160,7 @@ async def test_start_offset_goes_back(store: Store, judge: Judge) -> None:
 @pytest.mark.requirement("PER-15")
 @pytest.mark.feature("complete-count")
 @pytest.mark.fast
+@crossed(KEYS)
 async def test_complete_count_goes_back(store: Store, judge: Judge) -> None:
     """PER-15: A Write with an older start offset does not take back the complete count."""
     key = await store.initialized(start=0)
@@ -170,6 +176,7 @@ async def test_complete_count_goes_back(store: Store, judge: Judge) -> None:
 
 @pytest.mark.requirement("PER-16")
 @pytest.mark.fast
+@crossed(KEYS)
 async def test_start_offset_cuts(store: Store, judge: Judge) -> None:
     """PER-16: A start offset cuts the batch it falls into and takes those below it away."""
     rng = store.share.rng
@@ -186,6 +193,7 @@ async def test_start_offset_cuts(store: Store, judge: Judge) -> None:
 
 @pytest.mark.requirement("PER-18")
 @pytest.mark.fast
+@crossed(KEYS)
 async def test_single_offsets_become_one_batch(store: Store, judge: Judge) -> None:
     """PER-18: Offsets written one by one are one batch once they are equal."""
     key = await store.initialized(start=0)
@@ -239,6 +247,7 @@ async def test_alternating_batches(store: Store, judge: Judge) -> None:
 @pytest.mark.requirement("PER-20")
 @pytest.mark.feature("complete-count")
 @pytest.mark.fast
+@crossed(KEYS)
 async def test_complete_count(store: Store, judge: Judge) -> None:
     """PER-20: The summary has the complete count of the latest Write."""
     rng = store.share.rng

@@ -12,7 +12,7 @@ from fixtures.clients.member import CLOSE, OPEN, accept
 from fixtures.wire.errors import ErrorCode
 from suites.broker.sessions import acquired, others, taken
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import BEHIND, BESIDE, crossed
+from suites.broker.situations import AMONG, BEHIND, BESIDE, crossed
 from suites.judge import Judge
 
 
@@ -122,6 +122,7 @@ async def test_closed_session_is_gone(share: Share, judge: Judge, *, by_fetch: b
 
 
 @pytest.mark.requirement("SES-17")
+@crossed(AMONG)
 async def test_closing_releases_every_partition(share: Share, judge: Judge) -> None:
     """SES-17: The end of a session releases its records of all partitions, and nobody else's."""
     queue = await share.queue(2, partitions=3, lock_ms=share.bounds.longest_lock)
@@ -147,6 +148,7 @@ async def test_closing_releases_every_partition(share: Share, judge: Judge) -> N
 
 
 @pytest.mark.requirement("SES-45")
+@crossed(AMONG)
 async def test_closing_releases_forgotten_partitions(share: Share, judge: Judge) -> None:
     """SES-45: The end of a session releases also the records of partitions it has forgotten."""
     _, consumer, other = await holding(share, 2)
@@ -183,6 +185,7 @@ async def test_opening_replaces(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("SES-19")
+@crossed(AMONG)
 async def test_opening_releases(share: Share, judge: Judge) -> None:
     """SES-19: Epoch 0 on top of a session releases what the member held in it."""
     count = share.rng.randint(2, 6)

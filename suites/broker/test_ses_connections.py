@@ -17,7 +17,7 @@ from fixtures.wire.connection import ConnectionLost
 from fixtures.wire.errors import ErrorCode
 from suites.broker.sessions import others, taken
 from suites.broker.share import NOT_FOR, Consumer, Queue, Share
-from suites.broker.situations import BEHIND, BESIDE, RELOADED, crossed
+from suites.broker.situations import AMONG, BEHIND, BESIDE, RELOADED, crossed
 from suites.judge import Judge
 
 
@@ -81,6 +81,7 @@ async def test_connection_closed_in_a_fetch(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("SES-38")
+@crossed(AMONG)
 async def test_session_ends_with_its_connection(share: Share, judge: Judge) -> None:
     """SES-38: Over a new connection there is no session until one is opened."""
     queue, consumer, other = await holding(share, 2)
@@ -146,6 +147,7 @@ async def test_end_of_another_connection(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("SES-46")
+@crossed(AMONG)
 async def test_end_of_a_shared_connection(share: Share, judge: Judge) -> None:
     """SES-46: When a shared connection ends, every member's records come back."""
     queue = await share.queue(4, batches=4, lock_ms=share.bounds.longest_lock)

@@ -8,6 +8,7 @@ from fixtures.clients.member import CLOSE, OPEN, accept
 from fixtures.wire.errors import ErrorCode
 from suites.broker.sessions import others, taken
 from suites.broker.share import Consumer, Queue, Share
+from suites.broker.situations import AMONG, crossed
 from suites.judge import Judge
 
 BAD_EPOCH = ErrorCode.INVALID_SHARE_SESSION_EPOCH
@@ -60,6 +61,7 @@ async def test_epochs_count_requests(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("SES-02")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_fetch_epoch_above(share: Share, judge: Judge) -> None:
     """SES-02: A fetch ahead of its session is refused whole."""
     _, consumer = await holding(share, 2, more=2)
@@ -75,6 +77,7 @@ async def test_fetch_epoch_above(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("SES-03")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_fetch_epoch_repeated(share: Share, judge: Judge) -> None:
     """SES-03: A fetch that repeats an epoch is refused whole."""
     _, consumer = await holding(share, 2, more=2)
@@ -92,6 +95,7 @@ async def test_fetch_epoch_repeated(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("SES-04")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_acknowledge_with_wrong_epoch(share: Share, judge: Judge) -> None:
     """SES-04: A wrong epoch on ShareAcknowledge is refused."""
     queue, consumer = await holding(share, 2)
@@ -109,6 +113,7 @@ async def test_acknowledge_with_wrong_epoch(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("SES-05")
+@crossed(AMONG)
 async def test_wrong_epochs_leave_the_session(share: Share, judge: Judge) -> None:
     """SES-05: After refused epochs the session goes on where it was."""
     _, consumer = await holding(share, 2, more=2)
@@ -127,6 +132,7 @@ async def test_wrong_epochs_leave_the_session(share: Share, judge: Judge) -> Non
 
 @pytest.mark.requirement("SES-06")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_opening_fetch_with_acknowledgements(share: Share, judge: Judge) -> None:
     """SES-06: Epoch 0 with acknowledgements is refused, and they are not applied."""
     queue, consumer = await holding(share, 2)
@@ -141,6 +147,7 @@ async def test_opening_fetch_with_acknowledgements(share: Share, judge: Judge) -
 
 @pytest.mark.requirement("SES-07")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_opening_acknowledge(share: Share, judge: Judge) -> None:
     """SES-07: ShareAcknowledge cannot open a session."""
     queue, consumer = await holding(share, 2)
@@ -170,6 +177,7 @@ async def test_fetch_without_session(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("SES-09")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_acknowledge_without_session(share: Share, judge: Judge) -> None:
     """SES-09: Acknowledgements need a session, even of what their sender holds."""
     queue, consumer = await holding(share, 2)
@@ -198,6 +206,7 @@ async def test_final_epoch_without_session(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("SES-11")
+@crossed(AMONG)
 async def test_epoch_below_the_final_one(share: Share, judge: Judge) -> None:
     """SES-11: Epochs below -1 are refused and do no harm."""
     _, consumer = await holding(share, 2, more=2)

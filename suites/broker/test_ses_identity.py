@@ -11,6 +11,7 @@ from fixtures.wire.errors import ErrorCode
 from spec.verdict import OutOfReach
 from suites.broker.sessions import others
 from suites.broker.share import Consumer, Share
+from suites.broker.situations import AMONG, crossed
 from suites.judge import Judge
 
 NO_SESSION = ErrorCode.SHARE_SESSION_NOT_FOUND
@@ -19,6 +20,7 @@ BAD_IDS = pytest.mark.parametrize("bad", [None, "", "m" * 37], ids=["null", "emp
 
 @pytest.mark.requirement("SES-30")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_sessions_of_two_members(share: Share, judge: Judge) -> None:
     """SES-30: What one member does wrong or ends is nothing to another."""
     queue = await share.queue(4, batches=4, lock_ms=share.bounds.longest_lock)
@@ -89,6 +91,7 @@ async def test_sessions_on_two_brokers(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("SES-33")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_null_group_id(share: Share, judge: Judge) -> None:
     """SES-33: There is no session without a group."""
     queue = await share.queue()
@@ -105,6 +108,7 @@ async def test_null_group_id(share: Share, judge: Judge) -> None:
 @BAD_IDS
 @pytest.mark.requirement("SES-34")
 @pytest.mark.fast
+@crossed(AMONG)
 async def test_bad_member_id(share: Share, judge: Judge, bad: str | None) -> None:
     """SES-34: Member ids are strings of 1 to 36 characters."""
     queue = await share.queue()
@@ -121,6 +125,7 @@ async def test_bad_member_id(share: Share, judge: Judge, bad: str | None) -> Non
 
 @BAD_IDS
 @pytest.mark.requirement("SES-35")
+@crossed(AMONG)
 async def test_bad_ids_are_the_clients_fault(share: Share, judge: Judge, bad: str | None) -> None:
     """SES-35: An id that cannot be is no server error."""
     queue = await share.queue()
@@ -138,6 +143,7 @@ async def test_bad_ids_are_the_clients_fault(share: Share, judge: Judge, bad: st
 
 
 @pytest.mark.requirement("SES-40")
+@crossed(AMONG)
 async def test_sessions_on_one_connection(share: Share, judge: Judge) -> None:
     """SES-40: Members may share a connection, and each counts its own epochs."""
     queue = await share.queue(6, batches=6, lock_ms=share.bounds.longest_lock)

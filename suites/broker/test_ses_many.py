@@ -55,6 +55,22 @@ async def test_forgetting_many(share: Share, judge: Judge, position: str) -> Non
 
 @meets(MANY)
 @AT
+@pytest.mark.requirement("SES-23")
+async def test_forgetting_what_is_not_there(share: Share, judge: Judge, position: str) -> None:
+    """SES-23: Beside a partition that its topic does not have, all others are forgotten."""
+    world = await grid(share)
+    await world.session.fetch(*world.places, epoch=OPEN, max_wait_ms=0)
+    *gone, stays = world.places
+    topic = world.topics[{"first": 0, "middle": 1, "last": 2}[position]]
+    asked = among(gone, (topic, 1000), position)
+    await world.session.fetch(forget=asked, max_wait_ms=0, max_records=0)
+    await world.produce(2)
+    expected = {where: [0, 1] if where == stays else [] for where in world.places}
+    judge.equal("SES-23", expected, await _served(world, [stays]), "records served, one left")
+
+
+@meets(MANY)
+@AT
 @pytest.mark.requirement("ACQ-10", "ACQ-12", "ACQ-13")
 async def test_one_unknown_among_many(share: Share, judge: Judge, position: str) -> None:
     """ACQ-12, ACQ-13: An unknown topic or partition is answered for itself, wherever it stands.

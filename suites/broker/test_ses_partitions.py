@@ -13,7 +13,7 @@ from fixtures.wire.errors import ErrorCode
 from suites.broker.membership import beating, every, good_beat
 from suites.broker.sessions import acquired, error_in, offsets_in, others
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import BEHIND, RELOADED, crossed
+from suites.broker.situations import AMONG, BEHIND, RELOADED, crossed
 from suites.judge import Judge
 
 GONE = {
@@ -173,6 +173,7 @@ async def test_unknown_topic_id(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("SES-28")
+@crossed(AMONG)
 async def test_partition_that_comes_later(share: Share, judge: Judge) -> None:
     """SES-28: A partition is missing by itself alone, and served once it exists."""
     node = share.rng.choice(sorted(share.cluster.brokers))
@@ -195,6 +196,7 @@ async def test_partition_that_comes_later(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("SES-29")
+@crossed(AMONG)
 async def test_deleted_topic(share: Share, judge: Judge) -> None:
     """SES-29: A deleted topic is its own partition's trouble alone."""
     node = share.rng.choice(sorted(share.cluster.brokers))
@@ -217,6 +219,7 @@ async def test_deleted_topic(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("SES-47")
+@crossed(AMONG)
 async def test_topic_created_again(share: Share, judge: Judge) -> None:
     """SES-47: A topic created again is served in a session that remembers the old one."""
     consumer, again = await created_again(share)
@@ -233,6 +236,7 @@ async def test_topic_created_again(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("SES-48")
+@crossed(AMONG)
 async def test_old_id_of_a_topic_created_again(share: Share, judge: Judge) -> None:
     """SES-48: The id of a deleted topic stays unknown when its name is used again."""
     consumer, _ = await created_again(share)

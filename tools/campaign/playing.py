@@ -80,9 +80,9 @@ def play(target: str, case: Case, seed: int) -> Played:
 
 
 async def _play(target: str, case: Case, seed: int, judge: Judge, digests: list[str]) -> None:
-    async with reference_world(
-        target, brokers=1 if case.check.solo else 3, properties=case.properties, seed=seed
-    ) as here:
+    properties = dict(case.properties)
+    brokers = int(properties.pop("brokers", "1" if case.check.solo else "3"))
+    async with reference_world(target, brokers=brokers, properties=properties, seed=seed) as here:
         try:
             async with asyncio.timeout(case.limit) as budget:
                 await _check(here, case, random.Random(f"{seed} {case.name}"), judge)

@@ -12,6 +12,7 @@ from fixtures.wire.errors import error_name
 from suites.broker.deadletters import DeadLetterSetup, beyond, boxed, dead_topic, naming, offsets_of
 from suites.broker.failover.failover_cluster import FailoverCluster
 from suites.broker.share import Consumer
+from suites.broker.situations import meets
 from suites.broker.statestore import ARCHIVING
 from suites.broker.stored import read_state
 from suites.judge import Judge
@@ -47,6 +48,7 @@ async def _undisturbed(judge: Judge, box: DeadLetterSetup, consumer: Consumer) -
 
 @pytest.mark.requirement("DLQ-29", "DLQ-30", "DLQ-31", "DLQ-32", "DLQ-33", "DLQ-34", "DLQ-37")
 @pytest.mark.timeout(120)
+@meets("reload")
 async def test_home_of_the_letters_is_away(stage: FailoverCluster, judge: Judge) -> None:
     """DLQ-29 to DLQ-34, DLQ-37: Letters wait for their broker, also under the next leader."""
     share = stage.share

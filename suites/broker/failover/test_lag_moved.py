@@ -15,6 +15,7 @@ from suites.broker.deadletters import dead_topic, naming
 from suites.broker.failover.failover_cluster import FailoverCluster
 from suites.broker.failover.placing import OFFSETS, STATE, state_partition
 from suites.broker.share import NOT_FOR, Consumer, Queue
+from suites.broker.situations import meets
 from suites.judge import Judge
 
 pytestmark = [pytest.mark.feature("lag"), pytest.mark.timeout(180)]
@@ -42,6 +43,7 @@ async def _move(stage: FailoverCluster, name: str, partition: int) -> tuple[int,
 
 @pytest.mark.requirement("LAG-08")
 @pytest.mark.moves
+@meets("reload")
 async def test_coordinators_move(stage: FailoverCluster, judge: Judge) -> None:
     """LAG-08: Start offset and lag are the same with another coordinator of either kind."""
     leader = stage.share.rng.choice(stage.nodes)

@@ -12,6 +12,7 @@ from suites.broker.failover.failover_cluster import FailoverCluster
 from suites.broker.leaders import moved
 from suites.broker.mixed_states import MixedStates, judge_new_leader, judge_open, prepared
 from suites.broker.reconnecting import ReconnectingConsumer, located
+from suites.broker.situations import meets
 from suites.judge import Judge
 
 CUT_FOR = 1.0
@@ -25,6 +26,7 @@ SHORT_LOCK_MS = 3000
 @pytest.mark.requirement("COO-01", "COO-02", "COO-03", "COO-13")
 @pytest.mark.requirement("COO-21", "COO-22", "COO-23", "COO-28", "COO-29")
 @pytest.mark.timeout(120)
+@meets("reload")
 async def test_broker_frozen(stage: FailoverCluster, judge: Judge) -> None:
     """COO-28, COO-29: A leader that sleeps through its succession changes nothing afterwards."""
     world = await cast(stage)

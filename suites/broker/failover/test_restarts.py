@@ -10,11 +10,13 @@ from suites.broker.failover.all_roles import Pulse, judge_came_back, judge_membe
 from suites.broker.failover.failover_cluster import FailoverCluster
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
 from suites.broker.mixed_states import judge_counts, prepared
+from suites.broker.situations import meets
 from suites.judge import Judge
 
 
 @pytest.mark.requirement("COO-30")
 @pytest.mark.timeout(150)
+@meets("second partition", "reload")
 async def test_rolling_restart(stage: FailoverCluster, judge: Judge) -> None:
     """COO-30: A rolling restart loses no record and brings no accepted one back."""
     rng, nodes = stage.share.rng, list(stage.nodes)
@@ -40,6 +42,7 @@ async def test_rolling_restart(stage: FailoverCluster, judge: Judge) -> None:
 
 @pytest.mark.requirement("COO-01", "COO-02", "COO-03", "COO-23", "COO-27")
 @pytest.mark.timeout(120)
+@meets("reload")
 async def test_all_brokers_killed(stage: FailoverCluster, judge: Judge) -> None:
     """COO-27, COO-23: With every broker killed at once, what was answered is there afterwards."""
     queues = [await stage.queue(node) for node in stage.nodes]

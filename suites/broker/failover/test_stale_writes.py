@@ -17,6 +17,7 @@ from spec.verdict import Undecided
 from suites.broker.failover.failover_cluster import FailoverCluster
 from suites.broker.failover.in_sync import demand, in_force
 from suites.broker.reconnecting import ReconnectingConsumer, located
+from suites.broker.situations import meets
 from suites.broker.stored import ACKNOWLEDGED, read_state, write_state
 from suites.judge import Judge
 
@@ -40,6 +41,7 @@ async def _short_of_replicas(stage: FailoverCluster, away: int) -> AsyncIterator
 
 @pytest.mark.requirement("COO-38")
 @pytest.mark.timeout(150)
+@meets("reload")
 async def test_late_write_of_an_acknowledgement(stage: FailoverCluster, judge: Judge) -> None:
     """COO-38: An acknowledgement that is stored late takes none back that were stored before."""
     away = await stage.victim()
@@ -81,6 +83,7 @@ async def test_late_write_of_an_acknowledgement(stage: FailoverCluster, judge: J
 @pytest.mark.requirement("COO-37")
 @pytest.mark.timeout(90)
 @pytest.mark.parametrize("stored", [False, True], ids=["calm", "unanswered"])
+@meets("reload")
 async def test_release_after_an_acceptance_that_failed(
     stage: FailoverCluster, judge: Judge, stored: bool
 ) -> None:

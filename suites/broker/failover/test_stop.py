@@ -15,12 +15,14 @@ from suites.broker.failover.all_roles import (
 from suites.broker.failover.failover_cluster import FailoverCluster
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
 from suites.broker.mixed_states import judge_new_leader
+from suites.broker.situations import meets
 from suites.judge import Judge
 
 
 @pytest.mark.requirement("COO-01", "COO-02", "COO-03", "COO-10")
 @pytest.mark.requirement("COO-21", "COO-22", "COO-23", "COO-27")
 @pytest.mark.timeout(120)
+@meets("reload")
 async def test_broker_stopped(stage: FailoverCluster, judge: Judge) -> None:
     """COO-10, COO-21: A clean shutdown under live traffic loses nothing."""
     world = await cast(stage)

@@ -8,11 +8,13 @@ from fixtures.clients.member import accept
 from spec.verdict import Undecided
 from suites.broker.failover.failover_cluster import FailoverCluster
 from suites.broker.reconnecting import ReconnectingConsumer, append, located
+from suites.broker.situations import meets
 from suites.judge import Judge
 
 
 @pytest.mark.requirement("COO-32")
 @pytest.mark.timeout(120)
+@meets("reload")
 async def test_log_shorter_than_the_start_offset(stage: FailoverCluster, judge: Judge) -> None:
     """COO-32: With the log cut below the start offset, the group delivers what is new."""
     third = await stage.controller()

@@ -20,6 +20,7 @@ from spec.verdict import Undecided
 from suites.broker.locks import watch
 from suites.broker.restarted.restarts import Restarts, prunes_soon
 from suites.broker.share import Queue, Share
+from suites.broker.situations import meets
 from suites.broker.statestore import (
     ACKNOWLEDGED,
     StateKey,
@@ -130,6 +131,7 @@ def _found(part: Struct) -> tuple[str, int, tuple[StateBatch, ...]]:
 
 @pytest.mark.requirement("PER-07", "PER-37", "PER-44")
 @pytest.mark.timeout(120)
+@meets("reload")
 async def test_crash_under_load(lives: Restarts, judge: Judge) -> None:
     """PER-44: Answered writes survive a crash; PER-37: pruning has taken nothing that is needed."""
     async with lives.life() as share:
@@ -173,6 +175,7 @@ async def _mixed(share: Share) -> tuple[Queue, dict[int, int]]:
 @pytest.mark.requirement("PER-42")
 @pytest.mark.parametrize("orderly", [True, False], ids=["shutdown", "crash"])
 @pytest.mark.timeout(120)
+@meets("reload")
 async def test_restart_keeps_records(lives: Restarts, judge: Judge, orderly: bool) -> None:
     """PER-42: Start offset, delivery counts and finished holes outlive all brokers."""
     async with lives.life() as share:

@@ -1,0 +1,63 @@
+"""Leaders of many partitions named in one response: of four brokers one can name three others."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.cluster import attempts
+from fixtures.clients.member import OPEN, Part, Response, accept
+from fixtures.wire.errors import error_name
+from spec.verdict import Undecided
+from suites.broker.many import POSITIONS, among
+from suites.broker.share import Queue, Share
+from suites.broker.situations import MANY, meets
+from suites.judge import Judge
+
+HINTED = "NOT_LEADER_OR_FOLLOWER"
+
+
+async def _asked(queue: Queue, node: int, position: str) -> tuple[Response, Response]:
+    """Fetch and acknowledge at one broker what three others lead, and what it leads itself.
+
+    Raises:
+        Undecided: it does not hear who leads.
+    """
+    *led, own = [(queue.topic, index) for index in queue.topic.partitions]
+    places = among(led, own, position)
+    async for _ in attempts():
+        session = await (await queue.share.member(queue.group)).session(node)
+        fetched = await session.fetch(*places, epoch=OPEN, max_wait_ms=0)
+        acked = await session.acknowledge({where: [accept(0)] for where in places})
+        parts = [each.part(topic.id, at) for each in (fetched, acked) for topic, at in led]
+        if all(part and _told(part) == HINTED for part in parts):
+            return fetched, acked
+    raise Undecided(f"broker {node} does not say that it leads only one of four partitions")
+
+
+def _told(part: Part) -> str:
+    return error_name(part.error or part.ack_error)
+
+
+@meets(MANY)
+@pytest.mark.requirement("COO-25")
+@pytest.mark.solo(brokers=4)
+@pytest.mark.timeout(120)
+async def test_three_leaders(solo_share: Share, judge: Judge) -> None:
+    """COO-25: A response that refuses three partitions names the leader of each."""
+    share = solo_share
+    node, *others = sorted(share.cluster.brokers)
+    queue = await share.queue(
+        assignments=[*([other, node] for other in others), [node, *others[:1]]]
+    )
+    await queue.consumer(len(others))
+    for position in POSITIONS:
+        for response in await _asked(queue, node, position):
+            leaders = {
+                index: part.leader[0]
+                for index in range(len(others))
+                if (part := response.part(queue.topic.id, index))
+            }
+            judge.equal("COO-25", dict(enumerate(others)), leaders, "CurrentLeader by partition")
+            expected = {other: share.cluster.brokers[other] for other in others}
+            judge.equal("COO-25", expected, dict(response.endpoints), "NodeEndpoints")
+    judge.saw("COO-25", hints=6 * len(others))
