@@ -68,10 +68,8 @@ class Stage:
         Raises:
             OutOfReach: the target does not allow it.
         """
-        admin, cluster = self.share.admin, self.share.cluster
-        nodes = sorted(cluster.brokers)[:3]
-        order = [nodes[index % len(nodes) :] + nodes[: index % len(nodes)] for index in range(9)]
-        topic = await admin.create_topic(assignments=order[:partitions])
+        admin = self.share.admin
+        topic = await admin.create_topic(assignments=self._orders()[:partitions])
         self.output = await admin.create_topic(name=f"{topic.name}-output")
         self.dead_letters = await admin.create_topic(name=f"{topic.name}-dead-letters")
         self.refuser.topic = self.output
@@ -86,6 +84,11 @@ class Stage:
             shown = await admin.broker_configs()
             self.limit = int(shown["group.share.delivery.count.limit"])
         self.source = Producer(admin, topic, self.trial.template, self.share.rng)
+
+    def _orders(self) -> list[list[int]]:
+        """Return the replicas of partitions, led by one broker after the other."""
+        nodes = sorted(self.share.cluster.brokers)[:3]
+        return [nodes[index % len(nodes) :] + nodes[: index % len(nodes)] for index in range(9)]
 
     @property
     def topic(self) -> Topic:
@@ -233,11 +236,9 @@ class Stage:
     async def add_partition(self) -> None:
         """Add a partition to the topic; records come to it, too, from now on."""
         self.note("partition added")
-        leaders = self.topic.leaders
-        node = sorted(self.share.cluster.brokers)[len(leaders) % len(self.share.cluster.brokers)]
-        more = self.share.admin.create_partitions(
-            self.topic, len(leaders) + 1, assignments=[[node]]
-        )
+        count = len(self.topic.leaders)
+        placed = [self._orders()[count]]
+        more = self.share.admin.create_partitions(self.topic, count + 1, assignments=placed)
         self.source.topic = await more
 
     async def close(self) -> None:
