@@ -72,7 +72,8 @@ class Profile:
     """What is known of one implementation, over all of its versions.
 
     ``internals`` says that it has the inside of Apache Kafka, so that the rules about that are its
-    own, too. ``older`` tells that its file has entries of the older form, one ``[[expected]]`` for
+    own, too. ``as_written`` has the set-ups that checks are not played in, because a known failure
+    would hide all else there. ``older`` tells that its file has entries of the older form, one ``[[expected]]`` for
     each rule.
     """
 
@@ -81,6 +82,7 @@ class Profile:
     absent: tuple[Absent, ...] = ()
     expected: tuple[Expected, ...] = ()
     internals: bool = False
+    as_written: tuple[str, ...] = ()
     older: bool = False
 
     def absences(self, version: str) -> dict[str, Absent]:
@@ -169,6 +171,7 @@ def parse_profile(text: str, where: str) -> Profile:
         absent=absent,
         expected=expected,
         internals=_flag(head, "internals", f"{where}: [profile]"),
+        as_written=_names(head, "as_written", f"{where}: [profile]"),
         older=bool(older),
     )
 
@@ -226,6 +229,13 @@ def _expected(raw: Mapping[str, object], where: str) -> Expected:
     intermittent = _flag(raw, "intermittent", label)
     verdict = _verdict(raw.get("verdict"), label)
     return Expected(verdict=verdict, expires=expires, intermittent=intermittent, **text)
+
+
+def _names(raw: Mapping[str, object], key: str, label: str) -> tuple[str, ...]:
+    names = raw.get(key, [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise SpecError(f"{label}: {key} must be a list of names")
+    return tuple(names)
 
 
 def _flag(raw: Mapping[str, object], key: str, label: str) -> bool:

@@ -230,6 +230,11 @@ class RunOptions:
         own = bool(self.profile) and load_ledger(self.profile).internals
         return own or Capability.INTERNALS in self.offers
 
+    @property
+    def as_written(self) -> tuple[str, ...]:
+        """The set-ups that checks are not played in on this target, by its ledger."""
+        return load_ledger(self.profile).as_written if self.profile else ()
+
     def owes(self, rule: str) -> bool:
         """Tell whether a rule is for what is tested: a client, or a broker; never a program."""
         return rule[:3] != APP_AREA and (rule[:3] == CLIENT_AREA) is bool(self.client)

@@ -55,6 +55,15 @@ expires = 2027-01-31
 """
 
 
+def test_setups_that_are_left_out() -> None:
+    """A ledger may name set-ups in which a known failure would hide all else: a list of names."""
+    assert parse_profile(GOOD, "p").as_written == ()
+    told = GOOD.replace('name = "p"', 'name = "p"\nas_written = ["beside"]')
+    assert parse_profile(told, "p").as_written == ("beside",)
+    with pytest.raises(SpecError, match="as_written must be a list of names"):
+        parse_profile(told.replace('["beside"]', '"beside"'), "p")
+
+
 def test_shipped_profile_is_sound() -> None:
     """The profile of Apache Kafka loads, and expects things of live rules only."""
     profile = load_profile("apache-kafka")
