@@ -73,8 +73,8 @@ class Profile:
 
     ``internals`` says that it has the inside of Apache Kafka, so that the rules about that are its
     own, too. ``as_written`` has the set-ups that checks are not played in, because a known failure
-    would hide all else there. ``older`` tells that its file has entries of the older form, one ``[[expected]]`` for
-    each rule.
+    would hide all else there. ``older`` tells that its file has entries of the older form, one
+    ``[[expected]]`` for each rule.
     """
 
     name: str
