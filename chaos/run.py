@@ -71,6 +71,7 @@ class Chaos:
         hooks: How to break them.
         clocks: Whether the clocks of brokers and clients are to be movable in any case.
         command_config: The client.properties by which brokers of others let us in; or empty.
+        prefix: What names of topics and groups have to begin with there.
         hosts: Where the processes of the load run, if not on this machine.
     """
 
@@ -86,6 +87,7 @@ class Chaos:
     hooks: Hooks | None = None
     clocks: bool = False
     command_config: str = ""
+    prefix: str = ""
     hosts: Hosts | None = None
 
 
@@ -226,6 +228,7 @@ def _opened(chaos: Chaos, tell: Tell) -> Iterator[RunningTarget]:
                 variables=_clocked(clocks, broker_clock),
                 toxiproxy=contained,
                 security=security_of(chaos.command_config),
+                prefix=chaos.prefix,
             ),
         )
         if isinstance(target, ContainerTarget) and contained:

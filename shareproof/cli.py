@@ -27,7 +27,7 @@ from shareproof.commands import (
     sweeping,
 )
 from spec.requirement import SpecError
-from spec.verdict import EnvironmentFault, MixedTargets
+from spec.verdict import EnvironmentFault, MixedTargets, Undecided
 
 INTERRUPTED = 130
 
@@ -104,6 +104,10 @@ def run(program: typer.Typer) -> NoReturn:
         from reports.verdicts import FAULT
 
         _end(FAULT, str(fault))
+    except Undecided as fault:  # of a set-up, such as topics that nobody may create
+        from reports.verdicts import FAULT
+
+        _end(FAULT, f"the run stopped: {fault}")
     except (typer.Abort, KeyboardInterrupt):
         _end(INTERRUPTED, "interrupted")
     raise SystemExit(code or 0)

@@ -17,7 +17,7 @@ from rich.console import Console
 from fixtures.interface.credentials import security_of
 from fixtures.machine.storage import reached
 from fixtures.targets import TargetOptions, UsageFault, open_target
-from fixtures.targets.asked import asked_properties, asked_target
+from fixtures.targets.asked import asked_prefix, asked_properties, asked_target
 from reports import writing
 from reports.console import line
 from reports.results import Results
@@ -51,8 +51,10 @@ def load(asked: LoadOptions, console: Console) -> dict[str, object]:
         if (out / "history").exists():
             raise UsageFault(f"--out {out}: there is a history already; give a new directory.")
     config = str(asked.command_config or "")
-    options = TargetOptions(brokers=asked.brokers, security=security_of(config))
-    cluster = open_target(asked_target(asked.target, config), options)
+    target = asked_target(asked.target, config)
+    prefix = asked_prefix(asked.prefix, target)
+    options = TargetOptions(brokers=asked.brokers, security=security_of(config), prefix=prefix)
+    cluster = open_target(target, options)
 
     def tell(text: str) -> None:
         line(console, text)

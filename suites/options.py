@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 import shlex
 from dataclasses import asdict, dataclass
@@ -13,7 +12,7 @@ from fixtures.interface.capability import Capability
 from fixtures.interface.credentials import read_credentials, security_of
 from fixtures.interface.names import UsageFault, innermost, parse_target
 from fixtures.targets import DEFAULT_TARGET, TargetOptions
-from fixtures.targets.asked import asked_properties, asked_target
+from fixtures.targets.asked import asked_prefix, asked_properties, asked_target
 from fixtures.targets.hooks import Hooks
 from spec import profile as profiles
 from spec import requirement as requirements
@@ -22,7 +21,6 @@ from spec.requirement import APP_AREA, AREAS, Level, Requirement, SpecError
 from spec.tiers import ALL
 
 DEFAULT_BROKERS = 3
-_NAME = re.compile(r"[a-zA-Z0-9._-]*")
 CLIENT_AREA = "CLI"
 OWN = (
     "results.json",
@@ -319,12 +317,11 @@ def _check_access(options: RunOptions) -> None:
         read_credentials(options.second_config, "--second-config")
     if (options.broker_option or options.broker_jvm) and not ours:
         raise UsageFault(f"--broker-option and --broker-jvm: {options.target} is running already.")
-    if (options.topics or options.prefix) and ours:
-        raise UsageFault(f"--topics and --prefix: {options.target} lets us create any topic.")
+    if options.topics and ours:
+        raise UsageFault(f"--topics: {options.target} lets us create any topic.")
     if options.hooks and ours:
         raise UsageFault(f"--hooks: {options.target} is started here, and broken without.")
-    if not _NAME.fullmatch(options.prefix):
-        raise UsageFault(f"--prefix {options.prefix}: names of topics have a-z, A-Z, 0-9, . _ -")
+    asked_prefix(options.prefix, options.target)
     _ = options.target_options  # reads the file, and the properties
 
 

@@ -90,6 +90,25 @@ def test_names_may_have_to_begin_with_a_prefix(tmp_path: Path) -> None:
         assert [name for name in run_blocking(_topics(info)) if "sp-" in name] == []
 
 
+@pytest.mark.parametrize("words", [("load", "--seconds", "1"), ("chaos", "--no-faults",
+    "--no-judge", "--minutes", "0.02")])  # fmt: skip
+def test_loads_bear_names_that_have_to_begin_with_a_prefix(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """A load that may not create its topics ends with one sentence, and takes a prefix."""
+    with restricted("names") as info:
+        where = ("--target", f"external:{','.join(info.bootstrap)}", "--rate", "20")
+        refused = shareproof(*words, *where, "--out", str(tmp_path / "refused"))
+        done = shareproof(*words, *where, "--prefix", PREFIX, "--out", str(tmp_path / "done"))
+
+        assert refused.returncode == 3, refused.stdout + refused.stderr
+        assert "CreateTopics" in refused.stderr
+        assert "TOPIC_AUTHORIZATION_FAILED" in refused.stderr
+        assert "Traceback" not in refused.stderr
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert [name for name in run_blocking(_topics(info)) if "sp-" in name] == []
+
+
 def test_topics_may_be_given(tmp_path: Path) -> None:
     """Given topics are used once each while they are empty, and are still there afterwards."""
     names = [f"given-{number}" for number in range(4)]

@@ -23,6 +23,7 @@ from fixtures.history.mirror import kept_at
 from fixtures.interface.capability import Capability
 from fixtures.machine.storage import reached
 from fixtures.targets import UsageFault
+from fixtures.targets.asked import asked_prefix
 from fixtures.targets.hooks import Hooks
 from fixtures.workload.hosts import Hosts, hosts_of
 from fixtures.workload.terms import Load
@@ -123,6 +124,7 @@ def _play_schedule(
         allowed=asked.allow_faults,
         hooks=_hooks(asked),
         command_config=str(asked.command_config or ""),
+        prefix=asked_prefix(asked.prefix, asked.target),
         hosts=_hosts(asked),
     )
     tell, wait = listening([chaos.load])

@@ -16,6 +16,7 @@ from shareproof.commands.options import (
     CommandConfig,
     HooksFile,
     LowestLevel,
+    Prefix,
     Processes,
     Seed,
     SparkOptions,
@@ -66,6 +67,7 @@ class ChaosOptions(SparkOptions):
     ] = False
     hooks: HooksFile = None
     command_config: CommandConfig = None
+    prefix: Prefix = ""
     rejudge: Annotated[
         list[Path] | None,
         typer.Option(parser=asked_place, help="Judge an earlier run again; repeatable."),

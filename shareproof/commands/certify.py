@@ -59,6 +59,7 @@ class Certification:
     broker_option: BrokerOption = None
     broker_jvm: BrokerJvm = None
     command_config: CommandConfig = None
+    prefix: Prefix = ""
     as_json: AsJson = False
 
     def options(self, client: Client | None = None) -> RunOptions:
@@ -82,7 +83,6 @@ class BrokerOptions(Certification):
         str, typer.Option(help="Judge an external target as this release.")
     ] = ""
     topics: Topics = None
-    prefix: Prefix = ""
     second_config: SecondConfig = None
     hooks: HooksFile = None
 

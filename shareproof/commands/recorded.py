@@ -17,6 +17,7 @@ from shareproof.commands.options import (
     Conf,
     LowestLevel,
     Only,
+    Prefix,
     Processes,
     Seed,
     SparkOptions,
@@ -46,6 +47,7 @@ class LoadOptions:
         ),
     ] = Path("out")
     command_config: CommandConfig = None
+    prefix: Prefix = ""
     workers_on: WorkersOn = ""
     processes: Processes = 2
     conf: Conf = None
