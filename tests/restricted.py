@@ -35,8 +35,10 @@ def _of(kind: int, code: int) -> Refusal:
     return lambda part: code if part["resource_type"] == kind else 0
 
 
-def _named_otherwise(part: Body) -> int:
-    return 0 if part["name"].startswith(PREFIX) else ErrorCode.TOPIC_AUTHORIZATION_FAILED
+def _named_otherwise(*prefixes: str) -> Refusal:
+    return lambda part: (
+        0 if part["name"].startswith(prefixes) else ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +74,8 @@ RESTRICTIONS: Mapping[str, Restriction] = {
         refused={"DescribeConfigs": _of(BROKER, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)}
     ),
     "admin": Restriction(absent=_ADMIN),
-    "names": Restriction(refused={"CreateTopics": _named_otherwise}),
+    "names": Restriction(refused={"CreateTopics": _named_otherwise(PREFIX)}),
+    "prefixes": Restriction(refused={"CreateTopics": _named_otherwise(PREFIX, f"dlq.{PREFIX}")}),
     "quotas": Restriction(throttled=3),
 }
 """Restrictions by name."""

@@ -91,12 +91,12 @@ def test_names_may_have_to_begin_with_a_prefix(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("load", "--seconds", "1"), ("chaos", "--no-faults",
-    "--no-judge", "--minutes", "0.02")])  # fmt: skip
+    "--no-judge", "--minutes", "0.1")])  # fmt: skip
 def test_loads_bear_names_that_have_to_begin_with_a_prefix(
     tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     """A load that may not create its topics ends with one sentence, and takes a prefix."""
-    with restricted("names") as info:
+    with restricted("prefixes") as info:
         where = ("--target", f"external:{','.join(info.bootstrap)}", "--rate", "20")
         refused = shareproof(*words, *where, "--out", str(tmp_path / "refused"))
         done = shareproof(*words, *where, "--prefix", PREFIX, "--out", str(tmp_path / "done"))
