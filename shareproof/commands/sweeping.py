@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +20,9 @@ from shareproof.commands.options import (
     takes,
 )
 from spec.requirement import Level
+
+if TYPE_CHECKING:
+    from suites.options import RunOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +50,17 @@ class SweepOptions:
             "process of its own, with many cases at a time.",
         ),
     ] = 2
+    sequences: Annotated[
+        bool,
+        typer.Option(
+            "--sequences",
+            help="Draw sequences of calls instead, and shrink those that break an invariant.",
+        ),
+    ] = False
+    minutes: Annotated[float, typer.Option(min=0.1, help="How long to draw sequences.")] = 10.0
+    replay: Annotated[Path | None, typer.Option(help="Play a script that --sequences wrote.")] = (
+        None
+    )
     level: LowestLevel = Level.SHOULD
     seed: Seed
     out: Out = Path("out")
@@ -78,7 +92,6 @@ def sweep(asked: SweepOptions) -> None:
     from suites.options import RunOptions
 
     console = screen(stderr=True)
-    line(console, f"seed {asked.seed}, client {tested.asked[1]}, {len(cases)} cases")
     options = RunOptions.asked(
         target="reference",
         only=None,
@@ -88,6 +101,10 @@ def sweep(asked: SweepOptions) -> None:
         level=asked.level,
         client=tested,
     )
+    if asked.sequences or asked.replay:
+        line(console, f"seed {asked.seed}, client {tested.asked[1]}")
+        raise typer.Exit(_sequences(asked, options))
+    line(console, f"seed {asked.seed}, client {tested.asked[1]}, {len(cases)} cases")
     results = running.run(options, cases, words, asked.hostile_brokers, console)
     if asked.as_json:
         typer.echo(text_of(results), nl=False)
@@ -95,3 +112,12 @@ def sweep(asked: SweepOptions) -> None:
         show(results, screen())
         line(console, f"reports in {options.out}")
     raise typer.Exit(results.run.exit_code)
+
+
+def _sequences(asked: SweepOptions, options: RunOptions) -> int:
+    from reports.console import screen
+    from shareproof.sweep import sequencing
+
+    if asked.replay:
+        return sequencing.replay(options, asked.replay, screen(stderr=True))
+    return sequencing.search(options, asked.minutes, screen(stderr=True))

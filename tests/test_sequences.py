@@ -1,0 +1,121 @@
+"""Sequences of calls: what is drawn, what may not happen, and a broken client that is caught."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+
+from fixtures.adapters.shipped import command_of
+from fixtures.interface.names import UsageFault
+from shareproof.sweep.sequencing import _read
+from spec.adapter import Capability
+from suites.client.sequences.judging import INVARIANTS, judge
+from suites.client.sequences.playing import LIMIT, Given, Story
+from suites.client.sequences.searching import Searcher
+from suites.client.sequences.steps import LONGEST, Step, sequences
+
+TOPIC = UUID(int=7)
+EVERYTHING = frozenset(map(str, Capability))
+LITTLE = frozenset({"explicit", "ack-record"})
+HELD_AND_CLOSED: list[Step] = [
+    {"call": "open", "by": 0, "mode": "explicit"},
+    {"call": "subscribe", "by": 0, "topics": [0]},
+    *[{"call": "poll", "by": 0, "ms": 1000}] * 4,
+    {"call": "close", "by": 0},
+]
+
+
+@settings(max_examples=30, deadline=None)
+@given(sequences(EVERYTHING))
+def test_a_sequence_is_a_script(script: list[Step]) -> None:
+    """What is drawn can be written down and played again, and is short."""
+    assert json.loads(json.dumps(script)) == script
+    assert 2 <= len(script) <= LONGEST
+
+
+@settings(max_examples=30, deadline=None)
+@given(sequences(LITTLE))
+def test_calls_that_a_client_lacks_are_not_drawn(script: list[Step]) -> None:
+    """A client is asked for what it declares, and in the modes that it has."""
+    calls = {step["call"] for step in script}
+    assert not calls & {"wakeup", "unsubscribe", "commit_sync", "commit_async", "lock_duration"}
+    assert {step["mode"] for step in script if step["call"] == "open"} <= {"explicit"}
+    assert not any("beside" in step or step.get("kind") == "renew" for step in script)
+
+
+class Seen:
+    """An exchange as the judge needs it."""
+
+    def __init__(self, at: float, kind: int, *, error: int = 0, api: str = "ShareAcknowledge"):
+        batch = {"first_offset": 0, "last_offset": 0, "acknowledge_types": [kind]}
+        part: dict[str, Any] = {"partition_index": 0, "acknowledgement_batches": [batch]}
+        self.api, self.node, self.sent, self.responded = api, 1, at, at + 0.01
+        self.request = {"topics": [{"topic_id": TOPIC, "partitions": [part]}]}
+        told = {"partition_index": 0, "error_code": error}
+        self.response = {"error_code": 0, "responses": [{"topic_id": TOPIC, "partitions": [told]}]}
+
+
+def story(*seen: Any, **more: Any) -> Story:
+    """Return a story of one topic with one record."""
+    made = Story(topics={TOPIC: "t"}, produced={("t", 0)}, **more)
+    made.exchanges = list(seen)
+    return made
+
+
+def test_nothing_is_found_where_nothing_is_wrong() -> None:
+    """What was asked for, and what polls of an implicit consumer gave, may be accepted."""
+    place = ("t", 0)
+    assert judge(story(Seen(2.0, 1), asked={(place, "accept"): 1.0})) == {}
+    given_ = [Given(1.0, 1, "c", place, 1)]
+    assert judge(story(Seen(2.0, 1), given=given_, implicit={"c"})) == {}
+    assert judge(story(Seen(2.0, 2))) == {}
+    assert judge(story(Seen(2.0, 0, error=121))) == {}
+
+
+@pytest.mark.parametrize(
+    ("invariant", "told"),
+    [
+        ("loss", story(Seen(2.0, 1))),
+        ("loss", story(Seen(2.0, 3), asked={(("t", 0), "accept"): 1.0})),
+        ("loss", story(Seen(2.0, 0))),
+        ("loss", story(Seen(2.0, 1), asked={(("t", 0), "accept"): 3.0})),
+        ("duplicates", story(given=[Given(1.0, 1, "c", ("t", 0), 1)] * 2)),
+        ("liveness of calls", story(stuck="no reply to poll within 25 s")),
+        ("liveness of the group", story(left="a new consumer did not get the rest")),
+        ("rate", story(*[Seen(1.0 + n / 1000, 2) for n in range(100)])),
+    ],
+)
+def test_each_invariant_can_break(invariant: str, told: Story) -> None:
+    """A story that breaks an invariant is told by its name, and by no other."""
+    assert set(judge(told)) == {invariant}
+    assert invariant in INVARIANTS
+
+
+def test_what_the_limit_archives_is_not_a_stall() -> None:
+    """A record that was given as often as its group allows is gone by the contract."""
+    often = [Given(float(n), n, "c", ("t", 0), n) for n in range(LIMIT)]
+    assert judge(story(given=often, left="a new consumer did not get the rest")) == {}
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize(
+    ("client", "broken"), [("model", False), ("model:accepts-when-closed", True)]
+)
+def test_a_broken_client_is_caught(client: str, broken: bool) -> None:
+    """Closing with records in hand is harmless, but for a client that accepts them then."""
+    searcher = Searcher(command_of(client), 1, lambda _: None)
+    times, found, _ = searcher.replay(HELD_AND_CLOSED, 1)
+    assert (times, [set(one) for one in found]) == ((1, [{"loss"}]) if broken else (0, []))
+
+
+def test_a_file_without_a_script_is_refused(tmp_path: Path) -> None:
+    """What is no list of steps ends with one sentence."""
+    file = tmp_path / "script.json"
+    file.write_text('{"call": "poll"}', encoding="utf-8")
+    with pytest.raises(UsageFault, match="a list of steps is wanted"):
+        _read(file)
