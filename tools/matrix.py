@@ -1,0 +1,232 @@
+"""The pages that show clients, and brokers, beside each other: made from results of whole runs.
+
+``python -m tools.matrix clients OUT... --write docs/clients.md`` and ``brokers OUT... --write
+docs/brokers.md`` take the directories of some runs. Rules that hold everywhere are counted; each
+other has a row, the worst first: by the rank of the finding that explains it, then by its level.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from reports.reading import read as read_results
+from reports.results import Results, RuleResult
+
+FINDINGS = Path(__file__).parents[1] / "docs" / "findings"
+RANKS = ("loss", "duplicate", "stall", "overload", "wrong response", "cosmetic", "")
+"""Ranks of findings, the worst first; the last is that of rules that no finding is about."""
+
+_BROKEN = frozenset({"fail", "unknown", "vacuous", "error"})
+_LEVELS = ("MUST", "SHOULD", "MAY")
+
+_CLIENTS = """\
+# Clients
+
+Verdicts of `shareproof client` on the client libraries with a shipped adapter, each in its newest
+release, in front of a release of Kafka or the reference broker. Rules that need responses no real
+broker gives on request are judged against the [hostile broker](hostile-broker.md) in each run. The
+cause of a `fail` is in the client's ledger, `spec/profiles/client-*.toml`, and in the
+[finding](findings/README.md) that its row links. `python -m tools.matrix clients` generates this
+page from results.
+"""
+_BROKERS = """\
+# Brokers
+
+Verdicts of `shareproof broker` on releases of Apache Kafka, three brokers each. The cause of a
+`fail` is in the broker's ledger, `spec/profiles`, and in the [finding](findings/README.md) that its
+row links. A rule is `unknown` where its check could not decide, and out of reach where the target
+cannot be asked. Causes in other implementations are on the pages of the
+[implementations](implementations.md) and the [fakes](fakes.md). `python -m tools.matrix brokers`
+generates this page from results.
+"""
+_CHOOSING = """
+The numbers under ranks count broken rules by the rank of the finding that explains them.
+
+## Choosing
+
+1. **loss and duplicate**: no setting helps. Read the finding: does your application meet its case?
+2. **stall**: a consumer stops, or waits for minutes, after something that happens to every cluster.
+   Watch the age of the oldest record.
+3. **overload**: a failing partition or coordinator makes the client a burden for the cluster.
+   Quotas help.
+4. **what your application needs**:
+"""
+_CAPABILITIES = (
+    ("explicit", "acknowledges record by record"),
+    ("renew", "renews locks"),
+    ("record-limit", "limits records of a poll"),
+    ("commit-sync", "waits for results"),
+    ("callback", "reports results by callback"),
+    ("close-timeout", "bounds close"),
+    ("wakeup", "ends a poll"),
+    ("lock-duration", "tells the lock's duration"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One client or broker as it was judged."""
+
+    results: Results
+
+    @property
+    def rules(self) -> dict[str, RuleResult]:
+        """Its rules by id."""
+        return {rule.id: rule for rule in self.results.requirements}
+
+    @property
+    def title(self) -> str:
+        """The head of its column."""
+        client, target = self.results.client, self.results.target
+        if client is not None:
+            return f"{client.name} {client.version}"
+        return target.name if target.version in target.name else f"{target.name} {target.version}"
+
+    @property
+    def broken(self) -> list[RuleResult]:
+        """The rules that do not hold, or could not be decided."""
+        return [rule for rule in self.results.requirements if rule.verdict in _BROKEN]
+
+
+@cache
+def rank_of(finding: str) -> str:
+    """Return the rank of a finding by its name; empty if there is no such page."""
+    page = FINDINGS / f"{finding}.md"
+    if not finding or not page.exists():
+        return ""
+    found = re.search(r"\*\*Rank\*\* ([a-z ]+)", page.read_text(encoding="utf-8"))
+    return found[1].strip() if found else ""
+
+
+def findings(rule: RuleResult) -> list[str]:
+    """Return the findings that explain why a rule does not hold."""
+    return sorted({entry.finding for entry in rule.known_failures if entry.finding})
+
+
+def worst(rules: Sequence[RuleResult]) -> str:
+    """Return the worst rank of what explains some verdicts of a rule."""
+    ranks = {rank_of(name) for rule in rules if rule.verdict in _BROKEN for name in findings(rule)}
+    return min(ranks, key=RANKS.index, default="")
+
+
+def read(directory: Path) -> Run:
+    """Read one run.
+
+    Raises:
+        SystemExit: there are no results in the directory.
+    """
+    try:
+        return Run(results=read_results(directory))
+    except ValueError as error:
+        raise SystemExit(str(error)) from None
+
+
+def page(kind: str, runs: Sequence[Run], beside: Sequence[Run] = ()) -> str:
+    """Return a whole page; runs ``beside`` are counted, and have no column."""
+    if kind == "clients":
+        lines = [_CLIENTS, *_summary([*runs, *beside]), _CHOOSING, *_capabilities(runs)]
+    else:
+        lines = [_BROKERS, *_summary([*runs, *beside])]
+    return "\n".join([*lines, "", "## Rules", "", *_matrix(runs), ""])
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    line = "| {} |".format
+    return [
+        line(" | ".join(head)),
+        "|" + "---|" * len(head),
+        *(line(" | ".join(map(str, row))) for row in rows),
+    ]
+
+
+def _summary(runs: Sequence[Run]) -> list[str]:
+    head = ["", "judged on", "in front of", "pass", "MUST broken", "SHOULD broken", "undecided"]
+    rows: list[list[object]] = []
+    for run in runs:
+        results, client = run.results, run.results.client
+        failed = [rule for rule in run.broken if rule.verdict == "fail"]
+        levels = Counter(rule.level.value for rule in failed)
+        ranks = Counter(worst([rule]) for rule in failed)
+        rows.append(
+            [
+                run.title,
+                results.run.started[:10],
+                client.facing if client is not None else "",
+                results.summary["pass"],
+                levels["MUST"],
+                levels["SHOULD"],
+                len(run.broken) - len(failed),
+                *(ranks[rank] or "" for rank in RANKS[:-1]),
+            ]
+        )
+    return _table([*head, *RANKS[:-1]], rows)
+
+
+def _capabilities(runs: Sequence[Run]) -> list[str]:
+    head = ["", *(said for _, said in _CAPABILITIES)]
+    clients = [run.results.client for run in runs]
+    rows = [
+        [
+            f"{client.name} {client.version}, {client.language or client.runtime}",
+            *("yes" if name in client.capabilities else "no" for name, _ in _CAPABILITIES),
+        ]
+        for client in clients
+        if client is not None
+    ]
+    return _table(head, rows)
+
+
+def _matrix(runs: Sequence[Run]) -> list[str]:
+    ids = sorted(set().union(*(run.rules for run in runs)), key=_order)
+    seen = {id_: [run.rules[id_] for run in runs if id_ in run.rules] for id_ in ids}
+    shown = [id_ for id_ in ids if any(rule.verdict in _BROKEN for rule in seen[id_])]
+    shown.sort(key=lambda id_: (RANKS.index(worst(seen[id_])), _LEVELS.index(seen[id_][0].level)))
+    held = [id_ for id_ in ids if {str(rule.verdict) for rule in seen[id_]} == {"pass"}]
+    rows = []
+    for id_ in shown:
+        names = sorted({name for rule in seen[id_] for name in findings(rule)})
+        links = " ".join(f"[{name[:3]}](findings/{name}.md)" for name in names)
+        first = seen[id_][0]
+        cells = [_cell(run.rules.get(id_)) for run in runs]
+        rows.append([worst(seen[id_]), f"{id_} {first.text}", first.level.value, *cells, links])
+    head = ["rank", "rule", "level", *(run.title for run in runs), "findings"]
+    said = f"{len(held)} rules hold for all. Of the others these are broken or undecided somewhere:"
+    return [said, "", *_table(head, rows)]
+
+
+def _cell(rule: RuleResult | None) -> str:
+    if rule is None:
+        return ""
+    return f"**{rule.verdict}**" if rule.verdict == "fail" else str(rule.verdict)
+
+
+def _order(rule: str) -> tuple[str, int]:
+    area, _, number = rule.partition("-")
+    return area, int(number)
+
+
+def main() -> int:
+    """Make a page, or print it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("kind", choices=("clients", "brokers"))
+    parser.add_argument("runs", nargs="+", type=Path)
+    parser.add_argument("--beside", nargs="*", default=[], type=Path, help="without a column")
+    parser.add_argument("--write", type=Path)
+    options = parser.parse_args()
+    text = page(options.kind, list(map(read, options.runs)), list(map(read, options.beside)))
+    if options.write:
+        options.write.write_text(text, encoding="utf-8")
+    else:
+        sys.stdout.write(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
