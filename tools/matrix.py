@@ -59,7 +59,8 @@ The numbers under ranks count broken rules by the rank of the finding that expla
 4. **what your application needs**:
 """
 _CAPABILITIES = (
-    ("explicit", "acknowledges record by record"),
+    ("ack-record", "acknowledges single records"),
+    ("explicit", "accepts nothing by itself"),
     ("renew", "renews locks"),
     ("record-limit", "limits records of a poll"),
     ("commit-sync", "waits for results"),
@@ -68,6 +69,12 @@ _CAPABILITIES = (
     ("wakeup", "ends a poll"),
     ("lock-duration", "tells the lock's duration"),
 )
+_CALLED = {
+    "confluent-kafka": ("confluent-kafka", "librdkafka"),
+    "kafkats": ("@kafkats/client",),
+    "spring-kafka": ("Spring Kafka", "spring-kafka"),
+}
+"""What findings call a client, where that is not its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +139,7 @@ def page(kind: str, runs: Sequence[Run], beside: Sequence[Run] = ()) -> str:
     """Return a whole page; runs ``beside`` are counted, and have no column."""
     if kind == "clients":
         lines = [_CLIENTS, *_summary([*runs, *beside]), _CHOOSING, *_capabilities(runs)]
+        lines += ["", "## Findings about each", "", *_known(runs)]
     else:
         lines = [_BROKERS, *_summary([*runs, *beside])]
     return "\n".join([*lines, "", "## Rules", "", *_matrix(runs), ""])
@@ -181,6 +189,24 @@ def _capabilities(runs: Sequence[Run]) -> list[str]:
         if client is not None
     ]
     return _table(head, rows)
+
+
+def _known(runs: Sequence[Run]) -> list[str]:
+    """Return all findings about each client by rank, also those of the sweep and of programs."""
+    heads = {}
+    for path in sorted(FINDINGS.glob("[0-9]*.md")):
+        head = " ".join(path.read_text(encoding="utf-8").split("\n\n")[1].split())
+        heads[path.stem] = head.partition("**Seen on**")[2].partition("**Public bug**")[0]
+    rows = []
+    for run in runs:
+        client = run.results.client
+        assert client is not None
+        names = _CALLED.get(client.name, (client.name,))
+        mine = [stem for stem, seen in heads.items() if any(name in seen for name in names)]
+        by_rank = [[stem for stem in mine if rank_of(stem) == rank] for rank in RANKS[:-1]]
+        links = [" ".join(f"[{s[:3]}](findings/{s}.md)" for s in stems) for stems in by_rank]
+        rows.append([run.title, *links])
+    return _table(["", *RANKS[:-1]], rows)
 
 
 def _matrix(runs: Sequence[Run]) -> list[str]:
