@@ -24,6 +24,8 @@ RANKS = ("loss", "duplicate", "stall", "overload", "wrong response", "cosmetic",
 """Ranks of findings, the worst first; the last is that of rules that no finding is about."""
 
 _BROKEN = frozenset({"fail", "unknown", "vacuous", "error"})
+_SHOWN = _BROKEN - {"error"}
+"""A check that ended with an error of the suite says nothing about a rule."""
 _LEVELS = ("MUST", "SHOULD", "MAY")
 
 _CLIENTS = """\
@@ -193,16 +195,14 @@ def _capabilities(runs: Sequence[Run]) -> list[str]:
 
 def _known(runs: Sequence[Run]) -> list[str]:
     """Return all findings about each client by rank, also those of the sweep and of programs."""
-    heads = {}
-    for path in sorted(FINDINGS.glob("[0-9]*.md")):
-        head = " ".join(path.read_text(encoding="utf-8").split("\n\n")[1].split())
-        heads[path.stem] = head.partition("**Seen on**")[2].partition("**Public bug**")[0]
+    text = (FINDINGS / "README.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| \[\d+\]\((.*?)\.md\) \|.*\| (.*?) \|$", text, re.MULTILINE)
     rows = []
     for run in runs:
         client = run.results.client
         assert client is not None
         names = _CALLED.get(client.name, (client.name,))
-        mine = [stem for stem, seen in heads.items() if any(name in seen for name in names)]
+        mine = [stem for stem, seen in listed if any(name in seen for name in names)]
         by_rank = [[stem for stem in mine if rank_of(stem) == rank] for rank in RANKS[:-1]]
         links = [" ".join(f"[{s[:3]}](findings/{s}.md)" for s in stems) for stems in by_rank]
         rows.append([run.title, *links])
@@ -212,7 +212,7 @@ def _known(runs: Sequence[Run]) -> list[str]:
 def _matrix(runs: Sequence[Run]) -> list[str]:
     ids = sorted(set().union(*(run.rules for run in runs)), key=_order)
     seen = {id_: [run.rules[id_] for run in runs if id_ in run.rules] for id_ in ids}
-    shown = [id_ for id_ in ids if any(rule.verdict in _BROKEN for rule in seen[id_])]
+    shown = [id_ for id_ in ids if any(rule.verdict in _SHOWN for rule in seen[id_])]
     shown.sort(key=lambda id_: (RANKS.index(worst(seen[id_])), _LEVELS.index(seen[id_][0].level)))
     held = [id_ for id_ in ids if {str(rule.verdict) for rule in seen[id_]} == {"pass"}]
     rows = []
@@ -230,6 +230,8 @@ def _matrix(runs: Sequence[Run]) -> list[str]:
 def _cell(rule: RuleResult | None) -> str:
     if rule is None:
         return ""
+    if rule.verdict == "error":
+        return "not judged"
     return f"**{rule.verdict}**" if rule.verdict == "fail" else str(rule.verdict)
 
 
