@@ -21,7 +21,7 @@ from tools.campaign.playing import HONEST, play
 SLOW = {"range across a gap"}
 """Met by checks that wait for compaction, which are not played here."""
 
-ENOUGH = 120
+ENOUGH = 370
 """Checks that there are at least to be played in other set-ups."""
 
 
