@@ -158,7 +158,7 @@ def solo_info(request: pytest.FixtureRequest, run_options: RunOptions) -> Iterat
         for given in (*mark.args, mark.kwargs):
             properties.update({key: str(value) for key, value in given.items()})
     brokers = int(properties.pop("brokers", "1"))
-    wanted = TargetOptions(properties=properties, brokers=brokers)
+    wanted = TargetOptions(properties=properties, brokers=brokers, steady=brokers > 3)
     with clusters.own_cluster(run_options, wanted) as target:
         yield target.info
 
