@@ -60,8 +60,11 @@ def found(text: str, banned: Mapping[str, str] = BANNED) -> list[str]:
 
 @pytest.mark.parametrize("file", PAGES, ids=lambda file: str(file.relative_to(ROOT)))
 def test_documents_use_the_words_of_the_glossary(file: Path) -> None:
-    """No page has a word that the glossary replaced."""
-    assert found(prose(file.read_text(encoding="utf-8"))) == []
+    """No page has a word that the glossary replaced; rules that it quotes are tested below."""
+    text = prose(file.read_text(encoding="utf-8"))
+    for rule in load_requirements().values():
+        text = text.replace(rule.text, "")
+    assert found(text) == []
 
 
 def test_help_uses_the_words_of_the_glossary() -> None:
