@@ -25,7 +25,7 @@ from fixtures.wire.schema import Schemas
 from fixtures.wire.state_records import SNAPSHOT, StateRecord, decode_state
 from spec.model.durable import UNKNOWN_COUNT, Durable, Record, StateBatch, combine, replay
 from spec.model.release import Release, release_of
-from spec.verdict import Undecided
+from spec.verdict import OutOfReach, Undecided
 from suites.broker.gaps import read_log
 from suites.broker.share import Queue, Share
 from suites.broker.stored import ACKNOWLEDGED, ARCHIVED, AVAILABLE
@@ -142,7 +142,13 @@ class StateKey:
         start: int = -1,
         complete: int | None = None,
     ) -> str:
-        """Send WriteShareGroupState, of version 1 if it has a complete count; return the error."""
+        """Send WriteShareGroupState, of version 1 if it has a complete count; return the error.
+
+        Raises:
+            OutOfReach: the broker's Write is of version 0, which has no complete count.
+        """
+        if complete is not None and not self.share.cluster.supports(WRITE, 1):
+            raise OutOfReach(f"the target does not offer {WRITE} with a complete count")
         names = ("first_offset", "last_offset", "delivery_state", "delivery_count")
         counted = {} if complete is None else {"delivery_complete_count": complete}
         part = await self.ask(

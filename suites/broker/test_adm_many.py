@@ -153,7 +153,6 @@ async def test_offsets_of_many(share: Share, judge: Judge, position: str) -> Non
 
 @meets(MANY_AT_ONCE)
 @pytest.mark.requirement("ADM-10")
-@pytest.mark.draft("not yet played on every release")
 @pytest.mark.timeout(150)
 async def test_offsets_beside_no_partition(share: Share, judge: Judge) -> None:
     """ADM-10: Beside a partition that its topic does not have, all others have their offset.

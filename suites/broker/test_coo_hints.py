@@ -40,7 +40,6 @@ def _told(part: Part) -> str:
 
 @meets(MANY)
 @pytest.mark.requirement("COO-25")
-@pytest.mark.draft("not yet played on every release")
 @pytest.mark.solo(brokers=4)
 @pytest.mark.timeout(120)
 async def test_three_leaders(solo_share: Share, judge: Judge) -> None:
