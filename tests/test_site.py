@@ -24,6 +24,7 @@ from reports.site.detecting import Detection, Missed, Noticed, figures
 from shareproof.detected import detection
 from spec.requirement import Honesty, load_requirements
 from spec.track_record import load_track_record
+from tests.shell import python
 from tests.test_results import HOSTILE, client, document, keep
 
 SEEN = Detection(
@@ -167,6 +168,16 @@ def test_site_links_hold(runs: Path, tmp_path: Path) -> None:
         for link in re.findall(r'(?:href|src)="([^"#]+)', text):
             if not link.startswith(("transcripts/", "https://", "data:")):
                 assert (page.parent / link).exists(), (page, link)
+
+
+def test_site_needs_no_extra(runs: Path, tmp_path: Path) -> None:
+    """Who installed nothing that judges histories builds a site, too."""
+    without = "sys.modules.update(dict.fromkeys(['numpy', 'pyarrow', 'pyspark']))"
+    program = f"import sys; {without}; from shareproof.cli import main; main()"
+    done = python("-c", program, "report", str(runs), "--site", str(tmp_path / "site"))
+
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "site" / "index.html").exists()
 
 
 def test_whoever_waits_is_told(runs: Path, tmp_path: Path) -> None:
