@@ -23,6 +23,9 @@ from spec.verdict import Verdict
 EXPECTABLE = (Verdict.FAIL, Verdict.UNKNOWN, Verdict.VACUOUS)
 """Verdicts a ledger may expect. An ``error`` is ours to repair and is never expected."""
 
+SETUPS = ("beside", "behind", "reloaded", "among", "keys")
+"""Set-ups that a ledger may leave out; what they are is in ``suites/broker/situations.py``."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absent:
@@ -171,7 +174,7 @@ def parse_profile(text: str, where: str) -> Profile:
         absent=absent,
         expected=expected,
         internals=_flag(head, "internals", f"{where}: [profile]"),
-        as_written=_names(head, "as_written", f"{where}: [profile]"),
+        as_written=_setups(head, f"{where}: [profile]"),
         older=bool(older),
     )
 
@@ -236,6 +239,13 @@ def _names(raw: Mapping[str, object], key: str, label: str) -> tuple[str, ...]:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise SpecError(f"{label}: {key} must be a list of names")
     return tuple(names)
+
+
+def _setups(head: Mapping[str, object], label: str) -> tuple[str, ...]:
+    names = _names(head, "as_written", label)
+    if strange := [name for name in names if name not in SETUPS]:
+        raise SpecError(f"{label}: as_written: {strange[0]} is none of {', '.join(SETUPS)}")
+    return names
 
 
 def _flag(raw: Mapping[str, object], key: str, label: str) -> bool:

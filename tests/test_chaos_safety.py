@@ -59,9 +59,12 @@ def test_a_fault_needs_its_hooks() -> None:
     ("text", "said"),
     [
         ("kill = 'true'", "healed without start"),
+        ("start = 'run {nod}'", "start: .node., .host. and .port. are replaced, and nothing else"),
+        ("start = 'run {'", "start: .*braces that stay are doubled"),
+        ("""start = 'run "'""", "start: no closing quotation"),
         ("pause = 'true'", "healed without resume"),
         ("explode = 'true'", "none of"),
-        ("start = 1", "none of"),
+        ("start = 1", "start: a command is needed, in quotes"),
         ("start = ", "hooks"),
     ],
 )

@@ -159,8 +159,9 @@ def test_no_kafka_is_wrong_usage(tmp_path: Path, place: str) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "file.tgz").write_text("no archive")
 
-    with pytest.raises(UsageFault, match=f"kafka:{tmp_path / place}: "):
+    with pytest.raises(UsageFault, match=f"kafka:{tmp_path / place}: ") as fault:
         asked_target(f"kafka:{tmp_path / place}")
+    assert "\n" not in str(fault.value)
 
 
 def test_versions_and_paths_are_told_apart() -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from spec.profile import check_profile, covers, load_profile, parse_profile, shipped
+from spec.profile import SETUPS, check_profile, covers, load_profile, parse_profile, shipped
 from spec.requirement import SpecError, load_requirements
 from spec.verdict import Verdict
+from suites.broker import situations
 
 ROOT = Path(__file__).parents[1]
 FINDINGS = ROOT / "docs" / "findings"
@@ -62,6 +63,9 @@ def test_setups_that_are_left_out() -> None:
     assert parse_profile(told, "p").as_written == ("beside",)
     with pytest.raises(SpecError, match="as_written must be a list of names"):
         parse_profile(told.replace('["beside"]', '"beside"'), "p")
+    with pytest.raises(SpecError, match="as_written: besides is none of beside, "):
+        parse_profile(told.replace("beside", "besides"), "p")
+    assert set(situations.SETUPS) == set(SETUPS)
 
 
 def test_shipped_profile_is_sound() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from spec.verdict import EnvironmentFault
 
 _LAST = 3
+_SILENT = "it wrote nothing"
 """Lines of a program's output that are told when it ends too early."""
 
 
@@ -94,5 +95,5 @@ class Program:
         with contextlib.suppress(OSError):
             text = self.log.read_text(encoding="utf-8", errors="replace")
             lines = [line.strip() for line in text.splitlines() if line.strip()]
-            return " | ".join(lines[-_LAST:])
-        return ""
+            return " | ".join(lines[-_LAST:]) or _SILENT
+        return _SILENT
