@@ -48,6 +48,9 @@ class Restriction:
     refused: Mapping[str, Refusal] = field(default_factory=dict)
     absent: frozenset[str] = frozenset()
     throttled: int = 0
+    """How often requests for mutations are refused by a quota before they are not."""
+    empty_fetches: int = 0
+    """Milliseconds of throttling that every ShareFetch is told, and gets no records."""
 
 
 _DENIED = _always(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
@@ -77,8 +80,11 @@ RESTRICTIONS: Mapping[str, Restriction] = {
     "names": Restriction(refused={"CreateTopics": _named_otherwise(PREFIX)}),
     "prefixes": Restriction(refused={"CreateTopics": _named_otherwise(PREFIX, f"dlq.{PREFIX}")}),
     "quotas": Restriction(throttled=3),
+    "byte-rate": Restriction(empty_fetches=1000),
 }
 """Restrictions by name."""
+
+_MUTATIONS = ("CreateTopics", "DeleteTopics")
 
 
 class _Restricted:
@@ -86,11 +92,13 @@ class _Restricted:
 
     def __init__(self, restriction: Restriction) -> None:
         self._restriction = restriction
-        self._throttled = restriction.throttled
+        self._throttled = dict.fromkeys(_MUTATIONS, restriction.throttled)
 
     def alteration(self) -> Alteration:
         """Return this as a change to what a proxy passes on."""
-        throttled = {"CreateTopics"} if self._restriction.throttled else set()
+        throttled = set(_MUTATIONS) if self._restriction.throttled else set()
+        if self._restriction.empty_fetches:
+            throttled.add("ShareFetch")
         return Alteration(
             name="restricted",
             sentence="Some requests are refused.",
@@ -100,8 +108,8 @@ class _Restricted:
         )
 
     def _on_request(self, exchange: Exchange) -> Body | None:
-        if exchange.api == "CreateTopics" and self._throttled:
-            self._throttled -= 1
+        if self._throttled.get(exchange.api):
+            self._throttled[exchange.api] -= 1
             return _refuse(exchange, _always(ErrorCode.THROTTLING_QUOTA_EXCEEDED))
         refused = self._restriction.refused.get(exchange.api)
         return _refuse(exchange, refused) if refused else None
@@ -112,6 +120,8 @@ class _Restricted:
             gone = {numbers[name] for name in self._restriction.absent}
             kept = [each for each in response["api_keys"] if each["api_key"] not in gone]
             response["api_keys"] = kept
+        elif exchange.api == "ShareFetch" and self._restriction.empty_fetches:
+            response |= {"throttle_time_ms": self._restriction.empty_fetches, "responses": []}
 
 
 def _refuse(exchange: Exchange, refused: Refusal) -> Body | None:

@@ -23,6 +23,7 @@ from tests.restricted import PREFIX, restricted
 from tests.shell import shareproof
 
 KEPT, OWN_GROUP, RECORDS, LEADER, LIMITS = "ACK-07", "DLQ-01", "OFF-19", "ACQ-01", "LCK-12"
+JOINED = "MEM-01"
 
 
 def judged(
@@ -66,6 +67,8 @@ async def _topics(info: ClusterInfo) -> list[str]:
         ("broker-configs admin", f"{KEPT},{LIMITS},{RECORDS}", {KEPT},
          {LIMITS: "DescribeConfigs is refused: CLUSTER_AUTHORIZATION_FAILED",
           RECORDS: "the target does not offer DeleteRecords"}),
+        ("byte-rate", f"{KEPT},{JOINED}", {JOINED},
+         {KEPT: "the target throttles ShareFetch, by a quota"}),
     ],
 )  # fmt: skip
 def test_what_is_refused_is_out_of_reach(
@@ -87,6 +90,13 @@ def test_names_may_have_to_begin_with_a_prefix(tmp_path: Path) -> None:
     """Where only some names are allowed, --prefix has a run use those, and removes them."""
     with restricted("names") as info:
         assert judged(tmp_path, info, KEPT, "--prefix", PREFIX)[1][KEPT][0] == "pass"
+        assert [name for name in run_blocking(_topics(info)) if "sp-" in name] == []
+
+
+def test_what_a_quota_refuses_at_first_is_removed(tmp_path: Path) -> None:
+    """Deleting topics goes on where a quota of mutations lets none be deleted for a while."""
+    with restricted("quotas") as info:
+        assert judged(tmp_path, info, KEPT)[1][KEPT][0] == "pass"
         assert [name for name in run_blocking(_topics(info)) if "sp-" in name] == []
 
 

@@ -2,9 +2,11 @@
 
     python -m tools.vanilla -- shareproof broker --target external:{}
     python -m tools.vanilla --brokers 3 -- shareproof broker --target external:{} --hooks {hooks}
+    python -m tools.vanilla --quota request_percentage=1 -- shareproof load --target external:{}
 
 ``{}`` stands for the brokers' addresses, separated by commas, and ``{hooks}`` for a file of
-commands that break and mend them; they need curl. The exit code is the command's.
+commands that break and mend them; they need curl. Quotas are those of every client that has none
+of its own (KIP-546). The exit code is the command's.
 """
 
 from __future__ import annotations
@@ -16,13 +18,16 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from fixtures.clients.admin import Admin
+from fixtures.clients.cluster import Cluster
 from fixtures.interface.capability import HOOKS
 from fixtures.interface.names import DEFAULT_VERSION
 from fixtures.targets import Target, TargetOptions, open_target
+from fixtures.targets.blocking import run_blocking
 
 
 @contextlib.contextmanager
@@ -54,17 +59,38 @@ def hooks(target: Target) -> Iterator[Path]:
             server.shutdown()
 
 
+async def hold_everybody_to(target: Target, quotas: Mapping[str, float]) -> None:
+    """Set the quotas of every client id that has none of its own, and wait until they count."""
+    ops = [{"key": key, "value": value, "remove": False} for key, value in quotas.items()]
+    entity = [{"entity_type": "client-id", "entity_name": None}]
+    async with Cluster(target.info) as cluster:
+        response = await (await cluster.any()).call(
+            "AlterClientQuotas", entries=[{"entity": entity, "ops": ops}], validate_only=False
+        )
+        if response.entries[0].error_code:
+            raise SystemExit(f"quotas: {response.entries[0].error_message}")
+        await Admin(cluster).in_force()
+
+
+def _quota(text: str) -> tuple[str, float]:
+    key, _, value = text.partition("=")
+    return key, float(value)
+
+
 def main() -> int:
     """Start the cluster, run the command, stop the cluster."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--brokers", type=int, default=1)
     parser.add_argument("--kafka", default=DEFAULT_VERSION)
+    parser.add_argument("--quota", type=_quota, action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("command", nargs="+")
     asked = parser.parse_args()
     target = open_target(f"kafka:{asked.kafka}", TargetOptions(brokers=asked.brokers, shipped=True))
     target.start()
     try:
         where = ",".join(target.info.bootstrap)
+        if asked.quota:
+            run_blocking(hold_everybody_to(target, dict(asked.quota)))
         with hooks(target) as file:
             words = [word.replace("{}", where) for word in asked.command]
             command = [word.replace("{hooks}", str(file)) for word in words]

@@ -10,7 +10,7 @@ from pathlib import Path
 import allure
 import pytest
 
-from fixtures.clients.access import refusal
+from fixtures.clients.access import refusal, throttling
 from fixtures.interface.capability import Capability
 from fixtures.interface.info import ClusterInfo
 from fixtures.wire.frame import Transcript
@@ -151,7 +151,7 @@ def _observed(
 def _refusal(item: pytest.Item, error: BaseException | None) -> str:
     """Return what somebody else's cluster did not let a check do, if that may be why it ended."""
     frames: list[Transcript] = item.stash.get(TRANSCRIPTS, [])
-    if found := refusal(frames):
+    if found := refusal(frames) or throttling(frames):
         return found
     return item.stash.get(MAKESHIFT, str)() if isinstance(error, Undecided) else ""
 
