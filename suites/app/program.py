@@ -13,8 +13,8 @@ from pathlib import Path
 from spec.verdict import EnvironmentFault
 
 _LAST = 3
-_SILENT = "it wrote nothing"
 """Lines of a program's output that are told when it ends too early."""
+_SILENT = "it wrote nothing"
 
 
 class Program:
