@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from fixtures.adapters.shipped import asked_client
 from fixtures.interface.capability import Capability
 from fixtures.interface.credentials import read_credentials, security_of
 from fixtures.interface.names import UsageFault, innermost, parse_target
@@ -60,13 +61,13 @@ class Client:
         """Return the client that ``--client`` or ``--adapter`` names; it is not introduced yet.
 
         Raises:
-            UsageFault: both are given.
+            UsageFault: both are given, or there is no such client.
         """
         if client and adapter:
             raise UsageFault("--client and --adapter: give one of them.")
         if not client and not adapter:
             return None
-        asked = ("--client", client) if client else ("--adapter", adapter)
+        asked = ("--client", asked_client(client)) if client else ("--adapter", adapter)
         return cls(asked=asked, command=(), name="", version="")
 
 

@@ -65,6 +65,7 @@ def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
         ("report", "nowhere", "--diff"),
         ("report", "nowhere", "--json"),
         ("certify",),
+        ("client", "--client", "nosuch"),
     ],
 )
 def test_wrong_usage_is_one_sentence_and_two(
