@@ -364,3 +364,7 @@ def _check_out(out: Path) -> None:
         raise UsageFault(f"--out {out}: that is a file, a directory is needed.")
     if out.is_dir() and any(out.iterdir()) and not any((out / name).exists() for name in OWN):
         raise UsageFault(f"--out {out}: the directory holds other things; give a new or empty one.")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageFault(f"--out {out}: cannot be written: {error.strerror}.") from None

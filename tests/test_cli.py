@@ -66,6 +66,7 @@ def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
         ("report", "nowhere", "--json"),
         ("certify",),
         ("client", "--client", "nosuch"),
+        ("client", "--out", "/dev/null/out"),
     ],
 )
 def test_wrong_usage_is_one_sentence_and_two(
