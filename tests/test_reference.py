@@ -11,6 +11,7 @@ from random import Random
 
 import pytest
 
+from fixtures.clients.admin import GROUP_RESOURCE, Admin
 from fixtures.clients.bounds import bounds_of
 from fixtures.clients.cluster import Cluster
 from fixtures.clients.member import accept, release
@@ -131,6 +132,17 @@ async def test_end_to_end(running: Target) -> None:
     schemas = Schemas.from_jar(running.info.schema_jar)
 
     assert await use(running.info, schemas) == [0, 1, 2, 3, 1]
+
+
+async def test_a_configuration_of_a_group_is_removed(running: Target) -> None:
+    """``None`` removes what was configured of a group, and the brokers' own is in force again."""
+    key = "share.heartbeat.interval.ms"
+    async with Cluster(running.info, rng=Random(0)) as cluster:
+        admin, group = Admin(cluster), cluster.fresh_name("g")
+        await admin.group_config(group, {key: "2000"})
+        assert (await admin.configs(GROUP_RESOURCE, group))[key] == "2000"
+        await admin.group_config(group, {key: None})
+        assert (await admin.configs(GROUP_RESOURCE, group)).get(key) != "2000"
 
 
 async def script(seed: int) -> tuple[str, list[int]]:
