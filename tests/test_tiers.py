@@ -30,7 +30,7 @@ def test_every_check_on_a_shared_cluster_is_recorded() -> None:
     checks = read_checks()
 
     assert {check.id for check in checks if not check.solo} <= set(recorded())
-    assert set(recorded()) <= {check.id for check in checks} | {"suites/broker/test_canary.py"}
+    assert set(recorded()) <= {check.id for check in checks}
 
 
 def test_the_tier_of_requests() -> None:

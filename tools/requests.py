@@ -5,11 +5,12 @@
 
 A pytest plugin, and the command that runs pytest with it. What a check sends may depend on the
 target: the reference broker offers every API. Checks that it does not play are not in the table,
-and are of the highest tier.
+and are of the highest tier; drafts are not in it either.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -61,25 +62,32 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write the table, in the controller: what was played now, and the other checks there are."""
+    """Write the table, in the controller: what was played now and before, of trusted checks."""
     if not hasattr(session.config, "workerinput") and _FOUND:
-        known = {check.id for check in read_checks(drafts=True)}
-        old = {check: set(apis) for check, apis in recorded().items() if check in known}
-        found = old | {check: apis - PLAIN for check, apis in _FOUND.items() if apis}
+        known = {check.id for check in read_checks()}
+        sent = {check: apis - PLAIN for check, apis in _FOUND.items() if apis}
+        found = {check: set(apis) for check, apis in recorded().items()} | sent
         files: dict[str, dict[str, list[str]]] = {}
-        for name, apis in sorted(found.items()):
+        for name in sorted(found.keys() & known):
             file, _, check = name.partition("::")
-            files.setdefault(file, {})[check] = sorted(apis)
+            files.setdefault(file, {})[check] = sorted(found[name])
         lines = (f" {json.dumps(file)}: {json.dumps(checks)}" for file, checks in files.items())
         REQUESTS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
 def main() -> int:
-    """Play all checks on the reference broker."""
+    """Play checks on the reference broker."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.requests",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("checks", nargs="*", default=["suites/broker"], help="default: all checks")
+    asked = parser.parse_args()
     command = [sys.executable, "-m", "pytest", "-p", "tools.requests", "-p", "no:cacheprovider"]
     command += ["-q", "-n", "2", "--target", "reference", "--profile", "reference"]
     command += ["-m", "not crossed"]  # set-ups need more than the check, and tier 1 has none
-    return subprocess.run([*command, *(sys.argv[1:] or ["suites/broker"])], check=False).returncode
+    return subprocess.run([*command, *asked.checks], check=False).returncode
 
 
 if __name__ == "__main__":
