@@ -157,9 +157,9 @@ def _alterations(known: Iterable[Entry]) -> dict[str, list[str]]:
     return defaultdict(list, {check: list(names) for check, names in found.items()})
 
 
-def everything() -> Plan:
+def everything(*, drafts: bool = False) -> Plan:
     """Return the plan with all mutants and all checks that can be played here."""
-    return Plan(mutants=tuple(MUTANTS), checks=hunting.playable())
+    return Plan(mutants=tuple(MUTANTS), checks=hunting.playable(drafts=drafts))
 
 
 def matching(plan: Plan, word: str) -> tuple[list[str], list[str]]:
@@ -170,7 +170,8 @@ def matching(plan: Plan, word: str) -> tuple[list[str], list[str]]:
 
 
 def _plan(asked: Asked) -> Plan:
-    whole, mutants, checks = everything(), dict[str, None](), dict[str, None]()
+    whole = everything(drafts=bool(asked.only))  # whoever names a draft has it played
+    mutants, checks = dict[str, None](), dict[str, None]()
     for word in asked.only:
         found, reached = matching(whole, word)
         if not found and not reached:
