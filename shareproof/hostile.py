@@ -123,14 +123,14 @@ async def _left(queue: Queue, context: OperationContext) -> None:
 
 def main() -> int:
     """Read the arguments; exit code 2 for wrong ones, 3 when the broker does not start."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("script", type=Path)
+    parser = argparse.ArgumentParser(prog="python -m shareproof.hostile", description=__doc__)
+    parser.add_argument("script", type=Path, help="TOML file; see docs/hostile-broker.md")
     parser.add_argument("program", nargs="+", help="after --: the program and its arguments")
-    parser.add_argument("--target", default="reference")
-    parser.add_argument("--brokers", type=int, default=1)
+    parser.add_argument("--target", default="reference", help="default: the reference broker")
+    parser.add_argument("--brokers", type=int, default=1, help="number of brokers: 1 or 3")
     parser.add_argument("--frames", type=int, default=0, help="lines of frames to print")
     parser.add_argument("--seconds", type=float, default=30.0, help="time for the program")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1, help="random seed")
     options = parser.parse_args()
     try:
         return asyncio.run(play(options, options.program))

@@ -73,6 +73,18 @@ CODES = (
     "Exit codes: 0 every required rule holds, or is a known failure; 1 a rule does not hold, "
     "or the ledger is wrong; 2 wrong usage; 3 the suite or the environment failed; 130 interrupted."
 )
+_CODES_WITHOUT_VERDICT: Mapping[str, str] = MappingProxyType(
+    {
+        "doctor": "Exit codes: 0 nothing is missing; 2 wrong usage; 3 a prerequisite is missing.",
+        "clean": "Exit codes: 0 all is removed; 2 wrong usage; 3 something is left, or the cluster "
+        "did not respond; 130 interrupted.",
+    }
+    | dict.fromkeys(
+        ("load", "up", "list", "report", "definitions"),
+        "Exit codes: 0 done; 2 wrong usage; 3 the suite or the environment failed; "
+        "130 interrupted.",
+    )
+)
 SETTINGS: Mapping[str, str] = MappingProxyType(
     {
         "SHAREPROOF_CACHE": "cache directory for Kafka releases and prepared starts",
@@ -102,7 +114,7 @@ def epilog(command: str) -> str:
         f"{what}: {' '.join(('shareproof', command, *words.split()))}"
         for what, words in EXAMPLES[command]
     )
-    return "\n\n".join(("Examples:", *shown, CODES))
+    return "\n\n".join(("Examples:", *shown, _CODES_WITHOUT_VERDICT.get(command, CODES)))
 
 
 def targets(incomplete: str) -> list[str]:

@@ -213,10 +213,10 @@ async def _walk_all(clients: Iterable[str], name: str, record: Path | None) -> i
 
 def main() -> int:
     """Walk through the named clients' adapters; exit code 1 when something went wrong."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("clients", nargs="*", default=list(NEWEST))
-    parser.add_argument("--target", default="reference")
-    parser.add_argument("--record", type=Path)
+    parser = argparse.ArgumentParser(prog="python -m shareproof.walk", description=__doc__)
+    parser.add_argument("clients", nargs="*", default=list(NEWEST), help="default: all shipped")
+    parser.add_argument("--target", default="reference", help="default: the reference broker")
+    parser.add_argument("--record", type=Path, help="directory of the recorded conversations")
     options = parser.parse_args()
     try:
         return asyncio.run(_walk_all(options.clients, options.target, options.record))

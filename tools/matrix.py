@@ -242,11 +242,11 @@ def _order(rule: str) -> tuple[str, int]:
 
 def main() -> int:
     """Make a page, or print it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kind", choices=("clients", "brokers"))
-    parser.add_argument("runs", nargs="+", type=Path)
-    parser.add_argument("--beside", nargs="*", default=[], type=Path, help="without a column")
-    parser.add_argument("--write", type=Path)
+    parser = argparse.ArgumentParser(prog="python -m tools.matrix", description=__doc__)
+    parser.add_argument("kind", choices=("clients", "brokers"), help="which page")
+    parser.add_argument("runs", nargs="+", type=Path, help="directories of runs, a column each")
+    parser.add_argument("--beside", nargs="*", default=[], type=Path, help="runs without a column")
+    parser.add_argument("--write", type=Path, help="the page; default: standard output")
     options = parser.parse_args()
     text = page(options.kind, list(map(read, options.runs)), list(map(read, options.beside)))
     if options.write:

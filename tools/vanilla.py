@@ -79,11 +79,22 @@ def _quota(text: str) -> tuple[str, float]:
 
 def main() -> int:
     """Start the cluster, run the command, stop the cluster."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--brokers", type=int, default=1)
-    parser.add_argument("--kafka", default=DEFAULT_VERSION)
-    parser.add_argument("--quota", type=_quota, action="append", default=[], metavar="KEY=VALUE")
-    parser.add_argument("command", nargs="+")
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.vanilla",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--brokers", type=int, default=1, help="number of brokers: 1 or 3")
+    parser.add_argument("--kafka", default=DEFAULT_VERSION, help="release of Kafka")
+    parser.add_argument(
+        "--quota",
+        type=_quota,
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="default quota of client ids; repeatable",
+    )
+    parser.add_argument("command", nargs="+", help="after --: the command and its arguments")
     asked = parser.parse_args()
     target = open_target(f"kafka:{asked.kafka}", TargetOptions(brokers=asked.brokers, shipped=True))
     target.start()

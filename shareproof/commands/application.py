@@ -88,7 +88,7 @@ class AppOptions:
 
 @takes(AppOptions)
 def try_app(asked: AppOptions) -> None:
-    """Run your program in front of a cluster, break things, and judge it by the rules FRM."""
+    """Run your program against a cluster, inject faults, and judge it by the FRM rules."""
     from reports.console import line, screen, show
     from reports.plain import text_of
     from shareproof.app import trying

@@ -93,7 +93,10 @@ Ledger = Annotated[
 ]
 CommandConfig = Annotated[
     Path | None,
-    typer.Option(help="client.properties with the credentials of an external target."),
+    typer.Option(
+        help="client.properties with the credentials of an external target, and its addresses for "
+        "--target external."
+    ),
 ]
 SecondConfig = Annotated[
     Path | None,

@@ -1,1 +1,1 @@
-"""Runs the sweep of a client: spreads its cases over hostile brokers, settles and publishes."""
+"""Runs the sweep of a client: spreads its cases over hostile brokers, judges, reports."""
