@@ -1,4 +1,4 @@
-"""Worlds that look to a check like the one it asked for, and are not: see :mod:`.situations`.
+"""Queues that look to a check as it asked, in another situation: see :mod:`.situations`.
 
 Offsets, partitions and whatever else travels with them are translated where a request leaves and
 where its response arrives. The neighbours' records are acknowledged along with the check's own, one

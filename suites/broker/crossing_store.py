@@ -1,4 +1,4 @@
-"""Keys whose every request names neighbours, too: :mod:`.crossing` for checks of a store."""
+"""State keys whose requests name other keys, too: :mod:`.crossing` for checks of state RPCs."""
 
 from __future__ import annotations
 

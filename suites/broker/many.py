@@ -1,4 +1,4 @@
-"""Many of everything: requests whose every list has three elements or more, and one bad one.
+"""Requests in which every list has three elements or more, and one of them is bad.
 
 A defect that acts from the second topic, partition or group on is not met by a request about one.
 :data:`LISTS` has every list of the share APIs' requests and responses. ``tests/test_many.py`` holds

@@ -1,4 +1,4 @@
-"""Consumers that follow a partition wherever it is led from, and note what they were told.
+"""Consumers that follow a partition from leader to leader, and keep what they received.
 
 Brokers die under them. A response that never came leaves the outcome open: what was acquired comes
 back by itself, and what was acknowledged may be settled or not.

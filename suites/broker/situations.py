@@ -1,4 +1,4 @@
-"""Situations: the same check, played where a broker has more on its hands than the check made.
+"""Situations: the same check again, where the broker has more to do than the check asks for.
 
 A check makes one topic, one partition, one member and one session, and begins at offset 0 of a
 partition that nobody has touched. A defect that acts from the second partition on, inside a batch,

@@ -1,1 +1,1 @@
-"""Sequences of calls that nobody thought of: drawn, played against a client, judged, shrunk."""
+"""Random sequences of calls: drawn, played against a client, judged, and shrunk."""
