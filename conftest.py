@@ -1,4 +1,4 @@
-"""The fixtures' front door: every test of the house runs under the suite's own plugin."""
+"""Every test and check runs under the suite's own pytest plugin."""
 
 from __future__ import annotations
 
