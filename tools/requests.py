@@ -14,7 +14,7 @@ import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import pytest
@@ -75,19 +75,23 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         REQUESTS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
+def play(checks: Sequence[str]) -> int:
+    """Play checks on the reference broker, which writes the table; return pytest's exit code."""
+    command = [sys.executable, "-m", "pytest", "-p", "tools.requests", "-p", "no:cacheprovider"]
+    command += ["-q", "-n", "2", "--target", "reference", "--profile", "reference"]
+    command += ["-m", "not crossed"]  # set-ups need more than the check, and tier 1 has none
+    return subprocess.run([*command, *checks], check=False, stdout=sys.stderr).returncode
+
+
 def main() -> int:
-    """Play checks on the reference broker."""
+    """Play what the command line says."""
     parser = argparse.ArgumentParser(
         prog="python -m tools.requests",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("checks", nargs="*", default=["suites/broker"], help="default: all checks")
-    asked = parser.parse_args()
-    command = [sys.executable, "-m", "pytest", "-p", "tools.requests", "-p", "no:cacheprovider"]
-    command += ["-q", "-n", "2", "--target", "reference", "--profile", "reference"]
-    command += ["-m", "not crossed"]  # set-ups need more than the check, and tier 1 has none
-    return subprocess.run([*command, *asked.checks], check=False).returncode
+    return play(parser.parse_args().checks)
 
 
 if __name__ == "__main__":

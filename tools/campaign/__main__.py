@@ -23,6 +23,8 @@ from reports.evidence import FOLDER, Entry
 from reports.results import suite_version
 from reports.verdicts import BROKEN, FAULT, OK
 from shareproof.cli import run
+from shareproof.runner.inventory import read_checks
+from tools import requests
 from tools.campaign import (
     alterations,
     clients,
@@ -34,7 +36,7 @@ from tools.campaign import (
     repeats,
     rules,
 )
-from tools.campaign.asked import Asked, Outcome, Progress, means_rule, split
+from tools.campaign.asked import Asked, Outcome, Progress, means_check, means_rule, split
 from tools.campaign.record import Keeper, rehash
 
 CHECK = "check"
@@ -84,7 +86,8 @@ Subjects = Annotated[
         "default), alterations (in front of real Kafka), kafka (mutants of real Kafka), "
         "clients (mutants of the model client), releases (past defects), repeat, rules (what "
         "breaks a rule that nothing has died by yet), declared (the same on real Kafka); or "
-        "check, which is reference, alterations and repeat for the checks of --only.",
+        "check, which is reference, alterations and repeat for the checks of --only, and with "
+        "--record which requests they send.",
         show_default=False,
     ),
 ]
@@ -165,6 +168,8 @@ def campaign(
         )
         began = time.monotonic()
         outcomes = _replayed(subjects, asked) if stale else _played(subjects, asked)
+    if record and CHECK in (subjects or ()):
+        _record_requests(words)
     if record or stale:
         keeper.prune()
     code = _code(outcomes)
@@ -190,6 +195,13 @@ def _played(subjects: Sequence[str] | None, asked: Asked) -> dict[str, Outcome]:
             raise UsageFault(f"{name} is played with --stale only, or read with --certified.")
         outcomes[name] = play(asked)
     return outcomes
+
+
+def _record_requests(words: Sequence[str]) -> None:
+    """Record which requests trusted checks send, those of clusters of their own apart."""
+    known = (check for check in read_checks() if not check.solo)
+    if found := [one.id for one in known if any(means_check(word, one) for word in words)]:
+        requests.play(found)
 
 
 def _replayed(subjects: Sequence[str] | None, asked: Asked) -> dict[str, Outcome]:
