@@ -1,4 +1,4 @@
-"""What a client does afterwards: after its process stood still, after an error that ends it."""
+"""What a client does afterwards: after a pause, an error that ends it, a late acknowledgement."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from collections.abc import AsyncIterator
 import pytest
 
 from fixtures.clients.adapter import Refused
+from fixtures.clients.handle import Delivery
+from fixtures.wire.errors import ErrorCode
+from spec.verdict import OutOfReach, Undecided
 from suites.client.harness import ARRIVES, READY, Harness
-from suites.client.wire import HEARTBEAT
+from suites.client.wire import HEARTBEAT, SHARE, acked
 from suites.judge import Judge
 
 FATAL = "GROUP_AUTHORIZATION_FAILED"
@@ -74,3 +77,55 @@ async def test_fatal_error_is_not_forgotten(hostile: Harness, judge: Judge) -> N
     said = f"after one {FATAL} {len(errors)} polls failed in {LATER:g} s"
     holds = 1 in [one.offset for one in got] or later
     judge.holds("CLI-121", holds, f"{said}, none in the next {LATER:g} s, and no record came")
+
+
+@pytest.mark.requirement("CLI-122")
+@pytest.mark.timeout(150)
+@pytest.mark.needs("explicit|mixed")
+@pytest.mark.parametrize("hint", [-1, 0])
+async def test_fetches_on_after_late_acks(hostile: Harness, judge: Judge, hint: int) -> None:
+    """CLI-122: A partition is fetched on, whatever hint comes with the refused acknowledgement."""
+    # Kafka 4.4.0 names leader 0 with epoch 0 in results that need no hint (COO-25).
+    named = {"do": "without-hint", "leader": hint, "epoch": hint}
+    hostile.play({"on": list(SHARE), "times": 0, **named})
+    await _late(hostile, judge, f"hints named broker {hint} with epoch {hint}")
+
+
+@pytest.mark.requirement("CLI-122")
+@pytest.mark.timeout(150)
+@pytest.mark.needs("explicit|mixed")
+async def test_fetches_on_at_the_target(harness: Harness, judge: Judge) -> None:
+    """CLI-122: A partition is fetched on after the target refused a late acknowledgement of it."""
+    await _late(harness, judge, "the target said what it says")
+
+
+async def _late(harness: Harness, judge: Judge, said: str) -> None:
+    """Acknowledge after the locks ended, and look whether the partition is fetched on."""
+    queue = await harness.queue(3, lock_ms=1000)
+    consumer = await harness.consumer(queue)
+    held = await harness.take(consumer, 3)
+    # Another member takes the records, which shows that the locks are over; its session ends.
+    other = await harness.consumer(queue)
+    await harness.take(other, 3)
+    await other.close()
+    with contextlib.suppress(Refused):
+        await consumer.acknowledge(held)
+        await harness.settle(consumer)
+    got = await harness.polled_for(consumer, 1.0)
+    sent = [one for one in acked(harness.seen(consumer)) if one.offset in {0, 1, 2}]
+    if not sent:
+        raise OutOfReach("the client sends no acknowledgement when its locks have ended")
+    late = ErrorCode.INVALID_RECORD_STATE
+    if not any(one.error == late for one in sent):
+        raise Undecided(f"no acknowledgement met {late.name}: {[one.error for one in sent]}")
+    await queue.produce([b"after"])
+    came = {one.offset for one in got[0]}
+
+    def everything() -> bool:
+        return came | {one.offset for one in later} >= {0, 1, 2, 3}
+
+    later: list[Delivery] = []
+    await harness.polls_until(consumer, everything, READY, later)
+    came |= {one.offset for one in later}
+    told = f"after a late acknowledgement, where {said}"
+    judge.equal("CLI-122", [0, 1, 2, 3], sorted(came), f"delivered within {READY:g} s {told}")

@@ -1,0 +1,124 @@
+"""What becomes of a record that the application's deserializer cannot read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from fixtures.clients.adapter import Refused, Unsupported
+from fixtures.clients.handle import Delivery, Handle
+from fixtures.clients.member import AckType
+from spec.verdict import OutOfReach
+from suites.broker.share import Queue
+from suites.client.harness import ARRIVES, READY, Harness
+from suites.client.wire import acked, acquired
+from suites.judge import Judge
+
+NUMBERS = "org.apache.kafka.common.serialization.IntegerDeserializer"
+"""Reads values of four bytes, and throws on others."""
+
+VALUES = [b"0000", b"0001", b"odd", b"0003"]
+BAD = 2
+"""The offset of the value that cannot be read."""
+
+
+async def _reading_numbers(harness: Harness, queue: Queue, **config: str) -> Handle:
+    """Return a consumer whose values are numbers."""
+    try:
+        return await harness.consumer(queue, extra={"value.deserializer": NUMBERS}, **config)
+    except Refused as error:
+        raise OutOfReach(f"the client has no value.deserializer: {error}") from None
+
+
+async def _polled(
+    harness: Harness, consumer: Handle, done: Callable[[list[Delivery], list[Refused]], bool]
+) -> tuple[list[Delivery], list[Refused]]:
+    """Poll and accept until it is enough; return the records, and the errors of polls."""
+    got: list[Delivery] = []
+    errors: list[Refused] = []
+
+    async def poll() -> bool:
+        try:
+            found = await consumer.poll(0.5)
+        except Refused as error:
+            errors.append(error)
+            found = []
+        got.extend(found)
+        if found:
+            await consumer.acknowledge(found)
+        return done(got, errors)
+
+    await harness.eventually(poll, READY)
+    return got, errors
+
+
+def _named(error: Refused, queue: Queue) -> bool:
+    """Whether an error names the partition and the offset of the bad record."""
+    return f"{queue.topic.name}-0" in error.message and f"offset {BAD}" in error.message
+
+
+@pytest.mark.requirement("CLI-107")
+@pytest.mark.timeout(150)
+@pytest.mark.needs("explicit")
+@pytest.mark.parametrize("kind", ["reject", "accept"])
+async def test_unreadable_value(harness: Harness, judge: Judge, kind: str) -> None:
+    """CLI-107: The records before it come first, then it is named until it is acknowledged."""
+    queue = await harness.queue(VALUES)
+    consumer = await _reading_numbers(harness, queue)
+    first, errors = await _polled(harness, consumer, lambda _, errors: bool(errors))
+    before = [one.offset for one in first]
+    judge.equal("CLI-107", [0, 1], before, f"delivered before the first error, {BAD} is unreadable")
+    # Nothing is said of it: it comes again, and what is behind it may come before that.
+    await harness.settle(consumer)
+    behind, again = await _polled(harness, consumer, lambda _, errors: bool(errors))
+    told = [*errors, *again]
+    judge.holds("CLI-107", len(told) > 1, f"named by {len(told)} polls, and never acknowledged")
+    said = [f"{one.name}: {one.message}" for one in told]
+    judge.holds("CLI-107", all(_named(one, queue) for one in told), f"not all name it: {said}")
+    bad = {"topic": queue.topic.name, "partition": 0, "offset": BAD}
+    try:
+        await consumer.acknowledge([bad], kind, by="offset")
+    except Unsupported:
+        raise OutOfReach("the client takes no acknowledgement by offset") from None
+    await harness.settle(consumer)
+    rest, later = await _polled(
+        harness, consumer, lambda got, _: 3 in {one.offset for one in [*behind, *got]}
+    )
+    came = sorted({one.offset for one in [*behind, *rest]})
+    judge.equal("CLI-107", [3], came, f"delivered behind it, after it was acknowledged ({kind})")
+    judge.equal("CLI-107", [], [str(one) for one in later], "errors after it was acknowledged")
+    sent = [AckType(one.kind).name for one in acked(harness.seen(consumer)) if one.offset == BAD]
+    judge.equal("CLI-107", kind.upper(), sent[-1] if sent else "", f"sent last of {BAD}")
+    strays = set(sent[:-1]) - {"RELEASE"}
+    judge.equal("CLI-107", set(), strays, f"sent of {BAD} before the application acknowledged it")
+
+
+@pytest.mark.requirement("CLI-21")
+@pytest.mark.timeout(150)
+@pytest.mark.parametrize("mode", ["implicit", "explicit"])
+async def test_unreadable_value_is_not_accepted(harness: Harness, judge: Judge, mode: str) -> None:
+    """CLI-21: What the deserializer cannot read is not accepted on the application's behalf."""
+    if not harness.adapter.has(mode):
+        raise OutOfReach(f"the client has no {mode} mode")
+    queue = await harness.queue(VALUES)
+    consumer = await _reading_numbers(harness, queue, mode=mode)
+    errors = 0
+
+    async def poll() -> bool:
+        nonlocal errors
+        try:
+            found = await consumer.poll(0.5)
+        except Refused:
+            errors += 1
+            found = []
+        if found and mode == "explicit":
+            await consumer.acknowledge(found)
+        return errors > 1
+
+    await harness.eventually(poll, ARRIVES)
+    await consumer.close()
+    seen = harness.seen(consumer)
+    sent = [str(one) for one in acked(seen) if one.offset == BAD and one.kind == AckType.ACCEPT]
+    judge.equal("CLI-21", [], sent, f"accepted of offset {BAD}, which no application was given")
+    judge.saw("CLI-21", unreadable=len([one for one in acquired(seen) if one.offset == BAD]))
