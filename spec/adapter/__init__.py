@@ -45,6 +45,8 @@ class Capability(StrEnum):
     INSTANCE_ID = "instance-id"
     TIMESTAMPS = "timestamps"
     HEADERS = "headers"
+    METRICS = "metrics"
+    RUNNING = "running"
 
 
 @cache

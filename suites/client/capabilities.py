@@ -39,6 +39,8 @@ TOLD = {
     Capability.CALLBACK_OFFSETS,
     Capability.TIMESTAMPS,
     Capability.HEADERS,
+    Capability.METRICS,
+    Capability.RUNNING,
 }
 """Capabilities that no request is about: what the adapter says of them is taken for it."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
 import pytest
@@ -122,3 +123,57 @@ async def test_unreadable_value_is_not_accepted(harness: Harness, judge: Judge, 
     sent = [str(one) for one in acked(seen) if one.offset == BAD and one.kind == AckType.ACCEPT]
     judge.equal("CLI-21", [], sent, f"accepted of offset {BAD}, which no application was given")
     judge.saw("CLI-21", unreadable=len([one for one in acquired(seen) if one.offset == BAD]))
+
+
+@pytest.mark.requirement("CLI-27")
+@pytest.mark.timeout(150)
+@pytest.mark.needs("explicit", "callback", "callback-offsets")
+async def test_acks_before_an_unreadable_value(harness: Harness, judge: Judge) -> None:
+    """CLI-27: Acknowledgements are sent and reported although the next poll fails."""
+    queue = await harness.queue(VALUES)
+    consumer = await _reading_numbers(harness, queue)
+    got, errors = await _polled(harness, consumer, lambda _, errors: bool(errors))
+    taken = sorted(one.offset for one in got if one.offset < BAD)
+    if not errors or not taken:
+        raise OutOfReach("no poll fails for a value that cannot be read")
+
+    def told() -> list[int]:
+        return sorted({offset for one in consumer.settled for offset in one.offsets or ()})
+
+    async def reported() -> bool:
+        with contextlib.suppress(Refused):
+            await harness.settle(consumer, 1.0)
+            await consumer.acknowledge(await consumer.poll(0.3))
+        return set(told()) >= set(taken)
+
+    await harness.eventually(reported, ARRIVES)
+    sent = sorted({one.offset for one in acked(harness.seen(consumer)) if one.offset in taken})
+    said = f"reported of what was accepted before a poll failed; sent of it {sent}"
+    judge.equal("CLI-27", taken, [one for one in told() if one in taken], said)
+
+
+@pytest.mark.requirement("CLI-22")
+@pytest.mark.timeout(150)
+@pytest.mark.needs("implicit")
+async def test_implicit_acks_before_an_unreadable_value(harness: Harness, judge: Judge) -> None:
+    """CLI-22: A poll accepts the last batch although it fails."""
+    queue = await harness.queue(VALUES)
+    consumer = await _reading_numbers(harness, queue, mode="implicit")
+    got: list[Delivery] = []
+    errors: list[Refused] = []
+
+    async def accepted() -> bool:
+        try:
+            got.extend(await consumer.poll(0.5))
+        except Refused as error:
+            errors.append(error)
+        return bool(errors) and {0, 1} <= sent()
+
+    def sent() -> set[int]:
+        acks = acked(harness.seen(consumer))
+        return {one.offset for one in acks if one.kind == AckType.ACCEPT and one.error == 0}
+
+    await harness.eventually(accepted, ARRIVES)
+    if not errors or not {0, 1} <= {one.offset for one in got}:
+        raise OutOfReach("no poll fails for a value that cannot be read")
+    judge.equal("CLI-22", [0, 1], sorted(sent() & {0, 1}), "accepted, where the next poll failed")

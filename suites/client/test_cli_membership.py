@@ -398,3 +398,16 @@ async def test_unsubscribe_leaves(harness: Harness, judge: Judge) -> None:
     after = [one for one in harness.seen(consumer, "ShareFetch") if one.number > last]
     fresh = [one.number for one in after if one.request["share_session_epoch"] != -1]
     judge.equal("CLI-52", [], fresh, "fetches after leaving")
+
+
+@pytest.mark.requirement("CLI-46")
+@pytest.mark.needs("running")
+async def test_running_means_joined(harness: Harness, judge: Judge) -> None:
+    """CLI-46: What is produced once a framework says that it runs is delivered, from the end on."""
+    queue = await harness.queue([b"before"], reset="latest")
+    consumer = await harness.consumer(queue, await_running=True)
+    asked = len(harness.seen(consumer, "ShareFetch"))
+    await queue.produce([b"right after"])
+    got = [one.offset for one in await harness.arrival(consumer, lambda one: one.offset == 1)]
+    said = f"{asked} ShareFetch requests when it said that it was running"
+    judge.equal("CLI-46", [1], got, f"delivered, produced right after the start; {said}")

@@ -1,0 +1,69 @@
+"""What a client reports of itself: metrics of requests, acknowledgements and heartbeats."""
+
+from __future__ import annotations
+
+import pytest
+
+from fixtures.clients.adapter import Refused
+from fixtures.clients.handle import Handle
+from fixtures.proxies.exchange import Exchange
+from suites.client.harness import Harness
+from suites.client.wire import SHARE, acked
+from suites.judge import Judge
+
+AGREES = 8.0
+"""Seconds within which metrics come to say what was on the wire."""
+
+LATE = "INVALID_RECORD_STATE"
+
+
+def _totals(harness: Harness, consumer: Handle) -> dict[str, int]:
+    """Return what each metric has to be, by the responses that the client got."""
+
+    def responded(*apis: str) -> list[Exchange]:
+        return [one for one in harness.seen(consumer, *apis) if one.response is not None]
+
+    acks = acked(responded(*SHARE))
+    return {
+        "heartbeat-total": len([o for o in harness.heartbeats(consumer) if o.response is not None]),
+        "fetch-total": len(responded("ShareFetch")),
+        "acknowledgements-send-total": len(acks),
+        "acknowledgements-error-total": len([one for one in acks if one.error]),
+    }
+
+
+@pytest.mark.requirement("CLI-109")
+@pytest.mark.needs("metrics", "explicit|mixed", "commit-sync")
+async def test_metrics(hostile: Harness, judge: Judge) -> None:
+    """CLI-109: Metrics count what was on the wire, and end when the client is closed."""
+    queue = await hostile.queue(5)
+    consumer = await hostile.consumer(queue)
+    got = await hostile.take(consumer, 5)
+    await consumer.acknowledge(got[:3])
+    await hostile.settle(consumer)
+    refused = {"when": {"has": "acks"}, "do": "partition-error", "code": LATE}
+    hostile.play(
+        {"on": "ShareAcknowledge", **refused},
+        {"on": "ShareFetch", "level": "acknowledge", **refused},
+    )
+    await consumer.acknowledge(got[3:])
+    await hostile.settle(consumer)
+    told: dict[str, float] = {}
+    wanted: dict[str, int] = {}
+
+    async def agrees() -> bool:
+        wanted.update(_totals(hostile, consumer))
+        told.update(await consumer.metrics())
+        return all(told.get(name) == value for name, value in wanted.items())
+
+    await hostile.eventually(agrees, AGREES)
+    judge.saw("CLI-109", refusals=wanted["acknowledgements-error-total"])
+    for name, value in wanted.items():
+        judge.equal("CLI-109", value, told.get(name), f"{name} after {AGREES:g} s without a poll")
+    await consumer.close()
+    left: dict[str, float] = {}
+    try:
+        left = await consumer.metrics()
+    except Refused as error:
+        judge.equal("CLI-109", "closed", error.name, "how metrics of a closed client are refused")
+    judge.equal("CLI-109", [], sorted(left.keys() & wanted.keys()), "metrics of a closed client")
