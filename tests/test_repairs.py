@@ -24,6 +24,7 @@ ASKED = {
 CLIENTS = (
     "021 022 023 024 025 026 030 031 032 033 034 035 036 037 038 039 041 062 063 064 065 066 067"
     " 068 069 080 081 082 083 084 085 090 091 092 093 094 095 096 097 098 099"
+    " 100 101"
 )
 NOT_PLAYED = {
     **dict.fromkeys(CLIENTS.split(), "about a client: a broker cannot repair it"),
