@@ -95,11 +95,11 @@ async def test_unreadable_value(harness: Harness, judge: Judge, kind: str) -> No
     judge.equal("CLI-107", set(), strays, f"sent of {BAD} before the application acknowledged it")
 
 
-@pytest.mark.requirement("CLI-21")
+@pytest.mark.requirement("CLI-107")
 @pytest.mark.timeout(150)
 @pytest.mark.parametrize("mode", ["implicit", "explicit"])
 async def test_unreadable_value_is_not_accepted(harness: Harness, judge: Judge, mode: str) -> None:
-    """CLI-21: What the deserializer cannot read is not accepted on the application's behalf."""
+    """CLI-107: What the deserializer cannot read is not accepted on the application's behalf."""
     if not harness.adapter.has(mode):
         raise OutOfReach(f"the client has no {mode} mode")
     queue = await harness.queue(VALUES)
@@ -121,15 +121,15 @@ async def test_unreadable_value_is_not_accepted(harness: Harness, judge: Judge, 
     await consumer.close()
     seen = harness.seen(consumer)
     sent = [str(one) for one in acked(seen) if one.offset == BAD and one.kind == AckType.ACCEPT]
-    judge.equal("CLI-21", [], sent, f"accepted of offset {BAD}, which no application was given")
-    judge.saw("CLI-21", unreadable=len([one for one in acquired(seen) if one.offset == BAD]))
+    judge.equal("CLI-107", [], sent, f"accepted of offset {BAD}, which no application was given")
+    judge.saw("CLI-107", unreadable=len([one for one in acquired(seen) if one.offset == BAD]))
 
 
-@pytest.mark.requirement("CLI-27")
+@pytest.mark.requirement("CLI-123")
 @pytest.mark.timeout(150)
 @pytest.mark.needs("explicit", "callback", "callback-offsets")
 async def test_acks_before_an_unreadable_value(harness: Harness, judge: Judge) -> None:
-    """CLI-27: Acknowledgements are sent and reported although the next poll fails."""
+    """CLI-123: Acknowledgements are sent and reported although the next poll fails."""
     queue = await harness.queue(VALUES)
     consumer = await _reading_numbers(harness, queue)
     got, errors = await _polled(harness, consumer, lambda _, errors: bool(errors))
@@ -149,14 +149,14 @@ async def test_acks_before_an_unreadable_value(harness: Harness, judge: Judge) -
     await harness.eventually(reported, ARRIVES)
     sent = sorted({one.offset for one in acked(harness.seen(consumer)) if one.offset in taken})
     said = f"reported of what was accepted before a poll failed; sent of it {sent}"
-    judge.equal("CLI-27", taken, [one for one in told() if one in taken], said)
+    judge.equal("CLI-123", taken, [one for one in told() if one in taken], said)
 
 
-@pytest.mark.requirement("CLI-22")
+@pytest.mark.requirement("CLI-123")
 @pytest.mark.timeout(150)
 @pytest.mark.needs("implicit")
 async def test_implicit_acks_before_an_unreadable_value(harness: Harness, judge: Judge) -> None:
-    """CLI-22: A poll accepts the last batch although it fails."""
+    """CLI-123: A poll accepts the last batch although it fails."""
     queue = await harness.queue(VALUES)
     consumer = await _reading_numbers(harness, queue, mode="implicit")
     got: list[Delivery] = []
@@ -176,4 +176,4 @@ async def test_implicit_acks_before_an_unreadable_value(harness: Harness, judge:
     await harness.eventually(accepted, ARRIVES)
     if not errors or not {0, 1} <= {one.offset for one in got}:
         raise OutOfReach("no poll fails for a value that cannot be read")
-    judge.equal("CLI-22", [0, 1], sorted(sent() & {0, 1}), "accepted, where the next poll failed")
+    judge.equal("CLI-123", [0, 1], sorted(sent() & {0, 1}), "accepted, where the next poll failed")
