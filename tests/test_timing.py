@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 
 import pytest
 
+from fixtures.clients.member import Member
+from fixtures.wire.errors import ErrorCode
+from fixtures.wire.message import Struct
 from spec.verdict import OutOfReach, Undecided, Violation
+from suites.broker.membership import in_session
 from suites.broker.timing import ROUNDS, Span, apart, judge_span
 from suites.judge import Judge
 
@@ -76,3 +81,16 @@ def test_bounds_that_allow_one_duration_only() -> None:
     assert apart(15_000, 40_000) == (15.0, 40.0)
     with pytest.raises(OutOfReach):
         apart(15_000, 15_000)
+
+
+@pytest.mark.parametrize("silent", [0.0, 60.0])
+def test_members_that_the_harness_let_expire(silent: float) -> None:
+    """A member that is unknown accuses the broker only if its heartbeats were in time."""
+    member = Member(None, "group", "member")  # type: ignore[arg-type]  # it sends nothing
+    member.beaten = time.monotonic() - silent
+    response = Struct("Response", {"error_code": ErrorCode.UNKNOWN_MEMBER_ID})
+    if silent:
+        with pytest.raises(Undecided, match="sent no heartbeat for 60 s"):
+            in_session(member, response, 45_000)
+    else:
+        assert in_session(member, response, 45_000) is response

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterable
 
 from fixtures.clients.cluster import (
@@ -14,7 +15,7 @@ from fixtures.clients.cluster import (
 )
 from fixtures.clients.member import Member
 from fixtures.wire.codec import Struct
-from fixtures.wire.errors import error_name
+from fixtures.wire.errors import ErrorCode, error_name
 from spec.verdict import Undecided
 from suites.broker.share import Queue, Share
 
@@ -30,6 +31,20 @@ async def beat(member: Member, **fields: object) -> Struct:
         return None if response.error_code in RETRIABLE else response
 
     return await eventually(f"an answer to {member.member_id}'s heartbeat", ask)
+
+
+def in_session(member: Member, response: Struct, session_ms: int) -> Struct:
+    """Return the response to a live member's heartbeat.
+
+    Raises:
+        Undecided: the group expired the member rightly, as the harness sent nothing in time.
+    """
+    silent = time.monotonic() - member.beaten
+    if response.error_code == ErrorCode.UNKNOWN_MEMBER_ID and silent > session_ms / 1000:
+        raise Undecided(
+            f"the harness sent no heartbeat for {silent:.0f} s; sessions end in {session_ms} ms"
+        )
+    return response
 
 
 async def good_beat(member: Member, **fields: object) -> Struct:

@@ -25,6 +25,7 @@ from suites import clusters
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
 from suites.broker.gaps import rewritten
 from suites.broker.locks import watch
+from suites.broker.membership import good_beat, in_session
 from suites.broker.share import Consumer, Queue, Share
 from suites.judge import Judge
 from suites.options import RunOptions
@@ -93,11 +94,12 @@ async def _upgraded(old: Old, queue: Queue, number: int) -> Queue:
     return dataclasses.replace(queue, topic=topic)
 
 
-async def _beat(member: Member) -> str:
+async def _beat(share: Share, member: Member) -> str:
     """Return what a heartbeat is told once no coordinator is on the move."""
     code = 0
     async for _ in attempts(WITHIN):
-        code = (await member.heartbeat()).error_code
+        response = await member.heartbeat()
+        code = in_session(member, response, share.bounds.sessions.default).error_code
         if code not in RETRIABLE:
             break
     return error_name(code)
@@ -140,9 +142,10 @@ async def test_rolling_upgrade(old: Old, judge: Judge) -> None:
     async with Traffic(busy, share.rng) as traffic:
         for number in range(len(nodes)):
             await traffic.flowing()
+            await good_beat(member)
             queue = await _upgraded(old, queue, number)
             what = f"answer to a member with {number + 1} brokers upgraded"
-            judge.equal("CFG-21", "NONE", await _beat(member), what)
+            judge.equal("CFG-21", "NONE", await _beat(share, member), what)
             await _judge_part(judge, queue, number)
         await traffic.flowing()
         produced = await traffic.drained()

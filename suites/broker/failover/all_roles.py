@@ -19,6 +19,7 @@ from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
 from suites.broker.acknowledging import result
 from suites.broker.failover.failover_cluster import FailoverCluster
+from suites.broker.membership import in_session
 from suites.broker.mixed_states import MixedStates, judge_open, prepared
 from suites.broker.reconnecting import TAKEN_OVER, ReconnectingConsumer, append
 from suites.broker.share import Consumer
@@ -101,12 +102,14 @@ class Pulse:
     stage: FailoverCluster
     member: Member
     before: Struct
+    session_ms: int = 0
     told: set[str] = field(default_factory=set)
 
     @classmethod
-    async def of(cls, stage: FailoverCluster, member: Member) -> Pulse:
-        """Look at a member's group before the change."""
-        return cls(stage, member, await stage.share.admin.describe_group(member.group))
+    async def of(cls, stage: FailoverCluster, member: Member, session_ms: int = 0) -> Pulse:
+        """Look at a member's group before the change; ``session_ms``: 0 where none was set."""
+        before = await stage.share.admin.describe_group(member.group)
+        return cls(stage, member, before, session_ms)
 
     async def beat(self, within: float = TAKEN_OVER) -> Struct:
         """Heartbeat until a coordinator answers for itself; return that answer."""
@@ -116,7 +119,11 @@ class Pulse:
             with contextlib.suppress(CallFailed):
                 if await cluster.coordinator(self.member.group) in cluster.away:
                     return None
-                response = await self.member.heartbeat()
+                response = in_session(
+                    self.member,
+                    await self.member.heartbeat(),
+                    self.session_ms or self.stage.share.bounds.sessions.default,
+                )
                 self.told.add(error_name(response.error_code))
                 return None if response.error_code in RETRIABLE else response
             return None

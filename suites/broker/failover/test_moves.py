@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from fixtures.clients.cluster import attempts
-from fixtures.clients.member import Member, accept
+from fixtures.clients.member import accept
 from fixtures.wire.errors import error_name
 from fixtures.wire.placing import partition_of
 from spec.verdict import Undecided
@@ -21,7 +22,7 @@ from suites.broker.failover.fencing import judge_raised, raised
 from suites.broker.failover.placing import OFFSETS, STATE, state_partition
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
 from suites.broker.locks import SLACK
-from suites.broker.membership import member_ids
+from suites.broker.membership import in_session, member_ids
 from suites.broker.settings import HEARTBEAT, SESSION
 from suites.broker.situations import meets
 from suites.broker.statestore import EVERY, StateKey
@@ -65,10 +66,10 @@ async def test_group_coordinator_moves(stage: FailoverCluster, judge: Judge) -> 
     queue = await stage.queue(*stage.nodes, **timing)
     live = await stage.share.member(queue.group, queue.topic)
     partition = partition_of(queue.group, len((await stage.layout()).offsets))
-    pulse = await Pulse.of(stage, live)
+    pulse = await Pulse.of(stage, live, silent_ms)
 
     carried: set[str] = set()
-    async with _asking(_heartbeats(stage, live, pulse.told)):
+    async with _asking(_heartbeats(stage, pulse)):
         for node in [*stage.nodes, stage.nodes[0]]:
             silent = await stage.share.member(queue.group, queue.topic)
             await stage.led_by(OFFSETS, partition, node)
@@ -81,21 +82,21 @@ async def test_group_coordinator_moves(stage: FailoverCluster, judge: Judge) -> 
     await judge_member(judge, pulse)
 
 
-async def _heartbeats(
-    stage: FailoverCluster, member: Member, told: set[str]
-) -> AsyncIterator[None]:
+async def _heartbeats(stage: FailoverCluster, pulse: Pulse) -> AsyncIterator[None]:
     """Send a member's heartbeats to every broker in turn, and note what each answers."""
+    member = pulse.member
     while True:
         for node in stage.nodes:
+            sent = time.monotonic()
             response = await (await stage.cluster.to(node)).call(
                 "ShareGroupHeartbeat",
                 group_id=member.group,
                 member_id=member.member_id,
                 member_epoch=member.epoch,
             )
-            told.add(error_name(response.error_code))
+            pulse.told.add(error_name(in_session(member, response, pulse.session_ms).error_code))
             if not response.error_code:
-                member.epoch = response.member_epoch
+                member.epoch, member.beaten = response.member_epoch, sent
             yield
 
 
