@@ -335,3 +335,19 @@ async def test_nothing_is_opened_behind_the_end_of_a_cluster() -> None:
         await broker.gone()
 
     assert isinstance(late, ConnectionLost)
+
+
+async def test_a_broker_that_was_fenced_at_first_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Metadata is asked for again where it lacked a broker; one that it never names is lost."""
+    info = ClusterInfo(name="", version="", profile="", bootstrap=(), schema_jar="", prefix="")
+    cluster = Cluster(info, schemas=schemas())
+    async with listening() as (_, port):
+
+        async def connect() -> None:
+            cluster.brokers = {1: ("127.0.0.1", port)}
+
+        monkeypatch.setattr(cluster, "connect", connect)
+        async with await cluster.dial(1) as connection:
+            assert connection.usable
+        with pytest.raises(ConnectionLost, match="names no broker 2"):
+            await cluster.dial(2)
