@@ -12,7 +12,7 @@ from fixtures.virtual.world import reference_world
 from fixtures.wire.frame import Transcript
 from shareproof.runner.outcome import observe
 from spec.model.leader import Leader
-from spec.verdict import Stalled, Undecided, Verdict
+from spec.verdict import Stalled, Undecided, Verdict, Violation
 from suites.broker.share import world
 from suites.judge import Judge
 
@@ -62,3 +62,17 @@ def test_the_rule_that_was_next_is_broken() -> None:
         judge.holds(rule, True, "fine")
     last = observe("check", judge, Stalled("nothing came"), 0.0)[-1]
     assert (last.requirement, last.verdict) == ("ACK-03", Verdict.FAIL)
+
+
+def test_a_quota_leaves_open_what_it_may_have_caused() -> None:
+    """What a throttled check missed is out of reach; what it saw broken is not excused by that."""
+    judge, slowed = Judge(["ACK-01"]), "the target throttles ShareFetch, by a quota"
+
+    def seen(error: Exception) -> tuple[Verdict, str]:
+        [one] = observe("check", judge, error, 0.0, throttled=slowed)
+        return one.verdict, one.reason
+
+    assert seen(Undecided("nothing came")) == (Verdict.OUT_OF_REACH, slowed)
+    assert seen(Stalled("nothing came")) == (Verdict.OUT_OF_REACH, slowed)
+    expected = f"{slowed}: ACK-01: expected 1, got 2"
+    assert seen(Violation("ACK-01", "expected 1, got 2")) == (Verdict.UNKNOWN, expected)

@@ -142,7 +142,9 @@ def _observed(
     if call.when == "call" or (call.when == "setup" and error):
         foreign = error is not None and Capability.OWN_CLUSTER not in options.offers
         refused_here = _refusal(item, error) if foreign else ""
-        return observe(item.nodeid, judge, error, call.duration, refused_here)
+        frames: list[Transcript] = item.stash.get(TRANSCRIPTS, [])
+        slowed = throttling(frames) if foreign else ""
+        return observe(item.nodeid, judge, error, call.duration, refused_here, throttled=slowed)
     if call.when == "teardown" and error:
         return broken(item.nodeid, rules, f"harness: clean-up failed: {error}")
     return []
@@ -151,7 +153,7 @@ def _observed(
 def _refusal(item: pytest.Item, error: BaseException | None) -> str:
     """Return what somebody else's cluster did not let a check do, if that may be why it ended."""
     frames: list[Transcript] = item.stash.get(TRANSCRIPTS, [])
-    if found := refusal(frames) or throttling(frames):
+    if found := refusal(frames):
         return found
     return item.stash.get(MAKESHIFT, str)() if isinstance(error, Undecided) else ""
 

@@ -45,6 +45,8 @@ def observe(
     error: BaseException | None,
     seconds: float,
     refusal: str = "",
+    *,
+    throttled: str = "",
 ) -> list[Observation]:
     """Return what a check saw of each of its rules.
 
@@ -54,10 +56,15 @@ def observe(
         error: what ended it, if anything did.
         seconds: how long it took.
         refusal: what the target does not let this user do, which then explains the error.
+        throttled: what a quota of the target slows down. It explains what stayed open; a violation
+            stays open with it, as a broken broker may throttle, too.
     """
     error = _cause(error)
     if error and refusal and not isinstance(error, OutOfReach):
         error = OutOfReach(refusal)
+    elif error and throttled and not isinstance(error, OutOfReach):
+        broke = isinstance(error, AssertionError)
+        error = Undecided(f"{throttled}: {error}") if broke else OutOfReach(throttled)
     if isinstance(error, Stalled) and judge.rules:
         error = Violation((*judge.unexercised(), judge.rules[-1])[0], str(error))
     rules = list(judge.rules)
