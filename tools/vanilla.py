@@ -22,12 +22,13 @@ from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import Cluster
+from fixtures.clients.users import set_quotas
 from fixtures.interface.capability import HOOKS
 from fixtures.interface.names import DEFAULT_VERSION
 from fixtures.targets import Target, TargetOptions, open_target
 from fixtures.targets.blocking import run_blocking
+from spec.verdict import Undecided
 
 
 @contextlib.contextmanager
@@ -61,15 +62,11 @@ def hooks(target: Target) -> Iterator[Path]:
 
 async def hold_everybody_to(target: Target, quotas: Mapping[str, float]) -> None:
     """Set the quotas of every client id that has none of its own, and wait until they count."""
-    ops = [{"key": key, "value": value, "remove": False} for key, value in quotas.items()]
-    entity = [{"entity_type": "client-id", "entity_name": None}]
     async with Cluster(target.info) as cluster:
-        response = await (await cluster.any()).call(
-            "AlterClientQuotas", entries=[{"entity": entity, "ops": ops}], validate_only=False
-        )
-        if response.entries[0].error_code:
-            raise SystemExit(f"quotas: {response.entries[0].error_message}")
-        await Admin(cluster).in_force()
+        try:
+            await set_quotas(cluster, None, quotas, kind="client-id")
+        except Undecided as error:
+            raise SystemExit(str(error)) from None
 
 
 def _quota(text: str) -> tuple[str, float]:
