@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -9,15 +10,17 @@ from uuid import UUID
 
 import pytest
 from hypothesis import given, settings
+from rich.console import Console
 
 from fixtures.adapters.shipped import command_of
 from fixtures.interface.names import UsageFault
-from shareproof.sweep.sequencing import _read
+from shareproof.sweep.sequencing import _read, search
 from spec.adapter import Capability
 from suites.client.sequences.judging import INVARIANTS, judge
 from suites.client.sequences.playing import LIMIT, Given, Story
-from suites.client.sequences.searching import Searcher
+from suites.client.sequences.searching import Found, Searcher
 from suites.client.sequences.steps import LONGEST, Step, sequences
+from suites.options import Client, RunOptions
 
 TOPIC = UUID(int=7)
 EVERYTHING = frozenset(map(str, Capability))
@@ -111,6 +114,24 @@ def test_a_broken_client_is_caught(client: str, broken: bool) -> None:
     searcher = Searcher(command_of(client), 1, lambda _: None)
     times, found, _ = searcher.replay(HELD_AND_CLOSED, 1)
     assert (times, [set(one) for one in found]) == ((1, [{"loss"}]) if broken else (0, []))
+
+
+def test_an_interrupted_search_keeps_what_it_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C after half an hour leaves the scripts that were found by then."""
+
+    def interrupted(self: Searcher, _minutes: float) -> None:
+        self.search.played = 9
+        self.search.found["loss"] = Found("loss", "one was lost", HELD_AND_CLOSED, ["open -> done"])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Searcher, "run", interrupted)
+    options = RunOptions(client=Client.asked_for(client="model", adapter=""), out=str(tmp_path))
+    with pytest.raises(KeyboardInterrupt):
+        search(options, 30, Console(file=io.StringIO()))
+    assert json.loads((tmp_path / "sequences.json").read_text())["played"] == 9
+    assert _read(tmp_path / "loss.json") == HELD_AND_CLOSED
 
 
 def test_a_file_without_a_script_is_refused(tmp_path: Path) -> None:

@@ -36,8 +36,17 @@ def search(options: RunOptions, minutes: float, console: Console) -> int:
         told = f"[bold red]{len(search.found)} broken[/]" if search.found else ""
         progress.update(task, completed=search.played, broken=told)
 
-    with progress:
-        found = Searcher(command, seed, watch).run(minutes)
+    searcher = Searcher(command, seed, watch)
+    try:
+        with progress:
+            searcher.run(minutes)
+    finally:
+        # An hour that is interrupted keeps what it found.
+        _report(searcher.search, out, asked, seed, console)
+    return 1 if searcher.search.found else 0
+
+
+def _report(found: Search, out: Path, asked: Sequence[str], seed: int, console: Console) -> None:
     out.mkdir(parents=True, exist_ok=True)
     first, last = found.memory
     said = {
@@ -57,7 +66,6 @@ def search(options: RunOptions, minutes: float, console: Console) -> int:
     )
     for one in found.found.values():
         _write(one, out, asked, console)
-    return 1 if found.found else 0
 
 
 def _write(found: Found, out: Path, asked: Sequence[str], console: Console) -> None:

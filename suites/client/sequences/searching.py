@@ -82,7 +82,7 @@ class Searcher:
         self.command, self.number, self.watch = tuple(command), number, watch
         self.search = Search()
         self._adapter = Adapter(self.command)
-        self._loop = asyncio.new_event_loop()
+        self._runner = asyncio.Runner()
         self._said: list[str] = []
         self._half = 0.0
 
@@ -94,12 +94,14 @@ class Searcher:
         """
         began = time.monotonic()
         self._half = began + minutes * 30
-        with self._broker() as (info, schemas):
-            rounds = 0
-            while time.monotonic() - began < minutes * 60:
-                self._round(info, schemas, began + minutes * 60, rounds)
-                rounds += 1
-        self.search.seconds = time.monotonic() - began
+        try:
+            with self._broker() as (info, schemas):
+                rounds = 0
+                while time.monotonic() - began < minutes * 60:
+                    self._round(info, schemas, began + minutes * 60, rounds)
+                    rounds += 1
+        finally:
+            self.search.seconds = time.monotonic() - began
         first, last = self.search.memory
         if last - first > GROWTH:
             sentence = f"the process grew from {first} to {last} MiB when it was warm"
@@ -111,7 +113,7 @@ class Searcher:
         broken: list[dict[str, str]] = []
         with self._broker() as (info, schemas):
             for _ in range(times):
-                story = self._loop.run_until_complete(self._play(info, schemas, script))
+                story = self._runner.run(self._play(info, schemas, script))
                 if found := judge(story):
                     broken.append(found)
         return len(broken), broken, story
@@ -153,7 +155,7 @@ class Searcher:
 
     def _broken(self, info: ClusterInfo, schemas: Schemas, script: list[Step]) -> dict[str, str]:
         try:
-            story = self._loop.run_until_complete(self._play(info, schemas, script))
+            story = self._runner.run(self._play(info, schemas, script))
         except (Undecided, TimeoutError):
             self.search.undecided += 1
             return {}
@@ -186,12 +188,12 @@ class Searcher:
         target = open_target("reference", TargetOptions(brokers=3))
         target.start()
         try:
-            self._loop.run_until_complete(self._adapter.start())
+            self._runner.run(self._adapter.start())
             info = target.info
             yield info, Schemas.from_jar(info.schema_jar)
         finally:
-            self._loop.run_until_complete(self._adapter.stop())
-            self._loop.close()
+            self._runner.run(self._adapter.stop())
+            self._runner.close()
             target.stop()
 
 
