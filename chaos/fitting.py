@@ -8,7 +8,7 @@ from chaos.faults import FAULTS, Fault
 from chaos.schedule import FORMER_NAMES
 from fixtures.clocks.clocks import lacking as lacking_for_clocks
 from fixtures.interface.capability import Capability, why_not
-from fixtures.interface.names import ContainerName, innermost, parse_target
+from fixtures.interface.names import ContainerName, innermost, no_such, parse_target
 from fixtures.targets import UsageFault
 from fixtures.targets.hooks import Hooks
 from spec.releases import newest, numbers
@@ -76,7 +76,7 @@ def fitting(names: Collection[str], offers: Collection[Capability]) -> list[Faul
     names = [FORMER_NAMES.get(name, name) for name in names]
     for name in names:
         if name not in FAULTS:
-            raise UsageFault(f"{name!r} is no fault; there are {', '.join(FAULTS)}.")
+            raise no_such(name, "fault", FAULTS, "shareproof chaos --list-faults")
         if reason := why_not(FAULTS[name].needs, offers):
             raise UsageFault(f"{name} {reason}.")
     return [FAULTS[name] for name in names]

@@ -12,8 +12,13 @@ from fixtures.adapters.shipped import asked_client
 from fixtures.interface.capability import Capability
 from fixtures.interface.credentials import read_credentials, security_of
 from fixtures.interface.names import UsageFault, innermost, parse_target
-from fixtures.targets import DEFAULT_TARGET, TargetOptions
-from fixtures.targets.asked import asked_prefix, asked_properties, asked_target
+from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target
+from fixtures.targets.asked import (
+    asked_prefix,
+    asked_properties,
+    asked_target,
+    check_properties,
+)
 from fixtures.targets.hooks import Hooks
 from spec import profile as profiles
 from spec import requirement as requirements
@@ -148,6 +153,13 @@ class RunOptions:
             profile=str(Path(profile).absolute()) if profile.endswith(".toml") else profile,
             **others,
         )
+
+    @property
+    def subject(self) -> str:
+        """What is tested, in a few words."""
+        if self.client:
+            return f"client {self.client.asked[1]}, facing {self.target}"
+        return f"target {self.target}"
 
     @property
     def suite(self) -> str:
@@ -310,7 +322,8 @@ def checked(options: RunOptions) -> RunOptions:
 
 def _check_access(options: RunOptions) -> None:
     """Refuse credentials for brokers of ours, and settings for brokers of somebody else."""
-    ours = Capability.OWN_CLUSTER in innermost(options.target).offers
+    offers = innermost(options.target).offers
+    ours = Capability.OWN_CLUSTER in offers
     if (options.command_config or options.second_config) and ours:
         option = "--command-config" if options.command_config else "--second-config"
         raise UsageFault(f"{option}: {options.target} needs no credentials.")
@@ -318,12 +331,14 @@ def _check_access(options: RunOptions) -> None:
         read_credentials(options.second_config, "--second-config")
     if (options.broker_option or options.broker_jvm) and not ours:
         raise UsageFault(f"--broker-option and --broker-jvm: {options.target} is running already.")
-    if options.topics and ours:
-        raise UsageFault(f"--topics: {options.target} lets us create any topic.")
-    if options.hooks and ours:
-        raise UsageFault(f"--hooks: {options.target} is started here, and broken without.")
+    if options.broker_jvm and Capability.JVM not in offers:
+        raise UsageFault(f"--broker-jvm: {options.target} does not run in a JVM.")
+    if (options.topics or options.hooks) and ours:
+        option = "--topics" if options.topics else "--hooks"
+        raise UsageFault(f"{option}: only for an external cluster; {options.target} is none.")
     asked_prefix(options.prefix, options.target)
-    _ = options.target_options  # reads the file, and the properties
+    check_properties("--broker-option", options.broker_properties, options.target)
+    open_target(options.target, options.target_options)  # reads names and files; starts nothing
 
 
 def load_ledger(name: str) -> Profile:

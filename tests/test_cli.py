@@ -53,6 +53,13 @@ def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
         ("broker", "--no-such-option"),
         ("broker", "--target", "nonsense"),
         ("broker", "--target", "kafka:3.9.0"),
+        ("broker", "--target", "kafka:4.4.0", "--brokers", "2"),
+        ("broker", "--target", "reference:no-such"),
+        ("broker", "--target", "altered:no-such@reference"),
+        ("broker", "--target", "reference", "--broker-option", "no.such=1"),
+        ("broker", "--target", "kfake", "--broker-option", "no.such=1"),
+        ("broker", "--target", "reference", "--broker-jvm=-Xmx1g"),
+        ("broker", "--target", "reference", "--topics", "mine"),
         ("broker", "--only", "NOPE"),
         ("broker", "--level", "WISH"),
         ("broker", "--profile", "nobody"),
@@ -60,12 +67,14 @@ def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
         ("broker", "--target", "kafka:4.4.0", "--expect-version", "4.3.0"),
         ("up", "--brokers", "2"),
         ("up", "--property", "novalue"),
+        ("up", "--target", "reference", "--property", "no.such=1"),
         ("list", "--only", "NOPE"),
         ("report", "nowhere"),
         ("report", "nowhere", "--diff"),
         ("report", "nowhere", "--json"),
         ("certify",),
         ("client", "--client", "nosuch"),
+        ("client", "--adapter", "no-such-program"),
         ("client", "--out", "/dev/null/out"),
     ],
 )
@@ -79,6 +88,15 @@ def test_wrong_usage_is_one_sentence_and_two(
 
     assert (code, out) == (2, "")
     assert err.splitlines()[-1].startswith("shareproof: ")
+
+
+def test_a_name_that_is_not_there_is_told_the_nearest(shell: Shell, tmp_path: Path) -> None:
+    """Of the hundreds of mutants only those are named that may have been meant."""
+    _, _, err = shell("broker", "--out", str(tmp_path), "--target", "reference:lock-never-ends")
+
+    assert "did you mean locks-never-end" in err
+    assert "`python -m tools.campaign reference --list`" in err
+    assert len(err) < 300
 
 
 def test_a_ledger_that_is_no_text_is_wrong_usage(shell: Shell, tmp_path: Path) -> None:

@@ -321,7 +321,7 @@ def test_wrong_credentials_end_with_one_sentence(broker: Secured, tmp_path: Path
             ("--target", "external:h:1", "--second-config", "/none"),
             "--second-config /none: No such",
         ),
-        (("--target", "kafka:4.4.0", "--hooks", "{file}"), "is started here, and broken without"),
+        (("--target", "kafka:4.4.0", "--hooks", "{file}"), "only for an external cluster"),
         (("--target", "external:h:1", "--hooks", "{file}"), "--hooks {file}: Invalid value"),
     ],
 )

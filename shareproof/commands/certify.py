@@ -99,7 +99,7 @@ class ClientOptions(Certification):
 @takes(BrokerOptions)
 def broker(asked: BrokerOptions) -> None:
     """Test a broker against the rules and write a report."""
-    _certify(asked, asked.options(), f"target {asked.target}")
+    _certify(asked, asked.options())
 
 
 @takes(ClientOptions)
@@ -110,16 +110,15 @@ def client(asked: ClientOptions) -> None:
     tested = Client.asked_for(client=asked.client, adapter=asked.adapter)
     if tested is None:
         raise UsageFault("Give --client NAME or --adapter COMMAND: one of them.")
-    _certify(asked, asked.options(tested), f"client {tested.asked[1]}, facing {asked.target}")
+    _certify(asked, asked.options(tested))
 
 
-def _certify(asked: Certification, options: RunOptions, subject: str) -> NoReturn:
+def _certify(asked: Certification, options: RunOptions) -> NoReturn:
     from reports.console import line, screen
     from reports.plain import text_of
     from shareproof.runner.run import run_checks, show_end
 
     console = screen(stderr=True)
-    line(console, f"seed {options.seed}, {subject}")
     ended = run_checks(options, asked.workers, console)
     if asked.as_json and ended.results:
         typer.echo(text_of(ended.results), nl=False)

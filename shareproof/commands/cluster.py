@@ -21,17 +21,16 @@ def up(
     target: Target = DEFAULT_TARGET,
     brokers: Brokers = 1,
     prop: Annotated[
-        list[str] | None, typer.Option("--property", help="Broker property KEY=VALUE; repeat.")
+        list[str] | None, typer.Option("--property", help="Broker property KEY=VALUE; repeatable.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Start a cluster, print its bootstrap servers, and keep it until Ctrl-C."""
-    from fixtures.targets.asked import asked_properties, asked_target
+    from fixtures.targets.asked import asked_properties, asked_target, check_properties
 
-    cluster = open_target(
-        asked_target(target),
-        TargetOptions(brokers=brokers, properties=asked_properties("--property", prop or [])),
-    )
+    properties = asked_properties("--property", prop or [])
+    check_properties("--property", properties, named := asked_target(target))
+    cluster = open_target(named, TargetOptions(brokers=brokers, properties=properties))
     ended = threading.Event()
 
     def end(_number: int, _frame: FrameType | None) -> None:

@@ -70,7 +70,7 @@ class SweepOptions:
 
 @takes(SweepOptions)
 def sweep(asked: SweepOptions) -> None:
-    """Answer a client's requests with every error there is, and judge how it copes."""
+    """Respond to a client's requests with every error code, and judge what it does then."""
     from suites.client.sweep.cases import chosen
     from suites.client.sweep.edges import all_cases
     from suites.options import Client

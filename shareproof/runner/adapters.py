@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -20,13 +21,13 @@ HOSTILE = "hostile reference broker"
 
 
 def introduced(options: RunOptions) -> RunOptions:
-    """Return the options with the client as it introduces itself, if they name one.
+    """Return the options with the client as it introduces itself, if they name one that has not.
 
     Raises:
         UsageFault: it does not exist.
         AdapterFault: it does not say hello.
     """
-    if options.client is None:
+    if options.client is None or options.client.command:
         return options
     flag, value = options.client.asked
     command = words(value) if flag == "--adapter" else command_of(value)
@@ -37,7 +38,7 @@ def words(command: str) -> tuple[str, ...]:
     """Split a command as a shell does.
 
     Raises:
-        UsageFault: it cannot be split, or is empty.
+        UsageFault: it cannot be split, is empty, or names no program.
     """
     try:
         split = tuple(shlex.split(command))
@@ -45,6 +46,8 @@ def words(command: str) -> tuple[str, ...]:
         raise UsageFault(f"--adapter {command}: {error}.") from None
     if not split:
         raise UsageFault("--adapter: the command is empty.")
+    if not shutil.which(split[0]):
+        raise UsageFault(f"--adapter {command}: there is no program {split[0]}.")
     return split
 
 

@@ -17,6 +17,7 @@ from reports.console import line, show
 from reports.results import Results
 from reports.verdicts import FAULT, USAGE
 from shareproof import ROOT
+from shareproof.runner.adapters import introduced
 from shareproof.runner.inventory import Check, read_checks
 from shareproof.runner.options import Commission
 from shareproof.runner.progress import ProgressLine
@@ -52,11 +53,14 @@ def run_checks(options: RunOptions, workers: int | None, console: Console) -> En
 
     Raises:
         UsageFault: the options make no sense, or select nothing.
+        EnvironmentFault: there is no client to test.
     """
     checked(options)
     selected = _selected(options)
     if not selected:
         raise UsageFault(f"No check matches {_selection(options)}.")
+    line(console, f"seed {options.seed}, {options.subject}")
+    options = introduced(options)
     if workers is None:
         ours = Capability.OWN_CLUSTER in options.offers
         workers = min(WORKERS if ours else WORKERS_ELSEWHERE, len(selected))

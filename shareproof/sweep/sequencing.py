@@ -108,10 +108,12 @@ def _tested(options: RunOptions) -> tuple[tuple[str, ...], tuple[str, ...], int]
 def _read(file: Path) -> list[Step]:
     try:
         script = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageFault(f"{file} holds no script: {error}.") from None
+    except OSError as error:
+        raise UsageFault(f"--replay {file}: {error.strerror}.") from None
+    except ValueError as error:
+        raise UsageFault(f"--replay {file}: {error}.") from None
     if not isinstance(script, list) or not all(
         isinstance(step, dict) and "call" in step for step in script
     ):
-        raise UsageFault(f"{file} holds no script: a list of steps is wanted, each with a call.")
+        raise UsageFault(f"--replay {file}: a list of steps is needed, each with a call.")
     return script

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from chaos.fitting import needed, offered
 from fixtures.interface.capability import Capability
-from fixtures.targets import DEFAULT_TARGET, UsageFault
+from fixtures.interface.names import no_such
+from fixtures.targets import DEFAULT_TARGET
 from suites.chaos.around import AROUND
 from suites.chaos.scenario import (
     COUNTED,
@@ -318,5 +319,5 @@ def chosen(names: Sequence[str], target: str = DEFAULT_TARGET) -> list[Scenario]
     wanted = [one for name in named for one in (TEN_MINUTES if name == SOME else (name,))]
     for name in wanted:
         if name not in SCENARIOS:
-            raise UsageFault(f"{name!r} is no scenario; there are {', '.join(SCENARIOS)}.")
+            raise no_such(name, "scenario", SCENARIOS, "shareproof chaos --list-scenarios")
     return [SCENARIOS[name] for name in dict.fromkeys(wanted)]

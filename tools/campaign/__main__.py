@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -16,6 +16,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
+from fixtures.interface.mutant import Mutant
+from fixtures.proxies.alter import Alteration
 from fixtures.targets import DEFAULT_TARGET, UsageFault
 from reports import evidence
 from reports.console import screen
@@ -48,6 +50,7 @@ class Subject:
     """What can be played, and played again: the entries of ``owns``."""
 
     play: Callable[[Asked], Outcome] | None
+    broken: Mapping[str, Mutant[Any] | Alteration] = field(default_factory=dict)
     replay: Callable[[Sequence[Entry], Asked], list[Entry]] | None = None
     owns: Callable[[Entry], bool] = lambda entry: False  # noqa: ARG005
 
@@ -58,17 +61,29 @@ def _on(release: bool, *kinds: str) -> Callable[[Entry], bool]:
 
 SUBJECTS = {
     "reference": Subject(
-        play=reference.play, replay=reference.replay, owns=_on(False, *reference.KINDS)
+        play=reference.play,
+        broken=reference.MUTANTS,
+        replay=reference.replay,
+        owns=_on(False, *reference.KINDS),
     ),
     "alterations": Subject(
         play=alterations.play,
+        broken=alterations.ALTERATIONS,
         replay=alterations.replay,
         owns=_on(True, evidence.ALTERATION),
     ),
     "honest": Subject(play=None, replay=honest.replay, owns=_on(True, evidence.HONEST)),
-    "kafka": Subject(play=kafka.play, replay=kafka.replay, owns=_on(True, evidence.KAFKA_MUTANT)),
+    "kafka": Subject(
+        play=kafka.play,
+        broken=kafka.MUTANTS,
+        replay=kafka.replay,
+        owns=_on(True, evidence.KAFKA_MUTANT),
+    ),
     "clients": Subject(
-        play=clients.play, replay=clients.replay, owns=_on(False, evidence.CLIENT_MUTANT)
+        play=clients.play,
+        broken=clients.MUTANTS,
+        replay=clients.replay,
+        owns=_on(False, evidence.CLIENT_MUTANT),
     ),
     "releases": Subject(
         play=releases.play, replay=releases.replay, owns=_on(True, evidence.RELEASE)
@@ -97,6 +112,7 @@ Only = Annotated[
         help="Mutant, alteration, area, rule or part of a check's name; repeatable, or a,b,c."
     ),
 ]
+Listed = Annotated[bool, typer.Option("--list", help="List what is broken on purpose, and exit.")]
 Stale = Annotated[
     bool, typer.Option("--stale", help="Play only what evidence no longer fits, and record it.")
 ]
@@ -128,6 +144,7 @@ def campaign(
     subjects: Subjects = None,
     *,
     only: Only = None,
+    listed: Listed = False,
     stale: Stale = False,
     record: Record = False,
     full: Full = False,
@@ -149,8 +166,8 @@ def campaign(
     words = split(only or [])
     if renew:
         raise typer.Exit(_rehash(because, words))
-    if certified:
-        for line in honest.take(certified, keeper):
+    if listed or certified:
+        for line in _listing(subjects) if listed else honest.take(certified or [], keeper):
             typer.echo(line)
         raise typer.Exit(OK)
     with _watching(console) as progress:
@@ -180,6 +197,13 @@ def campaign(
         for line in (line for one in outcomes.values() for line in _lines(one)):
             typer.echo(line)
     raise typer.Exit(code)
+
+
+def _listing(subjects: Sequence[str] | None) -> Iterator[str]:
+    """Yield what is broken on purpose: its name, the rules that it breaks, and how."""
+    for subject in subjects or SUBJECTS:
+        for one in _subject(subject).broken.values():
+            yield f"{subject}  {one.name}  {','.join(one.rules)}  {one.sentence}"
 
 
 def _played(subjects: Sequence[str] | None, asked: Asked) -> dict[str, Outcome]:
