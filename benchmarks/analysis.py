@@ -124,8 +124,8 @@ def compare(folder: Path, made: Made, options: argparse.Namespace) -> None:
                 f"  {engine}: {done.seconds:.1f} s, {done.cpu:.1f} s of CPU, {done.memory:.2f} GiB",
                 flush=True,
             )
-    for engine, done in runs.items():
-        for one in done:
+    for engine, all_done in runs.items():
+        for one in all_done:
             check(engine, one.counts, made, runs[options.engines[0]][0].counts)
     _tell(made, runs)
 

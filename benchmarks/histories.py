@@ -146,7 +146,8 @@ def _produced(log: int, offset: NDArray[np.int64], plan: Plan, made: Made) -> tu
 
 
 def _aborted(offset: NDArray[np.int64], plan: Plan) -> NDArray[np.bool_]:
-    return (offset % 100 == 50) & (plan.turn(offset) < 0)
+    odd: NDArray[np.bool_] = (offset % 100 == 50) & (plan.turn(offset) < 0)
+    return odd
 
 
 def _deliveries(

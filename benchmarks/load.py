@@ -122,7 +122,7 @@ class Bench:
             if sum(count["delivered"] for count in counts) >= self.records:
                 break
             await asyncio.sleep(0.1)
-        ended = max(count["last"] for count in counts) / 1e9
+        ended: float = max(count["last"] for count in counts) / 1e9
         await pool.end()
         return self.records / (ended - began)
 

@@ -115,7 +115,7 @@ def _partitions_of(pl: Any, tables: dict[str, Any]) -> Any:
                 & ((pl.col("spso") >= pl.col("log_end")) | (pl.col("lag") == 0))
             )
             .any()
-            .alias("dry"),
+            .alias("drained"),
         )
     )
     partitions = tables["share_partitions"].join(offsets, on="share_partition", how="left")
@@ -135,7 +135,7 @@ def _partitions_of(pl: Any, tables: dict[str, Any]) -> Any:
         .join(tables["faults"].select(failing=pl.len().cast(pl.Int64)), how="cross")
         .with_columns(
             pl.col("unseen_responses", "reloads").fill_null(0),
-            pl.col("dry").fill_null(value=False),
+            pl.col("drained").fill_null(value=False),
             log_start=pl.max_horizontal(pl.col("log_start", "before").fill_null(0)),
             lowest_limit=pl.min_horizontal("delivery_limit", "lowest"),
             highest_limit=pl.max_horizontal("delivery_limit", "highest"),
@@ -152,10 +152,15 @@ def _delivery_pairs(pl: Any, tables: dict[str, Any], partitions: Any) -> Any:
         "lowest_limit",
         "highest_limit",
         "log_start",
-        "dry",
+        "drained",
         "unseen_responses",
+        "committed_only",
+        "slot",
+        "reloads",
+        "close_uncounted",
+        "throttling",
+        "failing",
     )
-    named += ("committed_only", "slot", "reloads", "close_uncounted", "throttling", "failing")
     again = pl.col("next_op").is_not_null()
     same = pl.col("next_loads_by_acquire") == pl.col("loads_before_fetch")
     return rows.join(partitions.select(named), on="share_partition").with_columns(
@@ -207,7 +212,7 @@ def _records_of_logs(pl: Any, tables: dict[str, Any], partitions: Any) -> Any:
         .select("log", "offset", "producer", "sequence", "crc", "transaction")
         .with_columns(pl.lit(value=True).alias("was_produced"))
     )
-    owed = pl.when(pl.col("dry") & (pl.col("unseen_responses") < pl.col("lowest_limit")))
+    owed = pl.when(pl.col("drained") & (pl.col("unseen_responses") < pl.col("lowest_limit")))
     logs = partitions.group_by("log").agg(
         owed.then(bit).otherwise(0).bitwise_or().alias("owed"),
         pl.when("committed_only").then(bit).otherwise(0).bitwise_or().alias("committed"),

@@ -7,7 +7,7 @@ in one call, and KMQ writes an end marker after each record.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -205,4 +205,8 @@ def _outcome(error: Any) -> int:
     return UNKNOWN if error.name() in _NEVER_ANSWERED else FAILED
 
 
-OPENED = {SHARE: ShareSystem, GROUP: GroupSystem, KMQ: KmqSystem}
+OPENED: dict[str, Callable[[Working], System]] = {
+    SHARE: ShareSystem,
+    GROUP: GroupSystem,
+    KMQ: KmqSystem,
+}
