@@ -33,9 +33,22 @@ async def _reading_numbers(harness: Harness, queue: Queue, **config: str) -> Han
 
 
 async def _polled(
-    harness: Harness, consumer: Handle, done: Callable[[list[Delivery], list[Refused]], bool]
+    harness: Harness,
+    consumer: Handle,
+    done: Callable[[list[Delivery], list[Refused]], bool],
+    within: float = READY,
+    *,
+    accepts: bool = True,
 ) -> tuple[list[Delivery], list[Refused]]:
-    """Poll and accept until it is enough; return the records, and the errors of polls."""
+    """Poll until it is enough; return the records, and the errors of polls.
+
+    Args:
+        harness: the harness.
+        consumer: who polls.
+        done: tells of all records and errors whether they are enough.
+        within: seconds for it.
+        accepts: whether records are accepted one batch after the other, or by the next poll.
+    """
     got: list[Delivery] = []
     errors: list[Refused] = []
 
@@ -46,11 +59,11 @@ async def _polled(
             errors.append(error)
             found = []
         got.extend(found)
-        if found:
+        if found and accepts:
             await consumer.acknowledge(found)
         return done(got, errors)
 
-    await harness.eventually(poll, READY)
+    await harness.eventually(poll, within)
     return got, errors
 
 
@@ -104,20 +117,8 @@ async def test_unreadable_value_is_not_accepted(harness: Harness, judge: Judge, 
         raise OutOfReach(f"the client has no {mode} mode")
     queue = await harness.queue(VALUES)
     consumer = await _reading_numbers(harness, queue, mode=mode)
-    errors = 0
-
-    async def poll() -> bool:
-        nonlocal errors
-        try:
-            found = await consumer.poll(0.5)
-        except Refused:
-            errors += 1
-            found = []
-        if found and mode == "explicit":
-            await consumer.acknowledge(found)
-        return errors > 1
-
-    await harness.eventually(poll, ARRIVES)
+    explicit = mode == "explicit"
+    await _polled(harness, consumer, lambda _, errors: len(errors) > 1, ARRIVES, accepts=explicit)
     await consumer.close()
     seen = harness.seen(consumer)
     sent = [str(one) for one in acked(seen) if one.offset == BAD and one.kind == AckType.ACCEPT]
@@ -159,21 +160,18 @@ async def test_implicit_acks_before_an_unreadable_value(harness: Harness, judge:
     """CLI-123: A poll accepts the last batch although it fails."""
     queue = await harness.queue(VALUES)
     consumer = await _reading_numbers(harness, queue, mode="implicit")
-    got: list[Delivery] = []
-    errors: list[Refused] = []
-
-    async def accepted() -> bool:
-        try:
-            got.extend(await consumer.poll(0.5))
-        except Refused as error:
-            errors.append(error)
-        return bool(errors) and {0, 1} <= sent()
 
     def sent() -> set[int]:
         acks = acked(harness.seen(consumer))
         return {one.offset for one in acks if one.kind == AckType.ACCEPT and one.error == 0}
 
-    await harness.eventually(accepted, ARRIVES)
+    got, errors = await _polled(
+        harness,
+        consumer,
+        lambda _, errors: bool(errors) and {0, 1} <= sent(),
+        ARRIVES,
+        accepts=False,
+    )
     if not errors or not {0, 1} <= {one.offset for one in got}:
         raise OutOfReach("no poll fails for a value that cannot be read")
     judge.equal("CLI-123", [0, 1], sorted(sent() & {0, 1}), "accepted, where the next poll failed")
