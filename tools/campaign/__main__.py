@@ -16,8 +16,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
+from fixtures.adapters.model.mutants import MUTANTS as CLIENTS
 from fixtures.interface.mutant import Mutant
+from fixtures.mutants import MUTANTS as KAFKAS
 from fixtures.proxies.alter import Alteration
+from fixtures.proxies.alterations import ALTERATIONS
+from fixtures.reference.mutants import MUTANTS as BROKERS
 from fixtures.targets import DEFAULT_TARGET, UsageFault
 from reports import evidence
 from reports.console import screen
@@ -62,26 +66,26 @@ def _on(release: bool, *kinds: str) -> Callable[[Entry], bool]:
 SUBJECTS = {
     "reference": Subject(
         play=reference.play,
-        broken=reference.MUTANTS,
+        broken=BROKERS,
         replay=reference.replay,
         owns=_on(False, *reference.KINDS),
     ),
     "alterations": Subject(
         play=alterations.play,
-        broken=alterations.ALTERATIONS,
+        broken=ALTERATIONS,
         replay=alterations.replay,
         owns=_on(True, evidence.ALTERATION),
     ),
     "honest": Subject(play=None, replay=honest.replay, owns=_on(True, evidence.HONEST)),
     "kafka": Subject(
         play=kafka.play,
-        broken=kafka.MUTANTS,
+        broken=KAFKAS,
         replay=kafka.replay,
         owns=_on(True, evidence.KAFKA_MUTANT),
     ),
     "clients": Subject(
         play=clients.play,
-        broken=clients.MUTANTS,
+        broken=CLIENTS,
         replay=clients.replay,
         owns=_on(False, evidence.CLIENT_MUTANT),
     ),
