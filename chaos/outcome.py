@@ -68,7 +68,7 @@ class Broke:
             "owed": list(owed),
             "produced": self.loaded.produced,
             "delivered": self.loaded.delivered,
-            "drained": self.loaded.dry,
+            "drained": self.loaded.drained,
             "trouble": list(self.trouble),
             "faults": [self._strike(one) for one in self.struck],
         }

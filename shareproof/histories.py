@@ -73,7 +73,7 @@ def load(asked: LoadOptions, console: Console) -> dict[str, object]:
         "produced": done.produced,
         "delivered": done.delivered,
         "acknowledged": done.acknowledged,
-        "dry": done.dry,
+        "drained": done.drained,
         "seconds": done.seconds,
         "history": str(out / "history"),
         "files": len(done.manifest.files),

@@ -62,7 +62,12 @@ def test_a_scenario_needs_each_of_its_kinds() -> None:
 def test_what_was_in_the_way_is_written_down() -> None:
     """chaos.json keeps for each strike that missed what was in its way."""
     loaded = Loaded(
-        produced=1, delivered=1, acknowledged=1, dry=True, seconds=1, manifest=Manifest(files=())
+        produced=1,
+        delivered=1,
+        acknowledged=1,
+        drained=True,
+        seconds=1,
+        manifest=Manifest(files=()),
     )
     broke = Broke(loaded=loaded, struck=(FULL_DISK, DURING), trouble=())
     schedule = Schedule(seed=1, seconds=40)

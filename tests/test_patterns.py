@@ -36,8 +36,8 @@ def lived(number: int, at: int, *, member: int = 0, op: int = 1, count: int = 1)
 
 
 def course(*parts: Course, records: int = 6) -> Course:
-    """Return a course that is dry, in which so many records were produced."""
-    found = Course(dry=True)
+    """Return a course that is drained, in which so many records were produced."""
+    found = Course(drained=True)
     for number in range(records):
         found.sent.append(Sent(number % PARTITIONS, number // PARTITIONS, number, S, S + 1))
     for part in parts:
@@ -74,7 +74,7 @@ def test_what_is_lost_foreign_or_comes_again_is_broken(system: str, tmp_path: Pa
     assert verdicts(system, course(*parts, records=5), tmp_path)["INV-04"] == "broken"
     again = lived(0, 20 * S, member=1, op=9, count=2)
     assert verdicts(system, course(*parts, again), tmp_path)["INV-02"] == "broken"
-    stuck = replace(honest(), dry=False)
+    stuck = replace(honest(), drained=False)
     assert verdicts(system, stuck, tmp_path)["INV-24"] == "broken"
 
 
@@ -190,7 +190,7 @@ def run_of(rate: float, verdict: str = "held") -> dict[str, Any]:
                 "records": 6,
                 "batch": scene.batch,
                 "systems": {
-                    one: {"fault_at": 1.0, "dry": True, **told}
+                    one: {"fault_at": 1.0, "drained": True, **told}
                     for one in SYSTEMS
                     if scene.only in ("", one)
                 },

@@ -78,9 +78,9 @@ class Course:
     settled: list[Settled] = field(default_factory=list)
     dead: list[Dead] = field(default_factory=list)
     down: tuple[int, int] | None = None
-    dry: bool = False
+    drained: bool = False
     ends: dict[int, int] = field(default_factory=dict)
-    """Where the log of each partition ended when it was dry."""
+    """Where the log of each partition ended when it was drained."""
 
 
 def read(file: Path) -> Iterator[tuple[Any, ...]]:

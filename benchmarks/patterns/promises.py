@@ -147,7 +147,7 @@ def _rows(system: str, turn: int, course: Course, logs: Sequence[int]) -> Iterat
         named = (queue, log, 0, f"{system}-{turn}", f"topic-{turn}", "", partition)
         yield "share_partitions", (*named, 0, _LIMIT, NOTICED_MS, 2000, 500, False, False)
         end = max((one.at for one in course.got), default=0)
-        yield "offsets", (queue, end, end, -1, 0 if course.dry else 1, 0, -1, -1, "quiet")
+        yield "offsets", (queue, end, end, -1, 0 if course.drained else 1, 0, -1, -1, "quiet")
         if course.down:
             # The new leader loads the share-partition when somebody asks it, so a little later.
             since, until = course.down[0], course.down[1] + NOTICED_MS * _SECOND // 1000

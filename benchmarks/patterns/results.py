@@ -56,7 +56,7 @@ def document(
             fault = one.faults.get(system)
             at = None if fault is None else round((fault - one.began) / 1e9, 3)
             measures = measure(course, one.began, fault).to_json()
-            found["systems"][system] = {"fault_at": at, "dry": course.dry, **measures}
+            found["systems"][system] = {"fault_at": at, "drained": course.drained, **measures}
     told = [one for one in played if one.scene.judged]
     promises = {
         system: judged(system, courses, options.out / "histories" / system, target.version)

@@ -80,15 +80,15 @@ class Stage:
             for crew in crews:
                 crew.produce(self.seconds, played.began)
             await asyncio.gather(self._break(scene, crews, played), *map(self._produced, crews))
-            dry = await asyncio.gather(*(self._dry(crew) for crew in crews))
+            drained = await asyncio.gather(*(self._drained(crew) for crew in crews))
             for crew in crews:
                 crew.check()
         finally:
             await asyncio.gather(*(crew.end() for crew in crews))
         down = played.courses.pop("", Course()).down
-        for crew, is_dry in zip(crews, dry, strict=True):
+        for crew, is_drained in zip(crews, drained, strict=True):
             course = played.courses[crew.system] = crew.course()
-            course.dry, course.down = is_dry, down
+            course.drained, course.down = is_drained, down
         return played
 
     async def _choose_victim(self, scene: Scene) -> int:
@@ -150,7 +150,7 @@ class Stage:
     async def _warmed_up(self, crew: Crew) -> None:
         crew.warm_up()
         await crew.produced(WARMING, _PRODUCED_WITHIN)
-        if not await self._dry(crew):
+        if not await self._drained(crew):
             raise Undecided(f"{crew.group} did not get to its end before anything broke")
 
     async def _produced(self, crew: Crew) -> None:
@@ -183,7 +183,7 @@ class Stage:
             await asyncio.sleep(_TRACKERLESS)
             crew.track()
 
-    async def _dry(self, crew: Crew) -> bool:
+    async def _drained(self, crew: Crew) -> bool:
         """Wait until the system itself says that nothing is left, and return whether it did."""
         async for _ in attempts(_DRY_WITHIN, pause=0.2):
             crew.check()

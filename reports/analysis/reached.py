@@ -92,7 +92,7 @@ STATES = (
     State(name="an acknowledgement got no response", question=_always(f"{_SAID} AND outcome = 3")),
     State(
         name="an acceptance without a response had been carried out",
-        question=_always("kind = 1 AND outcome = 3 AND next_op IS NULL AND dry"),
+        question=_always("kind = 1 AND outcome = 3 AND next_op IS NULL AND drained"),
     ),
     State(
         name="an acceptance without a response had not been carried out",
@@ -104,7 +104,7 @@ STATES = (
     ),
     State(
         name="an acceptance was refused, and had been carried out all the same",
-        question=_always("kind = 1 AND outcome = 2 AND next_op IS NULL AND dry"),
+        question=_always("kind = 1 AND outcome = 2 AND next_op IS NULL AND drained"),
     ),
     State(
         name="an acceptance came after its lock had ended, and succeeded",

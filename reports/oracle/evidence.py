@@ -28,7 +28,7 @@ class Share:
     reloads: int = 0
     log_start: int = 0
     failing: bool = False
-    dry: bool = False
+    drained: bool = False
     limits: list[Row] = field(default_factory=list)
     looks: list[Row] = field(default_factory=list)
 
@@ -171,7 +171,7 @@ def _partitions_of(rows: Rows) -> dict[int, Share]:
         share = partitions[row.share_partition]
         share.looks.append(row)
         share.log_start = max(share.log_start, row.log_start)
-        share.dry |= row.phase == "quiet" and (row.spso >= row.log_end or row.lag == 0)
+        share.drained |= row.phase == "quiet" and (row.spso >= row.log_end or row.lag == 0)
     for share in partitions.values():
         share.failing = bool(rows["faults"])
     for row in rows["deletions"]:

@@ -46,7 +46,7 @@ def _final(kind: AckType) -> Rule:
 def came_again(at: Position) -> bool | None:
     """INV-06: what was let go below the limit comes again before the group is done."""
     now, share = at.now, at.share
-    if not (share.dry and now.present and now.offset >= share.log_start and now.crc >= 0):
+    if not (share.drained and now.present and now.offset >= share.log_start and now.crc >= 0):
         return None
     if now.kind not in (AckType.NONE, AckType.RELEASE, AckType.CLOSED):
         return None
@@ -183,7 +183,7 @@ def all_or_none(told: Sequence[Sequence[Position]]) -> list[bool]:
     for at in (at for life in told for at in life):
         now, share = at.now, at.share
         failed = now.kind in _FINAL and now.outcome in (Outcome.FAILED, Outcome.UNKNOWN)
-        kept = share.dry and now.present and now.crc >= 0 and now.offset >= share.log_start
+        kept = share.drained and now.present and now.crc >= 0 and now.offset >= share.log_start
         unseen = share.unseen_responses - now.unseen_before_fetch
         others = any(one.count >= now.count for one in at.earlier)
         comes = now.count + unseen < share.lowest_limit and now.attempts == 1 and not others

@@ -57,7 +57,9 @@ def _owed(evidence: Evidence, log: int, offset: int) -> set[int]:
     groups = [share for share in evidence.partitions.values() if share.row.log == log]
     if any(offset < max(share.row.first, share.log_start) for share in groups):
         return set()
-    return {s.row.share_partition for s in groups if s.dry and s.unseen_responses < s.lowest_limit}
+    return {
+        s.row.share_partition for s in groups if s.drained and s.unseen_responses < s.lowest_limit
+    }
 
 
 def dead_letters(evidence: Evidence) -> Iterator[Case]:
@@ -82,7 +84,7 @@ def _is_owed_a_letter(at: Position) -> bool | None:
         return None
     if now.kind in (AckType.ACCEPT, AckType.REJECT):
         return now.kind == AckType.REJECT if at.proven else None
-    if at.after is not None or not share.dry or now.count < share.highest_limit:
+    if at.after is not None or not share.drained or now.count < share.highest_limit:
         return None
     if now.kind == AckType.RELEASE:
         return True if at.proven else None

@@ -67,13 +67,13 @@ INV_06 = Invariant(
     over=DELIVERY_PAIRS,
     columns=columns(
         "share_partition log offset acquired ends_by kind outcome attempts count present crc "
-        "dry log_start unseen_responses unseen_before_fetch lowest_limit highest_before "
+        "drained log_start unseen_responses unseen_before_fetch lowest_limit highest_before "
         "next_op"
     ),
     # What was last released, dropped or let run out below the limit must come again before the
     # group is done. What was deleted need not, nor what compaction may have taken, whose batch has
     # no CRC to be known by.
-    cases="dry AND present AND kind IN (0, 2, 5) AND crc >= 0 AND offset >= log_start",
+    cases="drained AND present AND kind IN (0, 2, 5) AND crc >= 0 AND offset >= log_start",
     breach="""
         next_op IS NULL
         AND NOT coalesce(highest_before > count, false)
@@ -106,7 +106,7 @@ FAILED_ACKNOWLEDGEMENTS = Relation(
           kind IN (1, 3)
           AND outcome IN (2, 3)
           AND attempts = 1
-          AND dry
+          AND drained
           AND present
           AND crc >= 0
           AND offset >= log_start

@@ -91,7 +91,7 @@ OWED_DEAD_LETTERS = Relation(
               OR (
                 -- Had for the last time, and let go or let run out.
                 next_op IS NULL
-                AND dry
+                AND drained
                 AND count >= highest_limit
                 AND ((kind = 2 AND proven) OR (kind IN (0, 5) AND attempts = 0))
               )

@@ -15,7 +15,7 @@ SELECT /*+ BROADCAST(s) */
   s.lowest_limit,
   s.highest_limit,
   s.log_start,
-  s.dry,
+  s.drained,
   s.unseen_responses,
   s.committed_only,
   s.slot,

@@ -9,7 +9,7 @@ SELECT
   greatest(coalesce(o.log_start, 0), coalesce(x.before, 0)) AS log_start,
   least(q.delivery_limit, coalesce(l.lowest, q.delivery_limit)) AS lowest_limit,
   greatest(q.delivery_limit, coalesce(l.highest, q.delivery_limit)) AS highest_limit,
-  coalesce(o.dry, false) AS dry,
+  coalesce(o.drained, false) AS drained,
   coalesce(f.failing, 0) AS failing,
   c.close_uncounted,
   c.throttling
@@ -21,7 +21,7 @@ LEFT JOIN (
   SELECT
     share_partition,
     max(log_start) AS log_start,
-    max(phase = 'quiet' AND (spso >= log_end OR lag = 0)) AS dry
+    max(phase = 'quiet' AND (spso >= log_end OR lag = 0)) AS drained
   FROM {offsets}
   GROUP BY share_partition
 ) AS o ON o.share_partition = q.share_partition

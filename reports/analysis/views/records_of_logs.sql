@@ -56,7 +56,7 @@ LEFT JOIN (
     run,
     log,
     min(share_partition) AS share_partition,
-    bit_or(CASE WHEN dry AND unseen_responses < lowest_limit THEN shiftleft(1L, slot) ELSE 0 END) AS owed,
+    bit_or(CASE WHEN drained AND unseen_responses < lowest_limit THEN shiftleft(1L, slot) ELSE 0 END) AS owed,
     bit_or(CASE WHEN committed_only THEN shiftleft(1L, slot) ELSE 0 END) AS committed,
     max(greatest(first, log_start)) AS owed_from
   FROM {partitions}
