@@ -138,5 +138,5 @@ def test_a_file_without_a_script_is_refused(tmp_path: Path) -> None:
     """What is no list of steps ends with one sentence."""
     file = tmp_path / "script.json"
     file.write_text('{"call": "poll"}', encoding="utf-8")
-    with pytest.raises(UsageFault, match="a list of steps is wanted"):
+    with pytest.raises(UsageFault, match="a list of steps is needed"):
         _read(file)
