@@ -102,8 +102,10 @@ async def spread(share: Share, partitions: int, records: int) -> Spread:
     session = await member.session(leader)
     world = Spread(queue, session, tuple((queue.topic, index) for index in range(partitions)))
     held: Counter[int] = Counter()
+    named = world.where
     async for _ in attempts(WITHIN):
-        response = Consumer.sound(await session.fetch(*(() if session.epoch else world.where)))
+        response = Consumer.sound(await session.fetch(*named))
+        named = ()
         held.update({part.partition: len(part.offsets) for part in response.parts})
         if len(held) == partitions and min(held.values()) >= records:
             return world

@@ -11,7 +11,7 @@ from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.wire.errors import ErrorCode
 from spec.verdict import OutOfReach, Undecided
 from suites.broker.share import Share
-from suites.broker.situations import AMONG, crossed
+from suites.broker.situations import AMONG, BESIDE, crossed
 from suites.judge import Judge
 
 
@@ -50,6 +50,7 @@ async def test_only_the_leader_serves(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("ACQ-03")
+@crossed(AMONG)
 async def test_leader_move_ends_the_wait(share: Share, judge: Judge) -> None:
     """ACQ-03: A waiting fetch is answered when leadership moves, well before MaxWaitMs."""
     nodes = share.rng.sample(sorted(share.cluster.brokers), k=len(share.cluster.brokers))[:2]
@@ -102,6 +103,7 @@ async def test_stranger_may_fetch(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("ACQ-15")
+@crossed(BESIDE)
 async def test_fetch_before_anyone_joined(share: Share, judge: Judge) -> None:
     """ACQ-15: A share-partition that is not initialised gives nothing, then serves the session."""
     queue = await share.queue(records=4, untouched=True)
@@ -123,6 +125,7 @@ async def test_fetch_before_anyone_joined(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("ACQ-16")
+@crossed(BESIDE)
 async def test_first_fetches_at_once(share: Share, judge: Judge) -> None:
     """ACQ-16: First fetches of several members at once get no error and share no record."""
     queue = await share.queue(records=30, batches=6)

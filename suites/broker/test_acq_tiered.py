@@ -16,6 +16,7 @@ from suites.broker.deadletters import boxed
 from suites.broker.gaps import Compacted, keys, rewritten
 from suites.broker.plugins import plugged
 from suites.broker.share import Queue, Share
+from suites.broker.situations import ACROSS_BATCHES, meets
 from suites.judge import Judge
 from suites.options import RunOptions
 
@@ -79,6 +80,7 @@ async def _tiered(queue: Queue) -> tuple[Compacted, int]:
 @pytest.mark.requirement("ACQ-71")
 @pytest.mark.solo
 @pytest.mark.timeout(120)
+@meets(ACROSS_BATCHES)
 async def test_remote_records_are_acquired(tiered: Share, judge: Judge) -> None:
     """ACQ-71: Records of remote segments and of local ones come to the same consumer alike."""
     queue = await tiered.queue(topic_config=TIERED, lock_ms=60_000)
@@ -102,6 +104,7 @@ async def test_remote_records_are_acquired(tiered: Share, judge: Judge) -> None:
 @pytest.mark.feature("dead-letters")
 @pytest.mark.solo
 @pytest.mark.timeout(120)
+@meets(ACROSS_BATCHES)
 async def test_remote_records_are_copied(tiered: Share, judge: Judge) -> None:
     """DLQ-12: Letters copy source records that are remote, local, or some of each."""
     box = await boxed(tiered, copy=True, topic_config=TIERED, lock_ms=60_000)

@@ -18,7 +18,7 @@ from fixtures.clients.cluster import WITHIN, gather_all
 from fixtures.clients.member import Response, accept, release
 from spec.verdict import Undecided
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, crossed
+from suites.broker.situations import AMONG, RELOADED, crossed
 from suites.broker.timing import Span, apart, idle_consumer, judge_prompt, judge_span
 from suites.judge import Judge
 
@@ -229,6 +229,7 @@ async def test_lock_expiry_wakes(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("ACQ-67")
+@crossed(AMONG)
 async def test_session_close_wakes(share: Share, judge: Judge) -> None:
     """ACQ-67: A waiting fetch is answered as soon as another member's session is closed."""
     queue = await share.queue(records=5)
@@ -243,6 +244,7 @@ async def test_session_close_wakes(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("ACQ-68")
+@crossed(RELOADED)
 async def test_min_bytes_waits_for_enough(share: Share, judge: Judge) -> None:
     """ACQ-68: A fetch waits for MinBytes and is answered once they are there."""
     queue = await share.queue(records=1)

@@ -32,7 +32,7 @@ from suites.broker.administering import (
 )
 from suites.broker.membership import beat
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, crossed
+from suites.broker.situations import AMONG, IDLE, crossed, meets
 from suites.judge import Judge
 
 
@@ -314,6 +314,7 @@ async def _first(member: Member, topic: Topic, index: int) -> int:
 
 @pytest.mark.requirement("ADM-25")
 @pytest.mark.timeout(90)
+@meets(IDLE)
 async def test_races_with_a_join(share: Share, judge: Judge) -> None:
     """ADM-25: When a join meets an alteration, it is refused or the member begins by it."""
     topic = await share.admin.create_topic(2)

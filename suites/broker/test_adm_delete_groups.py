@@ -24,7 +24,7 @@ from suites.broker.administering import (
 )
 from suites.broker.membership import beat, good_beat
 from suites.broker.share import Queue, Share
-from suites.broker.situations import AMONG, crossed
+from suites.broker.situations import AMONG, IDLE, crossed, meets
 from suites.judge import Judge
 
 
@@ -181,6 +181,7 @@ async def test_an_id_is_free_again(share: Share, judge: Judge, kind: str) -> Non
 
 @pytest.mark.requirement("ADM-40")
 @pytest.mark.fast
+@meets(IDLE)
 async def test_a_deleted_topic_is_forgotten(share: Share, judge: Judge) -> None:
     """ADM-40: Of a topic that is deleted no member is assigned anything, and no offset is shown."""
     queue, kept = await share.queue(partitions=2), await share.admin.create_topic()

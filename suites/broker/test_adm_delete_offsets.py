@@ -24,7 +24,7 @@ from suites.broker.administering import (
 )
 from suites.broker.membership import beat
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, crossed
+from suites.broker.situations import AMONG, IDLE, crossed, meets
 from suites.judge import Judge
 
 
@@ -144,6 +144,7 @@ async def _raced(share: Share, topic: Topic) -> tuple[str, int, dict[int, int]]:
 
 @pytest.mark.requirement("ADM-31")
 @pytest.mark.timeout(90)
+@meets(IDLE)
 async def test_races_with_a_join(share: Share, judge: Judge) -> None:
     """ADM-31: When a join meets a deletion it is refused, or the reset strategy holds for good."""
     topic = await share.admin.create_topic()

@@ -25,6 +25,7 @@ from suites.broker.administering import (
     use,
 )
 from suites.broker.share import Queue, Share
+from suites.broker.situations import IDLE, meets
 from suites.judge import Judge
 
 STATE_TOPIC = "__share_group_state"
@@ -57,6 +58,7 @@ async def _used(share: Share) -> Queue:
 
 @pytest.mark.requirement("ADM-30", "ADM-35")
 @pytest.mark.solo
+@meets(IDLE)
 async def test_repeating_finishes(solo_share: Share, judge: Judge) -> None:
     """ADM-35: A group whose share state cannot be deleted stays, and says so; ask again later.
 

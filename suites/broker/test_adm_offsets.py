@@ -6,12 +6,13 @@ import pytest
 
 from suites.broker.administering import UNSET, offsets_of, shown, starts, use
 from suites.broker.share import Share
-from suites.broker.situations import AMONG, crossed
+from suites.broker.situations import AMONG, IDLE, crossed, meets
 from suites.judge import Judge
 
 
 @pytest.mark.requirement("ADM-09", "ADM-10")
 @pytest.mark.fast
+@meets(IDLE)
 async def test_all_and_named(share: Share, judge: Judge) -> None:
     """ADM-09: Asked for all, a group shows every share-partition it has, subscribed to or not.
 

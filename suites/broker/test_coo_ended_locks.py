@@ -19,6 +19,7 @@ from fixtures.wire.frame import Transcript
 from spec.verdict import Undecided
 from suites.broker.proxied import Proxied, fronted
 from suites.broker.share import Catch, Consumer, Queue
+from suites.broker.situations import meets
 from suites.broker.stored import AVAILABLE, read_state
 from suites.judge import Judge
 from suites.options import RunOptions
@@ -70,6 +71,7 @@ async def _stored_available(queue: Queue, within: float) -> list[int]:
 @pytest.mark.solo
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("refused", [False, True], ids=["calm", "refused"])
+@meets("stored start", "reload")
 async def test_late_write_of_an_ended_lock(between: Proxied, judge: Judge, refused: bool) -> None:
     """COO-36: What is stored late of an ended lock takes no later acceptance back."""
     queue = await between.share.queue(lock_ms=LOCK_MS)

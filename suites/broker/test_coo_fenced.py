@@ -19,7 +19,7 @@ from spec.verdict import Undecided
 from suites.broker.acknowledging import next_catch, result, spread
 from suites.broker.locks import SLACK, watch
 from suites.broker.share import Catch, Consumer, Queue, Share
-from suites.broker.situations import AMONG, crossed
+from suites.broker.situations import AMONG, crossed, meets
 from suites.broker.statestore import StateKey, Store
 from suites.judge import Judge
 
@@ -184,6 +184,8 @@ async def test_failed_write_does_not_keep_the_lock(share: Share, judge: Judge) -
 
 @pytest.mark.requirement("COO-20")
 @pytest.mark.fast
+@meets("second partition")
+@crossed(AMONG)
 async def test_failed_write_is_one_partitions_affair(share: Share, judge: Judge) -> None:
     """COO-20: A state write that fails leaves the other partitions of the request unharmed."""
     world = await spread(share, partitions=3, records=5)
@@ -204,6 +206,8 @@ async def test_failed_write_is_one_partitions_affair(share: Share, judge: Judge)
 
 @pytest.mark.requirement("COO-20")
 @pytest.mark.fast
+@meets("second partition")
+@crossed(AMONG)
 async def test_failed_load_is_one_partitions_affair(share: Share, judge: Judge) -> None:
     """COO-20: A state that cannot be loaded leaves the other partitions of the fetch unharmed."""
     leader = share.rng.choice(sorted(share.cluster.brokers))
@@ -215,11 +219,12 @@ async def test_failed_load_is_one_partitions_affair(share: Share, judge: Judge) 
         await queue.produce(4, partition)
 
     session = await member.session(leader)
-    where = [(queue.topic, index) for index in range(3)]
+    named = [(queue.topic, index) for index in range(3)]
     got: dict[int, list[int]] = {0: [], 1: [], 2: []}
     errors: set[str] = set()
     async for _ in attempts():
-        response = await session.fetch(*(() if session.epoch else where))
+        response = await session.fetch(*named)
+        named = []
         judge.equal("COO-20", "NONE", error_name(response.error), "error of the whole fetch")
         for part in response.parts:
             got[part.partition] += part.offsets

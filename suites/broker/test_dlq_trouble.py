@@ -26,7 +26,7 @@ from suites.broker.deadletters import (
 )
 from suites.broker.gaps import read_log
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, crossed
+from suites.broker.situations import ACROSS_BATCHES, AMONG, crossed, meets
 from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("dead-letters")
@@ -71,13 +71,14 @@ async def test_letters_refused(share: Share, judge: Judge, trouble: str) -> None
 @pytest.mark.requirement("DLQ-36")
 @pytest.mark.fast
 @pytest.mark.parametrize("copy", [False, True], ids=["plain", "copy"])
+@meets(ACROSS_BATCHES)
 async def test_hundreds_at_once(share: Share, judge: Judge, copy: bool) -> None:
     """DLQ-36: Hundreds of letters of one reject all come, in batches that the topic allows."""
     size, limit = 500, 10_000
     dead = await dead_topic(share, configs={"max.message.bytes": str(limit)})
     box = await boxed(share, dead=dead, copy=copy)
     values = [b"%d " % number + bytes(200) for number in range(size)]
-    await box.queue.produce(values)
+    await box.queue.produce(values, batches=3)
     consumer = await box.queue.consumer()
     await consumer.acquire(size)
     await consumer.acked(reject(0, size - 1))
@@ -184,23 +185,25 @@ async def test_topic_moves(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("DLQ-39")
 @pytest.mark.fast
+@meets("start inside a batch")
 async def test_topic_of_its_own_letters(share: Share, judge: Judge) -> None:
     """DLQ-39: A group that dead-letters into the topic it consumes goes on past every reject."""
     own = await dead_topic(share)
     queue = Queue(share=share, topic=own, group=share.cluster.fresh_name("g"))
     configs = naming(own.name, copy=True) | {"share.auto.offset.reset": "earliest"}
     await share.admin.group_config(queue.group, configs)
-    await queue.produce(3)
+    await queue.produce(5)
+    await share.admin.delete_records(own, 2)
     consumer = await queue.consumer()
     rejected = 0
-    for last in (2, 5, 8):
+    for last in (4, 7, 10):
         catch = await consumer.drain(until=last)
         await consumer.acked(*(reject(offset) for offset in catch.offsets))
         rejected += len(catch.offsets)
-    rest = await consumer.drain(until=11)
-    judge.equal("DLQ-39", [9, 10, 11], rest.offsets, "letters of letters of letters")
+    rest = await consumer.drain(until=13)
+    judge.equal("DLQ-39", [11, 12, 13], rest.offsets, "letters of letters of letters")
     await consumer.acked(*(accept(offset) for offset in rest.offsets))
-    await _goes_on(judge, "DLQ-39", queue, consumer, 12)
+    await _goes_on(judge, "DLQ-39", queue, consumer, 14)
     judge.saw("DLQ-39", rejected=rejected)
 
 

@@ -15,6 +15,7 @@ from suites.broker.delivery_counts import delivery_limit
 from suites.broker.locks import SLACK, watch
 from suites.broker.quotas import LITTLE, delay, held_to
 from suites.broker.share import Consumer, Queue, Share
+from suites.broker.situations import meets
 from suites.judge import Judge
 
 RECORDS, SIZE = 10, 1050
@@ -52,7 +53,8 @@ async def _throttled(consumer: Consumer, seconds: float) -> tuple[Counter[int], 
 async def _queue(share: Share) -> tuple[Queue, int]:
     """Return a queue with short locks and its delivery limit, a low one if these last for long."""
     lock = share.bounds.short_lock
-    queue = await share.queue([b"x" * SIZE] * RECORDS, lock_ms=lock)
+    queue = await share.queue(partitions=3, lock_ms=lock)
+    await queue.produce([b"x" * SIZE] * RECORDS, 1)
     if lock > LONG_MS:
         own = await share.admin.try_group_config(queue.group, {LIMIT: "2"})
         if not own.error_code:
@@ -65,7 +67,7 @@ async def _fate(share: Share, quota: str) -> tuple[list[int], dict[int, int]]:
     """Return the records that are gone unseen, and the counts that were too high."""
     queue, limit = await _queue(share)
     lock = share.bounds.short_lock / 1000
-    payer, other = await queue.consumer(), await queue.consumer(join=False)
+    payer, other = await queue.consumer(1), await queue.consumer(1, join=False)
     async with held_to(share, payer, **{quota: QUOTAS[quota]}):
         sent, high = await _throttled(payer, (limit + 1) * (lock + 1.2))
     seen = await watch(other, range(RECORDS), lock + SLACK)
@@ -75,6 +77,7 @@ async def _fate(share: Share, quota: str) -> tuple[list[int], dict[int, int]]:
 
 @pytest.mark.requirement("DLV-34")
 @pytest.mark.timeout(90)
+@meets("second partition")
 async def test_empty_answers_deliver_nothing(share: Share, judge: Judge) -> None:
     """DLV-34: Fetches whose answers a quota empties neither archive records nor count."""
     fates = await asyncio.gather(*(_fate(share, each) for each in QUOTAS))

@@ -94,6 +94,7 @@ async def test_goes_on_at_what_is_left(
 @pytest.mark.requirement("GAP-29")
 @pytest.mark.parametrize("finish", [accept, release, reject], ids=["accept", "release", "reject"])
 @pytest.mark.parametrize("all_gone", [True, False], ids=["all", "some"])
+@crossed(AMONG)
 async def test_late_acknowledgement(
     share: Share, judge: Judge, finish: Callable[[int, int], Ack], all_gone: bool
 ) -> None:

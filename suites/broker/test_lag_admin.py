@@ -156,13 +156,15 @@ async def _delete(queue: Queue, consumer: Consumer, bounds: _Bounds) -> None:
 
 
 @pytest.mark.requirement("LAG-10")
+@crossed(RELOADED)
 async def test_always_within_the_log(share: Share, judge: Judge) -> None:
     """LAG-10: In no state is the lag negative, unless unknown, or larger than the log."""
     queue = await share.queue(group_config={"share.isolation.level": "read_committed"})
+    first = await queue.produce(1)
     consumer = await queue.consumer()
     bounds = _Bounds(queue, judge)
     # Here the bound is met exactly: nothing is finished, and the start offset is the log's start.
-    await rewritten(consumer, await queue.produce(1))
+    await rewritten(consumer, first)
     for number in range(24):
         await bounds.sample()
         if number % 8 == 7:

@@ -16,7 +16,7 @@ from suites.broker.administering import NONE, alter, refusals
 from suites.broker.leaders import moved, replicated
 from suites.broker.reconnecting import ReconnectingConsumer
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, crossed
+from suites.broker.situations import AMONG, IDLE, crossed, meets
 from suites.judge import Judge
 
 RESET = "share.auto.offset.reset"
@@ -59,6 +59,7 @@ async def test_default_is_latest(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("OFF-45")
 @pytest.mark.fast
+@meets(IDLE)
 async def test_neighbours_of_an_altered_partition(share: Share, judge: Judge) -> None:
     """OFF-45: To alter one partition's start does not decide where a new group's others begin."""
     queue = await share.queue(partitions=2, reset=None)

@@ -7,6 +7,7 @@ import pytest
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept, release
 from suites.broker.share import Share
+from suites.broker.situations import meets
 from suites.broker.stored import ACKNOWLEDGED, ARCHIVED, AVAILABLE, write_state
 from suites.judge import Judge
 
@@ -14,6 +15,7 @@ from suites.judge import Judge
 @pytest.mark.requirement("OFF-43")
 @pytest.mark.solo
 @pytest.mark.parametrize("lie", ["ends before it begins", "unknown delivery state"])
+@meets("stored start")
 async def test_impossible_state_is_not_served(solo_share: Share, judge: Judge, lie: str) -> None:
     """OFF-43: A stored state that cannot be true is an error until it is put right."""
     # On a cluster of its own: such a batch has stopped a share coordinator for good.

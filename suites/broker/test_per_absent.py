@@ -7,7 +7,7 @@ import pytest
 from fixtures.clients.cluster import attempts
 from fixtures.wire.errors import error_name
 from spec.model.durable import StateBatch
-from suites.broker.situations import KEYS, crossed
+from suites.broker.situations import KEYS, crossed, meets
 from suites.broker.statestore import (
     ACKNOWLEDGED,
     AVAILABLE,
@@ -124,9 +124,10 @@ async def test_deleting_nothing(store: Store, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("PER-38")
+@meets("second partition")
 async def test_deleted_topic(store: Store, judge: Judge) -> None:
     """PER-38: The state of all partitions and groups goes with the topic; its name begins anew."""
-    topic = await store.share.admin.create_topic(2)
+    topic = await store.share.admin.create_topic(3)
     keys = [*await store.on(topic), *await store.on(topic)]
     for key in keys:
         await key.initialize(1, 10)
@@ -141,6 +142,6 @@ async def test_deleted_topic(store: Store, judge: Judge) -> None:
         if gone == len(keys):
             break
     judge.equal("PER-38", len(keys), gone, "keys of a deleted topic that end with a tombstone")
-    anew = await store.share.admin.create_topic(2, name=topic.name)
-    for key in [k for old in (keys[0], keys[2]) for k in await store.on(anew, old.group)]:
+    anew = await store.share.admin.create_topic(3, name=topic.name)
+    for key in [k for old in (keys[0], keys[3]) for k in await store.on(anew, old.group)]:
         judge.equal("PER-38", ("NONE", -1), await start_in_summary(key), "summary of the new topic")

@@ -55,10 +55,10 @@ async def test_answered_is_persisted(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("PER-33", "PER-40")
 @pytest.mark.fast
-async def test_log_of_a_live_group(store: Store, judge: Judge) -> None:
+@crossed(AMONG)
+async def test_log_of_a_live_group(share: Share, judge: Judge) -> None:
     """PER-40: Fetching writes nothing, and no record of the state topic has the acquired state."""
-    share = store.share
-    queue = await share.queue(30, batches=6)
+    queue, store = await share.queue(30, batches=6), Store(share)
     key = store.of(queue)
     since = await key.trail()
     consumer = await queue.consumer()

@@ -19,6 +19,7 @@ from fixtures.wire.errors import ErrorCode, error_name
 from fixtures.wire.state_records import SNAPSHOT, StateRecord
 from spec.model.durable import StateBatch
 from suites.broker.share import Share
+from suites.broker.situations import ACROSS_BATCHES, meets
 from suites.broker.statestore import (
     ACKNOWLEDGED,
     AVAILABLE,
@@ -149,6 +150,7 @@ SPACING = "share.coordinator.snapshot.update.records.per.snapshot"
 
 @pytest.mark.requirement("PER-33", "PER-34")
 @pytest.mark.solo({SPACING: 3})
+@meets("second partition")
 async def test_snapshots_and_updates(solo_share: Share, judge: Judge) -> None:
     """PER-34: After so many updates comes a snapshot; PER-33: replayed, they give what is read."""
     store = Store(solo_share)
@@ -175,10 +177,12 @@ COLD_MS = 800
         "share.coordinator.state.topic.num.partitions": 1,
     }
 )
+@meets("second partition")
 async def test_cold_snapshot(solo_share: Share, judge: Judge) -> None:
     """PER-35: A share-partition that is left alone gets one snapshot and no second one."""
     store = Store(solo_share)
-    key = await store.initialized(start=5)
+    _, key, _ = await store.keys(3)
+    await key.initialize(0, 5)
     trail = await key.trail()
     batch = StateBatch(7, 9, ACKNOWLEDGED, 1)
     await key.written(batch, start=5)
@@ -221,12 +225,13 @@ async def _log_starts_above(trail: Trail, busy: StateKey, goal: int) -> int:
 
 @pytest.mark.requirement("PER-36")
 @pytest.mark.solo(PRUNING)
+@meets("second partition")
 async def test_log_is_pruned(solo_share: Share, judge: Judge) -> None:
     """PER-36: What is redundant leaves the log, also beside the idle and the deleted."""
     store = Store(solo_share)
     busy, idle = await store.initialized(), await store.initialized()
-    topic = await solo_share.admin.create_topic()
-    doomed = (await store.on(topic))[0]
+    topic = await solo_share.admin.create_topic(3)
+    doomed = (await store.on(topic))[1]
     await doomed.initialize(0, 0)
     for key in (busy, idle, doomed):
         await key.written(StateBatch(3, 5, ACKNOWLEDGED, 1), start=0)
@@ -247,9 +252,10 @@ async def test_log_is_pruned(solo_share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("PER-46")
 @pytest.mark.solo({"group.share.persister.class.name": ""})
+@meets(ACROSS_BATCHES)
 async def test_persister_that_keeps_nothing(solo_share: Share, judge: Judge) -> None:
     """PER-46: Without a persister records are still delivered, given back and finished."""
-    queue = await solo_share.queue(10)
+    queue = await solo_share.queue(10, batches=5)
     consumer = await queue.consumer()
     catch = await consumer.acquire(10)
     judge.equal("PER-46", list(range(10)), catch.offsets, "acquired")

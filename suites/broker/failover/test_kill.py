@@ -31,7 +31,7 @@ from suites.broker.mixed_states import (
 )
 from suites.broker.reconnecting import TAKEN_OVER, ReconnectingConsumer, located
 from suites.broker.share import Queue
-from suites.broker.situations import meets
+from suites.broker.situations import IDLE, meets
 from suites.judge import Judge
 
 ANSWERED_WITHIN = 45.0
@@ -103,6 +103,7 @@ async def _judge_stored(judge: Judge, scene: MixedStates, task: asyncio.Task[Par
 
 @pytest.mark.requirement("COO-08", "COO-18", "COO-19")
 @pytest.mark.timeout(120)
+@meets(IDLE)
 async def test_beginning_without_a_coordinator(stage: FailoverCluster, judge: Judge) -> None:
     """COO-08, COO-18, COO-19: Groups that begin while the share coordinator is dead get going."""
     victim = await stage.victim()

@@ -113,6 +113,7 @@ async def _members_but(
 
 
 @pytest.mark.requirement("COO-12", "COO-13", "COO-18")
+@meets("reload")
 async def test_share_coordinator_moves(stage: FailoverCluster, judge: Judge) -> None:
     """COO-12, COO-13, COO-18: A share coordinator hands over what it knows, others refuse."""
     home = stage.nodes[0]

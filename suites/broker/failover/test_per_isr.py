@@ -12,27 +12,29 @@ from fixtures.wire.errors import error_name
 from suites.broker.failover.failover_cluster import FailoverCluster
 from suites.broker.failover.in_sync import demand, in_force
 from suites.broker.share import NOT_FOR
+from suites.broker.situations import ACROSS_BATCHES, meets
 from suites.broker.stored import read_state
 from suites.judge import Judge
 
 
 @pytest.mark.requirement("PER-43")
 @pytest.mark.timeout(150)
+@meets(ACROSS_BATCHES)
 async def test_too_few_in_sync(stage: FailoverCluster, judge: Judge) -> None:
     """PER-43: With too few replicas in sync no acknowledgement succeeds; with enough it does."""
     away = await stage.victim()
     leader, state = stage.share.rng.sample([n for n in stage.nodes if n != away], 2)
     queue = await stage.queue(leader, state=state, group=leader)
-    await queue.produce(6, batches=6)
+    await queue.produce(9, batches=6)
     consumer = await queue.consumer()
-    await consumer.acquire(6)
-    await consumer.acked(accept(0))
+    await consumer.acquire(9)
+    await consumer.acked(accept(0, 2))
     before = await demand(stage, "3")
     try:
         await in_force(stage, "3")
         await stage.stop(away)
         # Whoever has to store it may go on trying, so the response is not waited for.
-        asked = asyncio.create_task(consumer.ack(accept(1), timeout=60.0))
+        asked = asyncio.create_task(consumer.ack(accept(3, 5), timeout=60.0))
         await asyncio.wait({asked}, timeout=2 * NOT_FOR)
         answered = error_name(asked.result().ack_error) if asked.done() else "no answer yet"
         what = "answer with two replicas in sync, three wanted"
@@ -41,13 +43,13 @@ async def test_too_few_in_sync(stage: FailoverCluster, judge: Judge) -> None:
         await asked
         seen = ""
         async for _ in attempts(WITHIN):
-            part = await consumer.ack(accept(2), timeout=60.0)
+            part = await consumer.ack(accept(6, 8), timeout=60.0)
             seen = error_name(part.ack_error)
             if seen == "NONE":
                 break
         judge.equal("PER-43", "NONE", seen, "answer with all replicas in sync again")
         kept = await read_state(queue)
-        done = kept.start_offset > 2 or any(b.last_offset >= 2 for b in kept.state_batches)
+        done = kept.start_offset > 8 or any(b.last_offset >= 8 for b in kept.state_batches)
         judge.holds("PER-43", done, f"the last acknowledgement is not in the stored state {kept}")
     finally:
         await demand(stage, before)
