@@ -25,7 +25,7 @@ def accepted(results: Results, wanted: Collection[str]) -> list[Entry]:
     for one in runs.seen(results):
         verdicts[one.check].add(one.verdict)
     name = results.target.name
-    altered = name.partition("@")[0].removeprefix("altered:") if "@" in name else ""
+    altered = _alteration(name) if "@" in name else ""
     rests_on = {rule.id: dict(rule.evidence) for rule in results.requirements}
     found = {
         (one.check, one.rule): Entry(
@@ -43,6 +43,11 @@ def accepted(results: Results, wanted: Collection[str]) -> list[Entry]:
         if one.check in wanted and verdicts[one.check] == {Verdict.PASS.value}
     }
     return list(found.values())
+
+
+def _alteration(target: str) -> str:
+    """Return the name of the alteration in front of a target, or of an alteration itself."""
+    return target.partition("@")[0].removeprefix("altered:")
 
 
 def beyond(known: Iterable[Entry]) -> list[str]:
@@ -73,7 +78,8 @@ def replay(entries: Sequence[Entry], asked: Asked) -> list[Entry]:
             groups[one.name, scope(one.check)][one.check] = None
     before = len(asked.keeper.new)
     for (name, stage), some in groups.items():
-        target = f"altered:{name}@{DEFAULT_TARGET}" if name else DEFAULT_TARGET
+        altered = _alteration(name)
+        target = f"altered:{altered}@{DEFAULT_TARGET}" if altered else DEFAULT_TARGET
         asked.keeper.add(accepted(runs.results(target, list(some), brokers=3), some))
         asked.say(f"{stage}: {len(some)} checks on {target}")
     new = asked.keeper.new[before:]
