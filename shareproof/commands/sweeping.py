@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -22,6 +23,7 @@ from shareproof.commands.options import (
 from spec.requirement import Level
 
 if TYPE_CHECKING:
+    from suites.client.sweep.working import AnyCase
     from suites.options import RunOptions
 
 
@@ -50,6 +52,13 @@ class SweepOptions:
             "process of its own, with many cases at a time.",
         ),
     ] = 2
+    settings: Annotated[
+        bool,
+        typer.Option(
+            "--settings",
+            help="Try the client's settings instead: each takes effect or is refused by name.",
+        ),
+    ] = False
     sequences: Annotated[
         bool,
         typer.Option(
@@ -71,28 +80,46 @@ class SweepOptions:
 @takes(SweepOptions)
 def sweep(asked: SweepOptions) -> None:
     """Respond to a client's requests with every error code, and judge what it does then."""
-    from suites.client.sweep.cases import chosen
-    from suites.client.sweep.edges import all_cases
-    from suites.options import Client
-
     words = [word for value in asked.only or () for word in value.split(",") if word]
-    cases = chosen(all_cases(), words)
-    if not cases:
-        raise UsageFault(f"No case matches {', '.join(words)}; --list-cases prints them.")
-    if asked.list_cases:
-        for case in cases:
-            typer.echo(case.name)
-        raise typer.Exit
+    if not asked.settings:
+        cases = _errors(words)
+        if asked.list_cases:
+            _listed(cases)
+    from reports.console import line, screen, show
+    from reports.plain import text_of
+    from shareproof.runner.adapters import introduced
+    from shareproof.sweep import running, settling
+    from suites.options import checked
+
+    options = checked(_options(asked))
+    assert options.client is not None
+    console = screen(stderr=True)
+    if asked.sequences or asked.replay:
+        line(console, f"seed {asked.seed}, client {options.client.asked[1]}")
+        raise typer.Exit(_sequences(asked, options))
+    options = introduced(options)
+    if asked.settings:
+        cases = _trials(options, words)
+        if asked.list_cases:
+            _listed(cases)
+    subject = settling.SETTINGS if asked.settings else settling.ERRORS
+    line(console, f"seed {asked.seed}, client {asked.client or asked.adapter}, {len(cases)} cases")
+    results = running.run(options, cases, words, asked.hostile_brokers, console, subject=subject)
+    if asked.as_json:
+        typer.echo(text_of(results), nl=False)
+    else:
+        show(results, screen())
+        line(console, f"reports in {options.out}")
+    raise typer.Exit(results.run.exit_code)
+
+
+def _options(asked: SweepOptions) -> RunOptions:
+    from suites.options import Client, RunOptions
+
     tested = Client.asked_for(client=asked.client, adapter=asked.adapter)
     if tested is None:
         raise UsageFault("Give --client NAME or --adapter COMMAND: one of them.")
-    from reports.console import line, screen, show
-    from reports.plain import text_of
-    from shareproof.sweep import running
-    from suites.options import RunOptions
-
-    console = screen(stderr=True)
-    options = RunOptions.asked(
+    return RunOptions.asked(
         target="reference",
         only=None,
         seed=asked.seed,
@@ -101,17 +128,37 @@ def sweep(asked: SweepOptions) -> None:
         level=asked.level,
         client=tested,
     )
-    if asked.sequences or asked.replay:
-        line(console, f"seed {asked.seed}, client {tested.asked[1]}")
-        raise typer.Exit(_sequences(asked, options))
-    line(console, f"seed {asked.seed}, client {tested.asked[1]}, {len(cases)} cases")
-    results = running.run(options, cases, words, asked.hostile_brokers, console)
-    if asked.as_json:
-        typer.echo(text_of(results), nl=False)
-    else:
-        show(results, screen())
-        line(console, f"reports in {options.out}")
-    raise typer.Exit(results.run.exit_code)
+
+
+def _errors(words: Sequence[str]) -> Sequence[AnyCase]:
+    from suites.client.sweep.cases import chosen
+    from suites.client.sweep.edges import all_cases
+
+    return _some(chosen(all_cases(), words), words)
+
+
+def _trials(options: RunOptions, words: Sequence[str]) -> Sequence[AnyCase]:
+    from spec.settings import settings_of
+    from suites.client.settings.trials import chosen, trials
+
+    assert options.client is not None
+    name, version = options.client.name, options.client.version
+    found = settings_of(name, version)
+    if found is None:
+        raise UsageFault(f"There is no table of the settings of {name}: spec/settings/{name}.toml.")
+    return _some(chosen(trials(found), words), words)
+
+
+def _some(cases: Sequence[AnyCase], words: Sequence[str]) -> Sequence[AnyCase]:
+    if not cases:
+        raise UsageFault(f"No case matches {', '.join(words)}; --list-cases prints them.")
+    return cases
+
+
+def _listed(cases: Sequence[AnyCase]) -> NoReturn:
+    for case in cases:
+        typer.echo(case.name)
+    raise typer.Exit
 
 
 def _sequences(asked: SweepOptions, options: RunOptions) -> int:

@@ -9,25 +9,35 @@ from pathlib import Path
 from rich.console import Console
 
 from reports.results import Results
-from shareproof.runner.adapters import introduced
 from shareproof.runner.progress import moving_line
-from shareproof.sweep.settling import Sweep, now, settled
+from shareproof.sweep.settling import ERRORS, Subject, Sweep, now, settled
 from shareproof.sweep.spreading import Swept, spread
-from suites.client.sweep.cases import Case
-from suites.client.sweep.working import Played
-from suites.options import RunOptions, checked
+from suites.client.sweep.working import TOGETHER, AnyCase, Played
+from suites.options import RunOptions
 
 
 def run(
-    options: RunOptions, cases: Sequence[Case], words: Sequence[str], brokers: int, console: Console
+    options: RunOptions,
+    cases: Sequence[AnyCase],
+    words: Sequence[str],
+    brokers: int,
+    console: Console,
+    *,
+    subject: Subject = ERRORS,
 ) -> Results:
     """Play cases against a client, and write what they showed to the run's directory.
 
+    Args:
+        options: of the run, with the client as it introduced itself.
+        cases: to play.
+        words: the patterns that chose them.
+        brokers: how many hostile brokers there are.
+        console: for the line that moves.
+        subject: what the cases are about.
+
     Raises:
-        UsageFault: an option makes no sense.
         EnvironmentFault: the client or a hostile broker does not start.
     """
-    options = introduced(checked(options))
     assert options.client is not None
     started, began, interrupted = now(), time.monotonic(), False
     swept: list[Swept] = []
@@ -36,13 +46,19 @@ def run(
     with _Line(console) as watch:
         try:
             command, seed = options.client.command, options.seed
-            swept.extend(spread(command, cases, seed=seed, brokers=brokers, watch=watch.see))
+            at_once = subject.together or TOGETHER
+            swept.extend(
+                spread(
+                    command, cases, seed=seed, brokers=brokers, watch=watch.see, together=at_once
+                )
+            )
         except KeyboardInterrupt:
             interrupted = True
     order = {case.name: number for number, case in enumerate(cases)}
     return settled(
         Sweep(
             options=options,
+            subject=subject,
             words=tuple(words),
             planned=len(cases),
             swept=tuple(sorted(swept, key=lambda one: order[one.played.case])),

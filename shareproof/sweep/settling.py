@@ -21,7 +21,8 @@ from shareproof.sweep.spreading import Swept
 from spec.profile import check_profile
 from spec.requirement import load_requirements
 from spec.verdict import Observation, Verdict
-from suites.client.sweep.judging import RECOVERS, RULES
+from suites.client.settings import trials
+from suites.client.sweep.judging import RULES
 from suites.client.sweep.working import Played
 from suites.options import RunOptions, load_ledger
 
@@ -30,11 +31,25 @@ _PREFIX = "sweep/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What cases are about: the rules, the option that asks for them, and how many run at once."""
+
+    rules: tuple[str, ...]
+    option: tuple[str, ...] = ()
+    together: int = 0
+
+
+ERRORS = Subject(rules=RULES)
+SETTINGS = Subject(rules=trials.RULES, option=("--settings",), together=8)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
     """A sweep that ended: what it was asked, and what its cases showed.
 
     Attributes:
         options: Of the run, with the client as it introduced itself.
+        subject: What its cases are about.
         words: The patterns that chose cases.
         planned: How many cases were to be played.
         swept: Those that were.
@@ -44,6 +59,7 @@ class Sweep:
     """
 
     options: RunOptions
+    subject: Subject
     words: tuple[str, ...]
     planned: int
     swept: tuple[Swept, ...]
@@ -69,7 +85,7 @@ def _seen(played: Played) -> list[Observation]:
     if trouble:
         verdict = Verdict.ERROR if played.fault else Verdict.UNKNOWN
         sentence = f"{played.case}: {trouble}"
-        return [Observation(requirement=RECOVERS, check=check, verdict=verdict, reason=sentence)]
+        return [Observation(requirement=played.rule, check=check, verdict=verdict, reason=sentence)]
     return [
         Observation(
             requirement=one.rule,
@@ -93,7 +109,7 @@ def settled(sweep: Sweep, out: Path) -> Results:
     options = sweep.options
     assert options.client is not None
     profile = load_ledger(options.ledger(""))
-    rules = {id_: rule for id_, rule in load_requirements().items() if id_ in RULES}
+    rules = {id_: rule for id_, rule in load_requirements().items() if id_ in sweep.subject.rules}
     whole = len(sweep.swept) == sweep.planned and not sweep.words
     judged = settle(
         rules,
@@ -102,7 +118,7 @@ def settled(sweep: Sweep, out: Path) -> Results:
         version=options.client.version,
         release=options.version,
         today=sweep.started.date(),
-        unfinished=() if whole else RULES,
+        unfinished=() if whole else sweep.subject.rules,
     )
     problems = check_profile(profile, load_requirements())
     code = INTERRUPTED if sweep.interrupted else exit_code(judged, problems, options.level)
@@ -140,10 +156,10 @@ def settled(sweep: Sweep, out: Path) -> Results:
     return found
 
 
-def command(options: RunOptions, case: str) -> str:
+def command(options: RunOptions, case: str, subject: Subject = ERRORS) -> str:
     """Return the command that plays one case again."""
     assert options.client is not None
-    words = ["shareproof", "sweep", *options.client.asked, "--only", case]
+    words = ["shareproof", "sweep", *options.client.asked, *subject.option, "--only", case]
     words += ["--seed", str(options.seed)]
     if options.profile:
         words += ["--profile", options.profile]
@@ -156,7 +172,9 @@ def _again(sweep: Sweep, rule: str) -> str:
         for one in sweep.swept
         if any(each.rule == rule and each.broken for each in one.played.findings)
     ]
-    return command(sweep.options, broken[0] if broken else sweep.swept[0].played.case)
+    return command(
+        sweep.options, broken[0] if broken else sweep.swept[0].played.case, sweep.subject
+    )
 
 
 def _written(sweep: Sweep, out: Path) -> dict[str, str]:
@@ -168,7 +186,7 @@ def _written(sweep: Sweep, out: Path) -> dict[str, str]:
             continue
         name = f"transcripts/{re.sub(r'[^A-Za-z0-9_.-]+', '-', played.case)}.txt"
         said = [f"{each.rule}: {each.broken}" for each in played.findings if each.broken]
-        head = "\n".join([f"$ {command(sweep.options, played.case)}", *said])
+        head = "\n".join([f"$ {command(sweep.options, played.case, sweep.subject)}", *said])
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         (out / name).write_text(f"{head}\n\n{played.frames}\n", encoding="utf-8")
         names[_PREFIX + played.case] = name

@@ -15,8 +15,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from spec.verdict import EnvironmentFault
-from suites.client.sweep.cases import Case
-from suites.client.sweep.working import Played, work
+from suites.client.sweep.working import TOGETHER, AnyCase, Played, work
 
 SILENCE = 400.0
 """Seconds without news after which a worker is taken for hung."""
@@ -37,7 +36,13 @@ class Swept:
 
 
 def spread(
-    command: Sequence[str], cases: Sequence[Case], *, seed: int, brokers: int, watch: Watch
+    command: Sequence[str],
+    cases: Sequence[AnyCase],
+    *,
+    seed: int,
+    brokers: int,
+    watch: Watch,
+    together: int = TOGETHER,
 ) -> Iterator[Swept]:
     """Play cases and yield each when it is decided.
 
@@ -47,13 +52,14 @@ def spread(
         seed: of the random choices.
         brokers: how many hostile brokers there are.
         watch: is told how far it is.
+        together: how many cases there are at a time in front of one broker.
 
     Raises:
         EnvironmentFault: a worker died or hung.
     """
     again: dict[str, Played] = {}
     watch("cases", len(cases), None)
-    for played in _played(command, cases, seed, brokers, 0):
+    for played in _played(command, cases, seed, brokers, together):
         watch("cases", len(cases), played)
         if played.is_clear:
             yield Swept(played=played)
@@ -69,7 +75,7 @@ def spread(
 
 
 def _played(
-    command: Sequence[str], cases: Sequence[Case], seed: int, brokers: int, together: int
+    command: Sequence[str], cases: Sequence[AnyCase], seed: int, brokers: int, together: int
 ) -> Iterator[Played]:
     context = multiprocessing.get_context("spawn")
     news: Any = context.Queue()
@@ -105,11 +111,10 @@ def _next(news: Any, processes: Sequence[BaseProcess]) -> Played:
 
 
 def _worker(
-    command: Sequence[str], cases: Sequence[Case], seed: int, together: int, news: Any
+    command: Sequence[str], cases: Sequence[AnyCase], seed: int, together: int, news: Any
 ) -> None:
-    options = {"together": together} if together else {}
     try:
-        work(command, cases, seed, news.put, **options)
+        work(command, cases, seed, news.put, together)
     except EnvironmentFault as fault:
         news.put(str(fault))
 

@@ -10,14 +10,17 @@ from dataclasses import dataclass
 
 from fixtures.clients.adapter import Adapter, AdapterFault
 from fixtures.interface.info import ClusterInfo
+from fixtures.proxies.exchange import Exchange
 from fixtures.targets import TargetOptions, open_target
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from spec.verdict import EnvironmentFault, Undecided
 from suites.client.describing import lines
-from suites.client.harness import harness_on
+from suites.client.harness import Harness, harness_on
+from suites.client.settings.trials import Trial
+from suites.client.settings.trying import broken, tried
 from suites.client.sweep.cases import Case
-from suites.client.sweep.judging import Finding, judge
+from suites.client.sweep.judging import RECOVERS, Finding, judge
 from suites.client.sweep.playing import play
 
 TOGETHER = 32
@@ -36,6 +39,7 @@ class Played:
 
     Attributes:
         case: Its name.
+        rule: What it is about, if nothing else says so.
         findings: What it showed, rule by rule; nothing if its script came to nothing.
         seconds: How long it took.
         undecided: Why it could not be decided, or nothing.
@@ -44,6 +48,7 @@ class Played:
     """
 
     case: str
+    rule: str = RECOVERS
     findings: tuple[Finding, ...] = ()
     seconds: float = 0.0
     undecided: str = ""
@@ -57,10 +62,15 @@ class Played:
 
 
 Tell = Callable[[Played], None]
+AnyCase = Case | Trial
 
 
 def work(
-    command: Sequence[str], cases: Sequence[Case], seed: int, tell: Tell, together: int = TOGETHER
+    command: Sequence[str],
+    cases: Sequence[AnyCase],
+    seed: int,
+    tell: Tell,
+    together: int = TOGETHER,
 ) -> None:
     """Play cases and tell of each; start and end a hostile broker for them."""
     target = open_target("reference", TargetOptions(brokers=3))
@@ -78,10 +88,10 @@ class _Worker:
         self._adapter: Adapter | None = None
         self._starting = asyncio.Lock()
 
-    async def play(self, info: ClusterInfo, cases: Sequence[Case]) -> None:
+    async def play(self, info: ClusterInfo, cases: Sequence[AnyCase]) -> None:
         schemas = Schemas.from_jar(info.schema_jar)
 
-        async def one(case: Case) -> None:
+        async def one(case: AnyCase) -> None:
             async with self._turns:
                 self.tell(await self._one(info, schemas, case))
 
@@ -101,7 +111,7 @@ class _Worker:
                 await self._adapter.start()
             return self._adapter
 
-    async def _one(self, info: ClusterInfo, schemas: Schemas, case: Case) -> Played:
+    async def _one(self, info: ClusterInfo, schemas: Schemas, case: AnyCase) -> Played:
         began = time.monotonic()
         transcripts: list[Transcript] = []
         rng = random.Random(f"{self.seed} {case.name}")
@@ -112,10 +122,9 @@ class _Worker:
             async with asyncio.timeout(LONGEST):
                 adapter = await self._running()
                 async with harness_on(info, schemas, adapter, rng, transcripts) as harness:
-                    story = await play(harness, case)
-            findings = judge(case, story)
+                    findings, exchanges = await _findings(harness, case)
             if any(one.broken for one in findings):
-                frames = "\n".join(list(lines(story.exchanges))[:_FRAMES])
+                frames = "\n".join(list(lines(exchanges))[:_FRAMES])
         except Undecided as why:
             said["undecided"] = str(why)
         except TimeoutError:
@@ -126,8 +135,18 @@ class _Worker:
             said["fault"] = f"harness: {type(error).__name__}: {error}"
         return Played(
             case=case.name,
+            rule=case.rule if isinstance(case, Trial) else RECOVERS,
             findings=tuple(findings),
             seconds=time.monotonic() - began,
             frames=frames,
             **said,
         )
+
+
+async def _findings(harness: Harness, case: AnyCase) -> tuple[list[Finding], list[Exchange]]:
+    """Play a case; return what it showed, and what went over the wire."""
+    if isinstance(case, Trial):
+        sentence = broken(case, await tried(harness, case))
+        return [Finding(rule=case.rule, broken=sentence, responses=1)], harness.tap.exchanges
+    story = await play(harness, case)
+    return judge(case, story), story.exchanges

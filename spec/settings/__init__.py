@@ -1,0 +1,98 @@
+"""Settings of client libraries by their own names: what each may be, and what shows it.
+
+A table ``NAME.toml`` is about the library whose adapter says that it is NAME; comments cite the
+documentation. ``values`` are documented and have to take effect: each names what then shows on the
+wire. ``either`` may take effect or be refused, for the documentation leaves it open. ``refused``
+and ``foreign`` have to be refused by an error that names the setting, or calls it what ``called``
+says. What is ``untested`` says why. A framework's table is ``like`` that of the client under it.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Any
+
+from packaging.version import Version
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One setting of a library.
+
+    Attributes:
+        name: The library's own name.
+        shows: What shows it: a field of a request such as ``ShareFetch.max_wait_ms``, or an effect
+            of ``suites/client/settings``; nothing if only refusals can be seen.
+        values: Documented values, each with what then shows.
+        either: The same for values of which the documentation says nothing, such as other capitals.
+        refused: Values that the documentation does not allow.
+        foreign: Whether it is one of consumer groups, which share groups do not have.
+        called: What its errors call it, if that is not its name.
+        beside: Settings that have to be there, too.
+        since: The first version that has it.
+        key: The adapter protocol's key for it, if the adapter passes it by no other name.
+    """
+
+    name: str
+    shows: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    either: Mapping[str, Any] = field(default_factory=dict)
+    refused: tuple[str, ...] = ()
+    foreign: bool = False
+    called: str = ""
+    beside: Mapping[str, str] = field(default_factory=dict)
+    since: str = ""
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What is known of a library's settings.
+
+    Attributes:
+        documentation: Where they are documented.
+        settings: Those that are tested.
+        untested: The others, each with the reason.
+    """
+
+    documentation: str
+    settings: tuple[Setting, ...]
+    untested: Mapping[str, str]
+
+
+def settings_of(name: str, version: str = "") -> Settings | None:
+    """Return what is known of the settings of a library, of one version of it if that is given.
+
+    Args:
+        name: what the library's adapter says in its hello.
+        version: leaves out what came later.
+    """
+    file = resources.files(__package__) / f"{name}.toml"
+    if not file.is_file():
+        return None
+    raw = tomllib.loads(file.read_text(encoding="utf-8"))
+    found = [_setting(each, fields) for each, fields in raw.get("setting", {}).items()]
+    found += [
+        Setting(name=each, foreign=True, refused=tuple(values))
+        for each, values in raw.get("foreign", {}).items()
+    ]
+    untested = {each: why for why, names in raw.get("untested", {}).items() for each in names}
+    if base := settings_of(raw.get("like", "")):
+        found += [one for one in base.settings if one.name not in untested]
+        untested = {**base.untested, **untested}
+    return Settings(
+        documentation=raw["documentation"],
+        settings=tuple(one for one in found if not version or _has(version, one.since)),
+        untested=untested,
+    )
+
+
+def _setting(name: str, fields: Mapping[str, Any]) -> Setting:
+    return Setting(name=name, **{**fields, "refused": tuple(fields.get("refused", ()))})
+
+
+def _has(version: str, since: str) -> bool:
+    return not since or Version(version.partition("+")[0]) >= Version(since)

@@ -1,0 +1,1 @@
+"""Settings: each takes effect on the wire or is refused by name, and is never silently ignored."""
