@@ -33,6 +33,7 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
             ("every error, for a shipped adapter", "--client java --out out"),
             ("one case again", "--client java --only ShareFetch/top/UNKNOWN_SERVER_ERROR/lasting"),
             ("one code, wherever it comes", "--adapter ./adapter --only '*/GROUP_ID_NOT_FOUND/*'"),
+            ("every setting, or one of them", "--client java --settings --only max.poll.records"),
         ),
         "load": (("one minute of load, with its history", "--seconds 60 --rate 2000 --out run"),),
         "analyse": (

@@ -36,7 +36,7 @@ class SweepOptions:
     only: Annotated[
         list[str] | None,
         typer.Option(
-            help="Cases by API (Metadata) or name (ShareFetch/*/9999/*); repeatable, or a,b,c."
+            help="Cases by API (Metadata), setting or name (ShareFetch/*/9999/*); repeatable."
         ),
     ] = None
     list_cases: Annotated[bool, typer.Option("--list-cases", help="List the cases, and exit.")] = (

@@ -1,4 +1,4 @@
-"""Makes a share consumer with each NAME=VALUE of its arguments, and prints whether it is refused."""
+"""Makes a share consumer with each NAME=VALUE of its arguments, and prints who is refused."""
 
 import sys
 
