@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import random
+import time
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -114,6 +116,44 @@ def test_a_broken_client_is_caught(client: str, broken: bool) -> None:
     searcher = Searcher(command_of(client), 1, lambda _: None)
     times, found, _ = searcher.replay(HELD_AND_CLOSED, 1)
     assert (times, [set(one) for one in found]) == ((1, [{"loss"}]) if broken else (0, []))
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.2])
+@pytest.mark.parametrize("number", range(3))
+def test_a_search_survives_the_end_of_shrinking(
+    monkeypatch: pytest.MonkeyPatch, number: int, seconds: float
+) -> None:
+    """What was found is kept when the time for making its script shorter is over."""
+    monkeypatch.setattr("suites.client.sequences.searching.SHRINKS", seconds)
+    monkeypatch.setattr(
+        "suites.client.sequences.searching.sequences", lambda _: sequences(EVERYTHING)
+    )
+    searcher = Searcher(command_of("model"), number, lambda _: None)
+
+    luck = random.Random(number)
+
+    def broken(_info: object, _schemas: object, script: list[Step]) -> dict[str, str]:
+        # Breaks only now and then, as what depends on the time does.
+        return {"loss": "one was lost"} if luck.random() < 0.7 and len(script) > 3 else {}
+
+    monkeypatch.setattr(searcher, "_broken", broken)
+    searcher._round(None, None, time.monotonic() + 60, 0)  # type: ignore[arg-type]
+    assert set(searcher.search.found) == {"loss"}
+
+
+@pytest.mark.parametrize("invariant", sorted(INVARIANTS))
+def test_what_no_replay_breaks_again_counts_unless_it_is_about_time(
+    monkeypatch: pytest.MonkeyPatch, invariant: str
+) -> None:
+    """A machine that was slow once is no finding; a record that was lost once is."""
+    searcher = Searcher(command_of("model"), 1, lambda _: None)
+    monkeypatch.setattr(searcher, "_broken", lambda *_: {})
+    found = Found(invariant, "it broke once", HELD_AND_CLOSED, [])
+    searcher._confirm(None, None, found)  # type: ignore[arg-type]
+    counted = invariant in {"loss", "duplicates"}
+    assert (list(searcher.search.found), searcher.search.slow) == (
+        ([invariant], []) if counted else ([], [found])
+    )
 
 
 def test_an_interrupted_search_keeps_what_it_found(

@@ -57,6 +57,7 @@ def _report(found: Search, out: Path, asked: Sequence[str], seed: int, console: 
         "undecided": found.undecided,
         "memory_mib": [first, last],
         "found": [asdict(one) for one in found.found.values()],
+        "slow": [asdict(one) for one in found.slow],
     }
     (out / "sequences.json").write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
     line(
@@ -64,6 +65,8 @@ def _report(found: Search, out: Path, asked: Sequence[str], seed: int, console: 
         f"{found.played} sequences in {found.seconds:.0f} s, {found.undecided} undecided, "
         f"{first} to {last} MiB, {len(found.found)} invariants broken",
     )
+    for one in found.slow:
+        line(console, f"not counted, {one.tries} replays did not break it again: {one.sentence}")
     for one in found.found.values():
         _write(one, out, asked, console)
 

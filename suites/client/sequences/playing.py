@@ -44,7 +44,11 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A record as a call gave it to the application."""
+    """A record as a call gave it to the application.
+
+    ``at`` is when the call returned; where another call ran beside it, which may accept the record
+    before we read the reply, it is when the call began.
+    """
 
     at: float
     poll: int
@@ -105,7 +109,7 @@ class _Player:
         self.harness = harness
         self.queues = (queue, other)
         self.story = Story(topics={q.topic.id: q.topic.name for q in self.queues})
-        self.handles = [harness.handle() for _ in range(CONSUMERS)]
+        self.handles = [_named(harness, f"s-{number}") for number in range(CONSUMERS)]
         self.open: set[str] = set()
         self.polls: dict[str, list[list[Delivery]]] = defaultdict(list)
 
@@ -186,13 +190,14 @@ class _Player:
         return "nothing came"
 
     async def _poll(self, handle: Handle, step: Step) -> list[Delivery]:
-        seconds = step["ms"] / 1000
+        seconds, began = step["ms"] / 1000, time.monotonic()
         threads: dict[str, Any] = {"concurrent": True} if step.get("concurrent") else {}
         found = await handle.poll(seconds, within=seconds + ANSWERS, **threads)
-        now, number = time.monotonic(), len(self.story.said)
+        is_beside = "concurrent" in step or "beside" in step
+        at, number = began if is_beside else time.monotonic(), len(self.story.said)
         for one in found:
             place = (one.topic, one.offset)
-            self.story.given.append(Given(now, number, handle.name, place, one.count))
+            self.story.given.append(Given(at, number, handle.name, place, one.count))
         if found:
             self.polls[handle.name].append(found)
         return found
@@ -232,9 +237,13 @@ class _Player:
             if handle.name in self.open:
                 with contextlib.suppress(Refused):
                     await self._close(handle)
-        last = self.harness.handle()
-        await self._make(last, self.harness.acking)
-        await last.subscribe(*(queue.topic.name for queue in self.queues))
+        last = _named(self.harness, "s-last")
+        try:
+            await self._make(last, self.harness.acking)
+            await last.subscribe(*(queue.topic.name for queue in self.queues))
+        except Refused as error:
+            self.story.left = f"a new consumer was refused: {error}"
+            return
         refusals: list[str] = []
         async for _ in attempts(BACK):
             try:
@@ -266,6 +275,16 @@ class _Player:
             if 0 not in found or found[0].start != end:
                 return False
         return True
+
+
+def _named(harness: Harness, name: str) -> Handle:
+    """Return a consumer whose name is that of one in the last sequence.
+
+    An adapter keeps closed consumers by their names; thousands would use up its process.
+    """
+    made = harness.handle()
+    made.name = name
+    return made
 
 
 async def _told(work: Awaitable[str]) -> str:

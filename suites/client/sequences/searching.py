@@ -20,7 +20,7 @@ from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from spec.verdict import Undecided
 from suites.client.harness import harness_on
-from suites.client.sequences.judging import judge
+from suites.client.sequences.judging import TIMED, judge
 from suites.client.sequences.playing import Story, play
 from suites.client.sequences.steps import Step, sequences
 
@@ -66,6 +66,7 @@ class Search:
         seconds: How long it took.
         memory: MiB of the client's process, the most in the first half of the time, and at the end.
         found: The script for each invariant that broke.
+        slow: Scripts that broke a limit of time, and no replay did: the machine was slow.
     """
 
     played: int = 0
@@ -73,6 +74,7 @@ class Search:
     seconds: float = 0.0
     memory: tuple[int, int] = (0, 0)
     found: dict[str, Found] = field(default_factory=dict)
+    slow: list[Found] = field(default_factory=list)
 
 
 class Searcher:
@@ -150,7 +152,10 @@ class Searcher:
         for _ in range(CONFIRMED):
             found.tries += 1
             found.again += found.invariant in self._broken(info, schemas, found.script)
-        self.search.found[found.invariant] = found
+        if found.again or found.invariant not in TIMED:
+            self.search.found[found.invariant] = found
+        else:
+            self.search.slow.append(found)
         self.watch(self.search)
 
     def _broken(self, info: ClusterInfo, schemas: Schemas, script: list[Step]) -> dict[str, str]:
@@ -225,8 +230,8 @@ class _Hunt:
         raise AssertionError(names[0])
 
 
-class _OverError(Exception):
-    """The minutes are over."""
+class _OverError(BaseException):
+    """The minutes are over. No failure, which Hypothesis would make shorter for five minutes."""
 
 
 def _memory(pid: int) -> int:
