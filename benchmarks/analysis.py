@@ -17,6 +17,7 @@ import os
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -147,6 +148,22 @@ def _tell(made: Made, runs: dict[str, list[Run]]) -> None:
         print(line, flush=True)
 
 
+def history(room: Path, events: int, seed: int) -> tuple[Path, Made]:
+    """Return a history, and what it holds: the one that an earlier run left, or a new one."""
+    folder, note = room / f"{events}-{seed}", room / f"{events}-{seed}.json"
+    if note.exists():
+        told = json.loads(note.read_text(encoding="utf-8"))
+        made = Made(told["events"], Counter(told["rows"]), Counter(told["planted"]))
+    else:
+        began = time.monotonic()
+        made = write_history(folder, events, seed)
+        told = {"events": made.events, "rows": made.rows, "planted": made.planted}
+        note.write_text(json.dumps(told), encoding="utf-8")
+        print(f"made in {time.monotonic() - began:.0f} s", flush=True)
+    print(f"{made.events:,} events in {sum(made.rows.values()):,} rows", flush=True)
+    return folder, made
+
+
 def main() -> None:
     """Measure, and print what was found."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -156,15 +173,14 @@ def main() -> None:
     parser.add_argument("--memory", default="2g", help="what Spark's JVM may have")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--room", type=Path, help="where histories are made")
+    parser.add_argument("--room", type=Path, help="where histories are made and kept")
     options = parser.parse_args()
     for events in options.events:
-        with tempfile.TemporaryDirectory(prefix="shareproof-bench-", dir=options.room) as room:
-            folder = Path(room) / "history"
-            began = time.monotonic()
-            made = write_history(folder, int(events), options.seed)
-            rows, seconds = sum(made.rows.values()), time.monotonic() - began
-            print(f"{made.events:,} events in {rows:,} rows, made in {seconds:.0f} s", flush=True)
+        with contextlib.ExitStack() as stack:
+            room = options.room or Path(
+                stack.enter_context(tempfile.TemporaryDirectory(prefix="shareproof-bench-"))
+            )
+            folder, made = history(room, int(events), options.seed)
             compare(folder, made, options)
 
 
