@@ -6,14 +6,14 @@ records of a table in place of all.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
 from string import Formatter
 
-_OF_SEVERAL = re.compile(r"/\* of several \*/ [^,\n]*?(, | AND )")
+_BY_RUN = {"by_run": "run, ", "same_run": "d.run = p.run AND "}
+"""Keys of queries over several runs, as they stand in braces in a query."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +22,8 @@ class Relation:
 
     Attributes:
         name: What others call it.
-        sql: The query; ``{name}`` stands for a table of ``spec.history`` or another relation.
+        sql: The query; ``{name}`` stands for a table of ``spec.history`` or another relation,
+            ``{by_run}`` and ``{same_run}`` for keys that a query over a single run leaves out.
         uses: The relations that it reads; all else in braces are tables.
         by_record: It has a row for each delivery or record, with ``log`` and ``offset``, over
             tables that are laid out by these.
@@ -42,18 +43,21 @@ class Relation:
     @cached_property
     def reads(self) -> frozenset[str]:
         """The names of all tables and relations that the query reads."""
-        return frozenset(name for _, name, _, _ in Formatter().parse(self.sql) if name)
+        named = frozenset(name for _, name, _, _ in Formatter().parse(self.sql) if name)
+        return named - _BY_RUN.keys()
 
     def query(self, **inputs: str) -> str:
         """Return the query; ``inputs`` says what it reads in place of what."""
-        return self.sql.format_map({name: inputs.get(name, name) for name in self.reads})
+        read = {name: inputs.get(name, name) for name in self.reads}
+        return self.sql.format_map({**_BY_RUN, **read})
 
     def of_one(self) -> str:
         """Return the query over a single run, without the keys that are for several.
 
         Spark keeps a constant among keys, and does not see that rows are in their order.
         """
-        return _OF_SEVERAL.sub("", self.query())
+        read = {name: name for name in self.reads}
+        return self.sql.format_map({**dict.fromkeys(_BY_RUN, ""), **read})
 
 
 def in_order(relations: Iterable[Relation]) -> list[Relation]:

@@ -49,8 +49,8 @@ FULL OUTER JOIN (
     FROM {deliveries} AS d
     JOIN {partitions} AS s ON s.share_partition = d.share_partition
   )
-  GROUP BY /* of several */ run, log, offset
-) AS d ON /* of several */ d.run = p.run AND d.log = p.log AND d.offset = p.offset
+  GROUP BY {by_run}log, offset
+) AS d ON {same_run}d.log = p.log AND d.offset = p.offset
 LEFT JOIN (
   SELECT
     run,
