@@ -122,7 +122,7 @@ async def test_topic_deleted_under_its_consumers(share: Share, judge: Judge) -> 
     created = await share.admin.create_topic(name=queue.topic.name, assignments=home)
     heir = replace(queue, topic=created)
     if heir.topic.id == queue.topic.id:
-        raise Undecided("the topic was not created anew")
+        raise Undecided("the topic was not recreated")
     await heir.produce(4)
     await holder.member.subscribe(heir.topic)
     counts: dict[int, int] = {}

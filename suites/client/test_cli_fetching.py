@@ -356,13 +356,13 @@ async def test_successive_polls_bring_everything_once(harness: Harness, judge: J
 @pytest.mark.requirement("CLI-101")
 @pytest.mark.timeout(90)
 async def test_topic_made_anew(hostile: Harness, judge: Judge) -> None:
-    """CLI-101: A topic that is deleted and created anew is consumed from its new beginning."""
+    """CLI-101: A topic that is deleted and recreated is consumed from its new beginning."""
     queue = await hostile.queue(2)
     # A client may look at its topics anew as seldom as it is told to, which is not judged here.
     consumer = await hostile.consumer(queue, metadata_max_age_ms=5000)
     await hostile.take(consumer, 2, kind="accept")
     await hostile.settle(consumer)
-    await _made_anew(hostile, queue, consumer, 3)
+    await _recreated(hostile, queue, consumer, 3)
     asked = len(hostile.tap.of("Metadata"))
     got = await hostile.arrival(consumer, lambda r: r.offset == 2, within=40)
     if not got and len(hostile.tap.of("Metadata")) == asked:
@@ -370,7 +370,7 @@ async def test_topic_made_anew(hostile: Harness, judge: Judge) -> None:
     judge.equal("CLI-101", [0, 1, 2], sorted(r.offset for r in got), "records of the new topic")
 
 
-async def _made_anew(harness: Harness, queue: Queue, consumer: Handle, records: int) -> Topic:
+async def _recreated(harness: Harness, queue: Queue, consumer: Handle, records: int) -> Topic:
     await harness.admin.delete_topics(queue.topic.name)
     await harness.polled_for(consumer, 1.0)
     again = await harness.admin.create_topic(1, name=queue.topic.name)
@@ -385,7 +385,7 @@ async def test_unknown_id(hostile: Harness, judge: Judge) -> None:
     consumer = await hostile.consumer(queue)
     await hostile.take(consumer, 1, kind="accept")
     await hostile.settle(consumer)
-    again = await _made_anew(hostile, queue, consumer, 1)
+    again = await _recreated(hostile, queue, consumer, 1)
 
     def assigned() -> list[float]:
         return [
