@@ -19,7 +19,7 @@ Tell = Callable[[str], None]
 HITS_WITHIN = 20.0
 HEALED_WITHIN = 90.0
 _BEFORE, _AFTER = 1_000_000_000, 5_000_000_000
-"""Nanoseconds before a fault in which an answer may have been on its way, and after it in which
+"""Nanoseconds before a fault in which a response may have been on its way, and after it in which
 requests that lay around may still be carried out."""
 
 

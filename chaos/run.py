@@ -46,7 +46,7 @@ RECORD = "chaos.json"
 """What a run broke, beside its history."""
 
 DELIVERY_LIMIT = 10
-"""The highest that all releases allow: an answer that gets lost costs a delivery."""
+"""The highest that all releases allow: a response that gets lost costs a delivery."""
 
 DIRECT = "DIRECT"
 """The fault-free listener: the only one without a proxy in front."""

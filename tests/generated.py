@@ -77,7 +77,7 @@ class Story:
         return sent, received
 
     def free(self) -> str | None:
-        """Return a member that waits for no answer, if there is one."""
+        """Return a member that waits for no response, if there is one."""
         idle = [one for one in MEMBERS if self.busy.get(one, 0.0) < self.now]
         return self.random.choice(idle) if idle else None
 

@@ -80,7 +80,7 @@ say({"id": request["id"], "ok": False, "us": 1, "error": error})
 
 
 async def test_what_is_not_declared_may_be_unsupported() -> None:
-    """Unsupported is an answer for a capability that hello did not name."""
+    """Unsupported is a response for a capability that hello did not name."""
     adapter = await started(
         'say({"id": request["id"], "ok": False, "us": 0, "unsupported": "renew"})'
     )

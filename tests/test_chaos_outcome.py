@@ -18,7 +18,7 @@ def _struck(fault: str, since: float, until: float, *, hit: bool = True) -> Stru
         until=int(until * _SECOND),
         hit="seen" if hit else "",
         healed="seen",
-        trouble="" if hit else "no answer",
+        trouble="" if hit else "no response",
     )
 
 

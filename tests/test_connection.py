@@ -21,7 +21,7 @@ from tests.release import schemas
 pytestmark = pytest.mark.anyio
 
 SOON = 0.05
-"""Seconds for what must not happen, such as an answer that nobody sends."""
+"""Seconds for what must not happen, such as a response that nobody sends."""
 LONG = 10.0
 """Seconds for what must happen, and does at once."""
 HEARTBEAT: dict[str, Any] = {"group_id": "g", "member_id": "m", "member_epoch": 0}
@@ -137,7 +137,7 @@ def heartbeat(connection: Connection, **options: Any) -> asyncio.Task[Struct]:
 
 
 async def test_a_call_returns_its_answer() -> None:
-    """The fields given are sent and those of the answer are returned."""
+    """The fields given are sent and those of the response are returned."""
     async with connected() as (broker, connection):
         call = heartbeat(connection, member_id="somebody")
         asked = await broker.next()
@@ -179,7 +179,7 @@ async def test_no_answer_in_time_is_a_timeout() -> None:
 
 
 async def test_a_late_answer_disturbs_nobody_and_is_on_the_record() -> None:
-    """An answer after the timeout is not taken for that of the next call, but can be seen."""
+    """A response after the timeout is not taken for that of the next call, but can be seen."""
     async with connected() as (broker, connection):
         with pytest.raises(CallTimeout):
             await heartbeat(connection, timeout=SOON)

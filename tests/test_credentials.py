@@ -173,7 +173,7 @@ async def _greet(broker: Secured, file: Path) -> int:
     ["plain", "scram-256", "scram-512", "oauth", "oauth-static", "tls", *MUTUAL],
 )
 async def test_a_real_broker_lets_us_in(broker: Secured, way: str) -> None:
-    """Each mechanism and each kind of store gets an answer from real Kafka."""
+    """Each mechanism and each kind of store gets a response from real Kafka."""
     assert await _greet(broker, broker.files[way]) == 1
 
 

@@ -211,7 +211,7 @@ def test_both_sides(rule: str) -> None:
 
 
 def test_an_unanswered_acknowledgement_keeps_both_ends() -> None:
-    """INV-09: without an answer a record may be settled or come again; either is allowed."""
+    """INV-09: without a response a record may be settled or come again; either is allowed."""
     for ranges in ([(0, 9, 2)], [(10, 19, 1)]):
         judge = held()
         judge.acknowledged(20, "ann", [(0, 9, ACCEPT)], None)

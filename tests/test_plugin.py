@@ -89,7 +89,7 @@ def test_skipped():
 
 @requirement("ACK-18")
 async def test_no_answer():
-    raise CallTimeout("ShareFetch: no answer within 10 s")
+    raise CallTimeout("ShareFetch: no response within 10 s")
 
 @requirement("ACK-19", "ACK-20")
 async def test_one_masks_the_other(judge):

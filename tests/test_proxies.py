@@ -152,7 +152,7 @@ async def test_dropped_frame(broker: ProxiedBroker) -> None:
 
 
 async def test_doubled_request(broker: ProxiedBroker) -> None:
-    """A doubled request is carried out twice, and who asked once gets one answer."""
+    """A doubled request is carried out twice, and who asked once gets one response."""
     async with broker.connected() as connection:
         rule = FrameRule(
             apis=frozenset({"Metadata"}), direction=Direction.REQUEST, action=Action.DUPLICATE
@@ -162,7 +162,7 @@ async def test_doubled_request(broker: ProxiedBroker) -> None:
             await connection.call("Metadata", topics=[])
         frames = [frame for frame in connection.transcript.frames if not frame.sent]
         assert rule.done == 3
-        assert len(frames) == 1 + 3  # one greeting, and an answer to each request
+        assert len(frames) == 1 + 3  # one greeting, and a response to each request
 
 
 async def test_refused_state_write(broker: ProxiedBroker) -> None:

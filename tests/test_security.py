@@ -34,7 +34,7 @@ SERVER_FINAL = b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
 
 
 def _said(talk: Generator[bytes, bytes, None], *answers: bytes) -> list[bytes]:
-    """Return all that the client says to a server with these answers."""
+    """Return all that the client says to a server with these responses."""
     said = [next(talk)]
     for answer in answers:
         try:

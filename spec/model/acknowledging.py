@@ -21,7 +21,7 @@ from spec.model.table import OVER, Event, State
 
 
 def judge_accepted(possible: Possible, operation: Operation, ack: Acknowledge) -> list[Refusal]:
-    """Judge an answer without error: every offset was the member's, or below the start offset."""
+    """Judge a response without error: every offset was the member's, or below the start offset."""
     if operation.fault is not None:
         return [operation.fault]
     if len(ack.batches) > 1 and shares_a_border(ack.batches):
@@ -44,7 +44,7 @@ def _accept(possible: Possible, operation: Operation, piece: Piece) -> list[Refu
         return refusals
     possible.spread(low, piece.last, sent, received, but=operation.id)
     start: int | None = None
-    # An offset below the start is finished, unless a reload brought it back before the answer.
+    # An offset below the start is finished, unless a reload brought it back before the response.
     restless = possible.reloading_since(operation)
 
     def accepted(first: int, last: int, cells: Cells) -> Cells:
@@ -139,7 +139,7 @@ def judge_refused(
 
 def _below(ack: Acknowledge, error: Error, start: int) -> Refusal:
     first, last = ack.batches[0].first, ack.batches[-1].last
-    sentence = f"{first}-{last} lie below the start offset {start}, the answer was {error.name}"
+    sentence = f"{first}-{last} lie below the start offset {start}, the response was {error.name}"
     return Refusal(rule="ACK-34", sentence=sentence, first=first, last=last)
 
 
@@ -191,11 +191,13 @@ def _blame(
     changing = {Kind.FETCH, Kind.RELOAD}
     fetching = any(one.kind in changing for one in possible.others(operation.id, 0, END))
     if error is Error.INVALID_REQUEST and not beyond and not fetching:
-        sentence = f"{first}-{last} were all acquired once, the answer was INVALID_REQUEST"
+        sentence = f"{first}-{last} were all acquired once, the response was INVALID_REQUEST"
         yield Refusal(rule="ACK-30", sentence=sentence, first=first, last=last)
     unseen = len(beyond) == len(culprits) and all(run[0] > possible.highest for run in beyond)
     if error is Error.INVALID_RECORD_STATE and beyond and unseen and not fetching:
-        sentence = f"{beyond[0][0]}-{last} was never acquired, the answer was INVALID_RECORD_STATE"
+        sentence = (
+            f"{beyond[0][0]}-{last} was never acquired, the response was INVALID_RECORD_STATE"
+        )
         yield Refusal(rule="ACK-32", sentence=sentence, first=first, last=last)
 
 

@@ -17,7 +17,7 @@ from spec.model.table import OVER, State
 def judge_acquired(
     possible: Possible, operation: Operation, fetch: Fetch, ranges: Sequence[Range], log: Log
 ) -> list[Refusal]:
-    """Judge the acquired ranges of one answer and take them in, right or wrong."""
+    """Judge the acquired ranges of one response and take them in, right or wrong."""
     refusals = list(_ill_shaped(ranges))
     if refusals:
         ranges = ()
@@ -162,7 +162,7 @@ def _refuse(cells: Cells, taking: Taking, first: int, last: int) -> Refusal:
     return Refusal(rule=rule, sentence=sentence, first=first, last=last)
 
 
-# ---------------------------------------------------------------------- the answer as a whole
+# ---------------------------------------------------------------------- the response as a whole
 
 
 def _limits(

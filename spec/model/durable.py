@@ -151,8 +151,8 @@ class Coordinator:
         """Begin without state.
 
         ``sink`` is given each record that is written, None a tombstone. ``ready`` tells whether one
-        with so many state batches could be written; while it cannot, nothing changes and the answer
-        is an error.
+        with so many state batches could be written; while it cannot, nothing changes and the
+        response is an error.
         """
         self._release = release
         self._per_snapshot = updates_per_snapshot

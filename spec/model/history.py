@@ -35,7 +35,7 @@ class Produced(Step):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched(Step):
-    """A fetch; ``ranges`` None: no answer came."""
+    """A fetch; ``ranges`` None: no response came."""
 
     member: str
     ranges: tuple[Range, ...] | None
@@ -45,7 +45,7 @@ class Fetched(Step):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acknowledged(Step):
-    """Acknowledgements; ``error`` None: no answer came."""
+    """Acknowledgements; ``error`` None: no response came."""
 
     member: str
     batches: tuple[Batch, ...]
@@ -106,7 +106,7 @@ class DeadLetter(Step):
 def judge(partition: SharePartition, steps: Iterable[Step]) -> Iterator[tuple[Step, Judgement]]:
     """Yield every step with its judgement, in the order in which the steps ended.
 
-    A step without an answer is judged as it ends, and never refused.
+    A step without a response is judged as it ends, and never refused.
     """
     pending: list[tuple[float, int, Step, Operation | None]] = []
     for number, one in enumerate(sorted(steps, key=lambda one: (one.sent, one.received))):

@@ -54,7 +54,7 @@ class Reply:
 
 @dataclass(slots=True, kw_only=True)
 class Member:
-    """One member. ``told`` is the assignment that its answers have carried."""
+    """One member. ``told`` is the assignment that its responses have carried."""
 
     id: str
     epoch: int = 0

@@ -1,7 +1,7 @@
 """What was asked for and may take effect: requests, their validation, and what each can do.
 
-A request acts at one moment after it was sent. Until its answer came, every state that it touches
-may be with or without it; if no answer ever comes it stays so until some evidence decides.
+A request acts at one moment after it was sent. Until its response came, every state that it touches
+may be with or without it; if no response ever comes it stays so until some evidence decides.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ CERTAIN_REFUSALS = frozenset(
     }
 )
 """Errors after which nothing has been applied. After every other error it may have been: the
-leader can lose the answer of the share coordinator to a write that was stored."""
+leader can lose the response of the share coordinator to a write that was stored."""
 
 
 class Mode(IntEnum):

@@ -10,8 +10,8 @@ Time
     answered (the method that takes the operation), each in the order of its time, so that requests
     may overlap. An observer that does one thing at a time uses the short forms, which do both.
 
-No answer
-    An operation that got no answer, or one after which the broker may have acted all the same, is
+No response
+    An operation that got no response, or one after which the broker may have acted all the same, is
     told as lost. Its effects stay possible until evidence decides, or until ``linger_ms`` is over.
 
 After a refusal
@@ -119,7 +119,7 @@ class SharePartition:
         )
 
     def answered(self, operation: Operation, received: float, error: int) -> Judgement:
-        """Judge the answer to acknowledgements: the partition's error code.
+        """Judge the response to acknowledgements: the partition's error code.
 
         Errors that leave open whether something was applied are taken as :meth:`lost`.
         """
@@ -160,7 +160,7 @@ class SharePartition:
         renew: bool = False,
         version: int = 2,
     ) -> Judgement:
-        """Judge a whole acknowledgement at once; ``error`` None: no answer came."""
+        """Judge a whole acknowledgement at once; ``error`` None: no response came."""
         when = span(moment)
         cut = tuple(Batch(first, last, tuple(types)) for first, last, types in batches)
         ack = Acknowledge(member=member, batches=cut, renew=renew, version=version)

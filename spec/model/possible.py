@@ -314,7 +314,7 @@ class Possible:
             first, last = operation.first, int(operation.last)
             sentence = (
                 f"of the acknowledgement of {first}-{last} by {operation.member}, "
-                "which had no answer, some offsets took effect and others did not"
+                "which had no response, some offsets took effect and others did not"
             )
             yield Refusal(rule="INV-08", sentence=sentence, first=first, last=last)
         if False in verdicts:

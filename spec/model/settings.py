@@ -33,7 +33,7 @@ class Slack:
 
     ``early_ms``: a lock may end this much before its time (the timer wheel's tick).
     ``late_ms``: a lock that should have ended has ended after this much more.
-    ``linger_ms``: a request without an answer acts this long after it was sent, or never.
+    ``linger_ms``: a request without a response acts this long after it was sent, or never.
     """
 
     early_ms: float = 1.0

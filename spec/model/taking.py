@@ -108,7 +108,7 @@ class Taking(InFlight):
         return record.deliveries + 1
 
     def ranges(self, taken: list[Take], batch_size: int = END) -> list[Range]:
-        """Return what was planned as an answer's acquired ranges (KIP-932 §ShareFetch)."""
+        """Return what was planned as a response's acquired ranges (KIP-932 §ShareFetch)."""
         joined: list[Range] = []
         before: Take | None = None
         for take in taken:

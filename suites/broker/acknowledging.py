@@ -18,7 +18,7 @@ from fixtures.wire.errors import error_name
 from suites.broker.share import Catch, Consumer, Queue, Share, stopped
 from suites.judge import Judge
 
-LEFT_OUT = "no answer for the partition"
+LEFT_OUT = "no response for the partition"
 
 GONE = {
     "UNKNOWN_TOPIC_ID": "ShareAcknowledgeResponse ErrorCode: a topic id that is not known",

@@ -57,7 +57,7 @@ async def asked(share: Share, group: str, api: str, **fields: Any) -> Struct:
         response = await share.cluster.at_coordinator(group, api, **fields)
         return None if RETRIABLE & set(codes_in(response)) else response
 
-    return await eventually(f"an answer to {api} of {group}", ask)
+    return await eventually(f"a response to {api} of {group}", ask)
 
 
 async def neighbours(share: Share, count: int) -> list[str]:
@@ -159,7 +159,7 @@ async def delete_groups(share: Share, *groups: str) -> dict[str, str]:
     return {found.group_id: error_name(found.error_code) for found in response.results}
 
 
-UNANSWERED = "no answer for any part"
+UNANSWERED = "no response for any part"
 
 
 def refusals(answered: Answered) -> set[str]:

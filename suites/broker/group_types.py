@@ -23,7 +23,7 @@ async def coordinated(share: Share, group: str, api: str, **fields: object) -> S
         response = await share.cluster.at_coordinator(group, api, **fields)
         return None if getattr(response, "error_code", 0) in RETRIABLE else response
 
-    return await eventually(f"an answer to {api} of {group}", ask)
+    return await eventually(f"a response to {api} of {group}", ask)
 
 
 async def consumer_beat(share: Share, group: str, member_id: str, topic: str, epoch: int) -> Struct:
@@ -118,7 +118,7 @@ async def committed(share: Share, queue: Queue, group: str, offset: int = 1) -> 
         error = await commit(share, queue, group, offset)
         return None if error in RETRIABLE else error
 
-    return await eventually(f"an answer to OffsetCommit of {group}", ask)
+    return await eventually(f"a response to OffsetCommit of {group}", ask)
 
 
 async def committed_offsets(share: Share, group: str) -> dict[tuple[str, int], int]:

@@ -30,7 +30,7 @@ async def beat(member: Member, **fields: object) -> Struct:
         response = await member.heartbeat(**fields)
         return None if response.error_code in RETRIABLE else response
 
-    return await eventually(f"an answer to {member.member_id}'s heartbeat", ask)
+    return await eventually(f"a response to {member.member_id}'s heartbeat", ask)
 
 
 def in_session(member: Member, response: Struct, session_ms: int) -> Struct:

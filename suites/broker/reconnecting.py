@@ -70,7 +70,7 @@ class ReconnectingConsumer:
     """When the first lock of what is held runs out (monotonic)."""
 
     async def fetch(self, max_wait_ms: int = 200, max_records: int = 500) -> Part | None:
-        """Fetch once; ``None`` when there was no good answer."""
+        """Fetch once; ``None`` when there was no good response."""
         with contextlib.suppress(CallFailed):
             consumer = await self._at_leader()
             asked_at = time.monotonic()

@@ -81,7 +81,7 @@ async def test_fetch_of_no_records(share: Share, judge: Judge) -> None:
     taken = time.monotonic() - sent
     judge.equal("ACK-53", "NONE", result_in(response, consumer), "result of the acknowledgements")
     judge.equal("ACK-53", [], response.offsets, "records acquired with MaxRecords 0")
-    judge.holds("ACK-53", taken < 15, f"the answer took {taken:.1f} s, all of it waiting")
+    judge.holds("ACK-53", taken < 15, f"the response took {taken:.1f} s, all of it waiting")
     after = await next_catch(world.queue, consumer)
     judge.equal("ACK-53", {3: 2, 6: 1, 7: 1, 8: 1}, after.counts, "records of the next fetches")
 

@@ -40,9 +40,11 @@ async def test_no_batch_at_all(share: Share, judge: Judge) -> None:
     for named in range(1, 4):
         response = await world.session.acknowledge(dict.fromkeys(world.where[:named], ()))
         judge.equal("ACK-45", 0, response.error, f"error for {named} partitions without batches")
-        judge.equal("ACK-45", (), response.parts, f"answer for {named} partitions without batches")
+        judge.equal(
+            "ACK-45", (), response.parts, f"response for {named} partitions without batches"
+        )
     results = await world.acknowledge(*([accept(1)] for _ in world.where))
-    judge.equal("ACK-45", ["NONE"] * 3, results, "answer for the same partitions with batches")
+    judge.equal("ACK-45", ["NONE"] * 3, results, "response for the same partitions with batches")
 
 
 @pytest.mark.requirement("ACK-46")
@@ -75,7 +77,7 @@ async def test_no_topic_at_all(share: Share, judge: Judge) -> None:
     session = world.consumer.session
     used = session.epoch
     response = await session.acknowledge({})
-    judge.equal("ACK-47", (0, ()), (response.error, response.parts), "answer to no topics")
+    judge.equal("ACK-47", (0, ()), (response.error, response.parts), "response to no topics")
     again = await session.acknowledge({}, epoch=used)
     seen = error_name(again.error)
     judge.equal("ACK-47", "INVALID_SHARE_SESSION_EPOCH", seen, "the same epoch again")

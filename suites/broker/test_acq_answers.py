@@ -110,7 +110,7 @@ async def test_records_never_null(share: Share, judge: Judge) -> None:
     except WireError as error:
         unreadable = str(error)
 
-    judge.equal("ACQ-08", "", unreadable, "what is wrong with the bytes of an answer")
+    judge.equal("ACQ-08", "", unreadable, "what is wrong with the bytes of a response")
     judge.holds("ACQ-08", any(not p.ranges for p in parts), "no partition came without records")
 
 

@@ -220,7 +220,7 @@ async def _ask_for_nothing(share: Share, judge: Judge, rule: str, **nothing: int
     took = time.monotonic() - sent
 
     judge.equal(rule, ((), []), (response.errors, response.offsets), "errors and offsets")
-    judge.holds(rule, took < WITHIN, f"the answer took {took:.1f} s")
+    judge.holds(rule, took < WITHIN, f"the response took {took:.1f} s")
     held = await consumer.acquire(4)
     judge.equal(rule, dict.fromkeys(range(4), 1), held.counts, "counts afterwards")
 

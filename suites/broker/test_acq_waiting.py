@@ -298,4 +298,4 @@ async def test_empty_partitions_hold_nobody_up(share: Share, judge: Judge) -> No
     response, took = await _timed(fetch)
 
     judge.equal("ACQ-70", [0, 1, 2], response.offsets, f"acquired from partition {filled}")
-    judge.holds("ACQ-70", took < WITHIN, f"the answer took {took:.1f} s")
+    judge.holds("ACQ-70", took < WITHIN, f"the response took {took:.1f} s")

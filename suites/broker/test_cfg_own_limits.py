@@ -32,7 +32,7 @@ async def test_bounds(share: Share, judge: Judge) -> None:
         for value, expected in values:
             response = await share.admin.try_group_config(group, {name: value})
             code = error_name(response.error_code)
-            judge.equal("CFG-19", expected, code, f"answer to {name}={value}")
+            judge.equal("CFG-19", expected, code, f"response to {name}={value}")
         await share.admin.group_config(group, {name: str(limits.high)})
     for value in ("false", "true"):
         await share.admin.group_config(group, {RENEW: value})

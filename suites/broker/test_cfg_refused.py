@@ -60,10 +60,10 @@ async def test_wrong_values(share: Share, judge: Judge) -> None:
     for name, config in table(share, Scope.GROUP).items():
         for value in wrong(config, bounds(config, broker)):
             code = await _response(share, group, **{name: value, RESET: "latest"})
-            judge.equal("CFG-10", INVALID, code, f"answer to {name}={value}")
+            judge.equal("CFG-10", INVALID, code, f"response to {name}={value}")
             tried += 1
     code = await _response(share, group, **{"share.no.such.key": "1", RESET: "latest"})
-    judge.equal("CFG-10", INVALID, code, "answer to a key that does not exist")
+    judge.equal("CFG-10", INVALID, code, "response to a key that does not exist")
 
     # What comes after them is in force everywhere, so whatever they changed would be, too.
     await share.admin.group_config(group, {LOCK: "20001"})
@@ -80,12 +80,12 @@ async def test_offset_reset(share: Share, judge: Judge) -> None:
     group = share.cluster.fresh_name("g")
     for value in GOOD_RESETS:
         code = await _response(share, group, **{RESET: value})
-        judge.equal("CFG-11", "NONE", code, f"answer to {value}")
+        judge.equal("CFG-11", "NONE", code, f"response to {value}")
     last = share.rng.choice(GOOD_RESETS)
     await share.admin.group_config(group, {RESET: last})
     for value in BAD_RESETS:
         code = await _response(share, group, **{RESET: value})
-        judge.equal("CFG-11", INVALID, code, f"answer to {value!r}")
+        judge.equal("CFG-11", INVALID, code, f"response to {value!r}")
 
     await share.admin.group_config(group, {LOCK: "20001"})
     shown = {seen[RESET] for seen in (await everywhere(share, group)).values()}
@@ -106,14 +106,14 @@ async def test_session_within_the_heartbeat(share: Share, judge: Judge) -> None:
 
     group = share.cluster.fresh_name("g")
     code = await _response(share, group, **{HEARTBEAT: str(both), SESSION: str(both)})
-    judge.equal("CFG-12", INVALID, code, f"answer to both at {both} ms")
+    judge.equal("CFG-12", INVALID, code, f"response to both at {both} ms")
     await share.admin.group_config(group, {HEARTBEAT: str(both)})
     code = await _response(share, group, **{SESSION: str(both)})
-    judge.equal("CFG-12", INVALID, code, f"answer to a session of {both} ms after the heartbeat")
+    judge.equal("CFG-12", INVALID, code, f"response to a session of {both} ms after the heartbeat")
     code = await _response(share, group, **{SESSION: str(both + 1)})
-    judge.equal("CFG-12", "NONE", code, "answer to a session of one millisecond more")
+    judge.equal("CFG-12", "NONE", code, "response to a session of one millisecond more")
     code = await _response(share, group, **{HEARTBEAT: str(both + 1)})
-    judge.equal("CFG-12", INVALID, code, "answer to a heartbeat of as much, after the session")
+    judge.equal("CFG-12", INVALID, code, "response to a heartbeat of as much, after the session")
 
     await share.admin.group_config(group, {RESET: "earliest"})
     shown = {(seen[HEARTBEAT], seen[SESSION]) for seen in (await everywhere(share, group)).values()}

@@ -117,7 +117,7 @@ async def _judge_part(judge: Judge, queue: Queue, number: int) -> None:
     judge.equal("CFG-20", 2, came[RELEASED].count, "delivery count of the record released")
     part = await mixed.ack(*map(accept, sorted(came)))
     result = error_name(part.ack_error)
-    judge.equal("CFG-21", "NONE", result, f"answer to accepting all of partition {number}")
+    judge.equal("CFG-21", "NONE", result, f"response to accepting all of partition {number}")
     await rewritten(mixed, await queue.produce(1, number))
     start = await queue.spso(last + 1, number)
     judge.equal("CFG-20", last + 1, start, f"start offset of partition {number}")
@@ -144,7 +144,7 @@ async def test_rolling_upgrade(old: Old, judge: Judge) -> None:
             await traffic.flowing()
             await good_beat(member)
             queue = await _upgraded(old, queue, number)
-            what = f"answer to a member with {number + 1} brokers upgraded"
+            what = f"response to a member with {number + 1} brokers upgraded"
             judge.equal("CFG-21", "NONE", await _beat(share, member), what)
             await _judge_part(judge, queue, number)
         await traffic.flowing()

@@ -97,10 +97,10 @@ async def test_first_version_is_served(share: Share, judge: Judge) -> None:
     judge.equal("CFG-24", {"offsets": [*range(6)], "records": 6}, first, "what a fetch brings")
 
     part = await consumer.ack(accept(0), release(1, 2), reject(3), version=1)
-    judge.equal("CFG-24", "NONE", error_name(part.ack_error), "answer to a mixed acknowledgement")
+    judge.equal("CFG-24", "NONE", error_name(part.ack_error), "response to a mixed acknowledgement")
     part = await consumer.ack(renew(4), version=1)
     refused = ErrorCode.INVALID_REQUEST.name
-    judge.equal("CFG-24", refused, error_name(part.ack_error), "answer to a renewal")
+    judge.equal("CFG-24", refused, error_name(part.ack_error), "response to a renewal")
 
     again = await watch(consumer, [1, 2], WITHIN, version=1)
     counts = {offset: seen.count for offset, seen in again.items()}

@@ -82,6 +82,6 @@ async def test_empty_answers_deliver_nothing(share: Share, judge: Judge) -> None
     """DLV-34: Fetches whose answers a quota empties neither archive records nor count."""
     fates = await asyncio.gather(*(_fate(share, each) for each in QUOTAS))
     for quota, (lost, high) in zip(QUOTAS, fates, strict=True):
-        what = f"held to {quota}: records that no answer ever had, and that nobody gets"
+        what = f"held to {quota}: records that no response ever had, and that nobody gets"
         judge.equal("DLV-34", [], lost, what)
         judge.equal("DLV-34", {}, high, f"held to {quota}: counts above the deliveries there were")

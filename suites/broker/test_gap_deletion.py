@@ -109,7 +109,7 @@ async def test_late_acknowledgement(
     }
     judge.one_of("GAP-29", allowed, first, "result for deleted records")
     judge.equal("GAP-29", "NONE", second, "result for the other partition")
-    # The pin of the other partition is still held, so that its answers were about its records.
+    # The pin of the other partition is still held, so that its responses were about its records.
     again = (await world.session.acknowledge({world.where[1]: [accept(1)]})).parts
     judge.equal("GAP-29", "INVALID_RECORD_STATE", result(again[0]), "accepting one more time")
 

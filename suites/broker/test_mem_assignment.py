@@ -58,7 +58,7 @@ async def test_changed_subscription(share: Share, judge: Judge) -> None:
     judge.equal("MEM-11", every(second), member.assigned, "assignment with one topic dropped")
     told = [assigned_in(response) for response in responses]
     kept = [each for each in told if each and each & every(first)]
-    judge.equal("MEM-11", [], kept, "answers that still assign the dropped topic")
+    judge.equal("MEM-11", [], kept, "responses that still assign the dropped topic")
 
 
 @pytest.mark.requirement("MEM-11")
@@ -72,7 +72,7 @@ async def test_replaced_subscription(share: Share, judge: Judge) -> None:
 
     told = [assigned_in(response) or frozenset() for response in responses]
     both = [each for each in told if each >= every(first, second)]
-    judge.equal("MEM-11", [], both, "answers that assign the old and the new topic together")
+    judge.equal("MEM-11", [], both, "responses that assign the old and the new topic together")
     judge.equal("MEM-11", every(second), member.assigned, "assignment in the end")
 
 

@@ -32,13 +32,13 @@ async def test_first_heartbeat_makes_a_member(share: Share, judge: Judge) -> Non
     await member.leave()
 
     judge.equal("MEM-01", ErrorCode.NONE, response.error_code, "error of the join")
-    judge.equal("MEM-01", member.member_id, response.member_id, "member id in the answer")
+    judge.equal("MEM-01", member.member_id, response.member_id, "member id in the response")
     judge.holds(
         "MEM-01", response.member_epoch > 0, f"member epoch {response.member_epoch} is not > 0"
     )
     interval = response.heartbeat_interval_ms
     judge.holds("MEM-01", interval > 0, f"heartbeat interval {interval} ms is not > 0")
-    judge.holds("MEM-01", response.assignment is not None, "a join's answer has an assignment")
+    judge.holds("MEM-01", response.assignment is not None, "a join's response has an assignment")
     judge.equal("MEM-01", [member.member_id], listed, "members of the group")
 
 
@@ -111,7 +111,7 @@ async def test_joining_while_still_a_member(share: Share, judge: Judge) -> None:
     told = (fenced.error_code, again.error_code)
     expected = (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.NONE)
     judge.equal("MEM-05", expected, told, "errors of the fenced heartbeat and of the new join")
-    judge.holds("MEM-05", assigned_in(again) is not None, "a join's answer has an assignment")
+    judge.holds("MEM-05", assigned_in(again) is not None, "a join's response has an assignment")
     both = sorted([member.member_id, other.member_id])
     judge.equal("MEM-05", both, listed, "members, each listed once")
 

@@ -1,4 +1,4 @@
-"""What the leader of a share-partition has its coordinator keep, compared with its answers."""
+"""What the leader of a share-partition has its coordinator keep, compared with its responses."""
 
 from __future__ import annotations
 

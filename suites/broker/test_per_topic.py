@@ -80,7 +80,7 @@ async def test_first_use(solo_share: Share, judge: Judge) -> None:
     share = solo_share
     await _deleted(share)
     responses = await _responses(share)
-    judge.equal("PER-29", "NONE", responses[-1], f"answers on the way {sorted(set(responses))}")
+    judge.equal("PER-29", "NONE", responses[-1], f"responses on the way {sorted(set(responses))}")
     judge.saw("PER-29", responses=len(responses))
     queue = await share.queue(1)
     consumer = await queue.consumer()

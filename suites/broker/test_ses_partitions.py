@@ -131,7 +131,7 @@ async def test_forgetting_and_acknowledging(share: Share, judge: Judge) -> None:
     part = response.part(first[0].id, first[1])
 
     judge.equal("SES-25", ErrorCode.NONE, response.error, "error of the request")
-    judge.holds("SES-25", part is not None, "the acknowledged partition is not in the answer")
+    judge.holds("SES-25", part is not None, "the acknowledged partition is not in the response")
     judge.equal("SES-25", 0, part.ack_error if part else None, "error of the acknowledgement")
     judge.equal("SES-25", [], offsets_in(response, first), "offsets acquired by the forgetting")
     judge.equal("SES-25", [2, 3], sorted(left), "offsets for others, 0 and 1 being accepted")

@@ -308,9 +308,9 @@ async def test_omitted_partition(hostile: Harness, judge: Judge) -> None:
     since = len(consumer.settled)
     await consumer.acknowledge(got)
     told = await hostile.outcome(consumer, since)
-    judge.holds("CLI-72", any(o.scripted for o in hostile.seen(consumer)), "an answer was emptied")
+    judge.holds("CLI-72", any(o.scripted for o in hostile.seen(consumer)), "a response was emptied")
     fine = [one for one in told if one.error is None]
-    judge.equal("CLI-72", [], fine, "reported as done although the answer did not say so")
+    judge.equal("CLI-72", [], fine, "reported as done although the response did not say so")
 
 
 @pytest.mark.requirement("CLI-29")
@@ -412,7 +412,7 @@ async def test_commit_without_answer(hostile: Harness, judge: Judge) -> None:
 
     took = await hostile.timed(commit())
     judge.holds("CLI-80", took <= 6, f"commit of 1.5 s took {took:.1f} s")
-    judge.holds("CLI-80", refused or all(told), f"reported as done without an answer: {told}")
+    judge.holds("CLI-80", refused or all(told), f"reported as done without a response: {told}")
 
 
 @pytest.mark.requirement("CLI-78")

@@ -151,7 +151,7 @@ async def test_no_answer(hostile: Harness, judge: Judge, do: str) -> None:
     await queue.produce([b"after"])
     # Whatever the lost response had acquired comes when its connection, or its lock, is over.
     got = await hostile.arrival(consumer, lambda r: r.offset == 1, within=45)
-    judge.holds("CLI-99", got, "no record came for 45 s after a fetch without an answer")
+    judge.holds("CLI-99", got, "no record came for 45 s after a fetch without a response")
 
 
 @pytest.mark.requirement("CLI-100")

@@ -79,7 +79,7 @@ async def test_identity(harness: Harness, judge: Judge) -> None:
                 "CLI-02",
                 before.response["member_epoch"],
                 after.request["member_epoch"],
-                f"epoch of heartbeat #{after.number} after the answer to #{before.number}",
+                f"epoch of heartbeat #{after.number} after the response to #{before.number}",
             )
     judge.saw("CLI-02", heartbeats=len(beats))
 
@@ -330,7 +330,7 @@ async def test_lost_heartbeat(hostile: Harness, judge: Judge) -> None:
         return bool(lost) and any(one.number > lost[0] and one.response for one in beats)
 
     await hostile.polls_until(consumer, recovered, RECOVERY)
-    judge.holds("CLI-53", recovered(), f"no heartbeat within {RECOVERY} s after a lost answer")
+    judge.holds("CLI-53", recovered(), f"no heartbeat within {RECOVERY} s after a lost response")
     ids = {one.request["member_id"] for one in hostile.heartbeats(consumer)}
     judge.equal("CLI-53", 1, len(ids), "different member ids")
 
@@ -373,7 +373,7 @@ async def test_late_metadata(hostile: Harness, judge: Judge) -> None:
             break
     late = [one for one in hostile.tap.of("Metadata") if one.scripted]
     judge.holds("CLI-08", late, "metadata was asked for")
-    judge.equal("CLI-08", [0], got, f"records after {len(late)} answers without the topic")
+    judge.equal("CLI-08", [0], got, f"records after {len(late)} responses without the topic")
 
 
 @pytest.mark.requirement("CLI-52")

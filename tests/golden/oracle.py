@@ -29,7 +29,7 @@ Answer = dict[str, Any]
 
 
 def ask(questions: Iterable[Question]) -> list[Answer]:
-    """Return one answer for each question, in order; see ``Golden.java`` for what they are."""
+    """Return one response for each question, in order; see ``Golden.java`` for what they are."""
     release = kafka_release(RELEASE)
     classpath = os.pathsep.join((str(_compiled(release)), release.classpath))
     lines = "".join(json.dumps(question) + "\n" for question in questions)

@@ -30,7 +30,7 @@ class Played:
 
     Attributes:
         observations: one for each rule that the check names.
-        digest: of every request and every answer, as hexadecimal digits.
+        digest: of every request and every response, as hexadecimal digits.
         reachable: False if the check needs what no reference broker has.
     """
 

@@ -1,6 +1,6 @@
 """A share-partition that is loaded while its share coordinator cannot answer: finding 043.
 
-In the scenario ``reset`` the answer to the leader's first ReadShareGroupState is lost on its way,
+In the scenario ``reset`` the response to the leader's first ReadShareGroupState is lost on its way,
 in ``killed`` the broker that owes it is dead. Three brokers of the release, with proxies between
 them. Exit code 1 if the member is told UNKNOWN_SERVER_ERROR.
 """
@@ -22,7 +22,7 @@ ONCE = 10**9
 
 
 def lose_first_answer(proxies: FrameProxies, nodes: list[int]) -> FrameRule:
-    """Have the connection of the first ReadShareGroupState reset when its answer comes."""
+    """Have the connection of the first ReadShareGroupState reset when its response comes."""
     apis = frozenset({"ReadShareGroupState"})
     rule = FrameRule(
         apis=apis, direction=Direction.RESPONSE, action=Action.RESET, nth=ONCE, seen=ONCE - 1

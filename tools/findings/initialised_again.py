@@ -28,7 +28,7 @@ from tools.findings.program import Run, say, stored
 RECORDS = 10
 PARTITIONS = 6
 UNANSWERED = 29.0
-"""Seconds without an answer: a little less than group.share.initialize.retry.interval.ms."""
+"""Seconds without a response: a little less than group.share.initialize.retry.interval.ms."""
 
 REFUSED = 16.5
 """Seconds of refusals: a request that fails is tried at 0, 1, 3, 7 and 15 seconds."""
@@ -72,7 +72,7 @@ async def given(queue: Queue, member: Member, partition: int, within: float) -> 
 
 
 async def unanswered(run: Run) -> bool:
-    """Leave the first initialisation without an answer; tell whether acceptances are lost."""
+    """Leave the first initialisation without a response; tell whether acceptances are lost."""
     async with run.world() as share:
         await (await share.queue(1)).consumer()  # the state topic is there from now on
         queue = await share.queue(RECORDS, batches=RECORDS, reset=None)

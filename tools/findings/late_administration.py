@@ -63,7 +63,7 @@ def request(queue: Queue, scene: str) -> tuple[str, dict[str, Any]]:
 
 
 def errors_of(answer: Struct) -> str:
-    """Return an answer's errors."""
+    """Return a response's errors."""
     found: list[str] = []
 
     def walk(value: Any) -> None:

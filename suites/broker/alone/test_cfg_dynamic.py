@@ -81,7 +81,7 @@ async def test_dynamic_keys_change(lone: SingleBroker, judge: Judge) -> None:
             where = f"for broker {resource}" if resource else "for all brokers"
             response = await alter(share.cluster, BROKER_RESOURCE, resource, {config.name: value})
             code = error_name(response.error_code)
-            judge.equal("CFG-09", "NONE", code, f"answer to {config.name}={value} {where}")
+            judge.equal("CFG-09", "NONE", code, f"response to {config.name}={value} {where}")
             shown = await _until_shown(share, config.name, value)
             judge.equal("CFG-09", value, shown, f"{config.name} {where}")
             await alter(share.cluster, BROKER_RESOURCE, resource, {config.name: None})
@@ -114,4 +114,4 @@ async def test_defaults_serve_share_groups(lone: SingleBroker, judge: Judge) -> 
             break
     judge.holds("CFG-03", offsets, "a group without any configuration gets no records")
     part = await consumer.ack(*(accept(offset) for offset in offsets))
-    judge.equal("CFG-03", "NONE", error_name(part.ack_error), "answer to the acknowledgement")
+    judge.equal("CFG-03", "NONE", error_name(part.ack_error), "response to the acknowledgement")

@@ -34,7 +34,7 @@ async def _settle(judge: Judge, *steps: tuple[Consumer, int], at: int) -> None:
     """Reject an offset for each consumer, over the session that each has had all along."""
     for consumer, offset in steps:
         part = await consumer.ack(reject(offset))
-        what = f"answer to a rejection at level {at}"
+        what = f"response to a rejection at level {at}"
         judge.equal("CFG-22", "NONE", error_name(part.ack_error), what)
 
 

@@ -24,5 +24,5 @@ async def test_session_within_the_brokers_heartbeat(lone: SingleBroker, judge: J
         response = await share.admin.try_group_config(group, {SESSION: str(value)})
         code = error_name(response.error_code)
         judge.equal(
-            "CFG-12", expected, code, f"answer to a session of {value} ms, heartbeat {beat}"
+            "CFG-12", expected, code, f"response to a session of {value} ms, heartbeat {beat}"
         )

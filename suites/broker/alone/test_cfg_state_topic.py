@@ -44,10 +44,12 @@ async def test_replicas_that_are_not_there(lone: SingleBroker, judge: Judge) -> 
     consumer = await queue.consumer()
     await consumer.acquire(2)
     part = await consumer.ack(accept(0))
-    judge.equal("CFG-25", "NONE", error_name(part.ack_error), "answer with one replica, one wanted")
+    judge.equal(
+        "CFG-25", "NONE", error_name(part.ack_error), "response with one replica, one wanted"
+    )
 
     # The state topic has to be made anew, by a broker that wants three replicas of it.
     await lone.restart({FACTOR: "3"})
     await lone.share.admin.delete_topics(STATE)
     told = await _sought(queue)
-    judge.one_of("CFG-31", RETRIABLE, told, "answer with one replica, three wanted")
+    judge.one_of("CFG-31", RETRIABLE, told, "response with one replica, three wanted")

@@ -27,7 +27,7 @@ async def _refusals(queue: Queue, consumer: Consumer) -> dict[str, str]:
 
 
 async def _until_refused(queue: Queue, consumer: Consumer) -> dict[str, str]:
-    """Return the answers once all refuse, or as they still are when the time is over."""
+    """Return the responses once all refuse, or as they still are when the time is over."""
     seen: dict[str, str] = {}
     async for _ in attempts(WITHIN):
         seen = await _refusals(queue, consumer)
@@ -61,13 +61,13 @@ async def test_switched_off_and_on(lone: SingleBroker, judge: Judge) -> None:
 
     refused = dict.fromkeys(APIS, ErrorCode.UNSUPPORTED_VERSION.name)
     seen = await _until_refused(queue, consumer)
-    judge.equal("CFG-01", refused, seen, "answers with share groups switched off")
+    judge.equal("CFG-01", refused, seen, "responses with share groups switched off")
 
     if code := await lone.set_level(level):
         raise Undecided(f"raising share.version to {level}: {error_name(code)}")
     session = await _after(consumer)
     lost = ErrorCode.SHARE_SESSION_NOT_FOUND.name
-    judge.equal("CFG-05", lost, session, "answer to the session of before")
+    judge.equal("CFG-05", lost, session, "response to the session of before")
     try:
         anew = await queue.consumer()
     except Undecided as reason:

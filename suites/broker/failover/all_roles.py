@@ -128,7 +128,7 @@ class Pulse:
                 return None if response.error_code in RETRIABLE else response
             return None
 
-        return await eventually(f"an answer to {self.member.member_id}'s heartbeat", ask, within)
+        return await eventually(f"a response to {self.member.member_id}'s heartbeat", ask, within)
 
 
 async def judge_member(judge: Judge, pulse: Pulse) -> None:

@@ -37,7 +37,7 @@ async def _stalled(judge: Judge, box: DeadLetterSetup, consumer: Consumer) -> No
 
 
 async def _undisturbed(judge: Judge, box: DeadLetterSetup, consumer: Consumer) -> None:
-    """Demand that a group next to the stalled one gets its answers, letters and records."""
+    """Demand that a group next to the stalled one gets its responses, letters and records."""
     part = await consumer.ack(*(reject(offset) for offset in range(SIZE)))
     judge.equal("DLQ-37", "NONE", error_name(part.ack_error), "result in the other group")
     missing = set(range(SIZE)) - set(offsets_of(await box.arrived(range(SIZE))))

@@ -83,7 +83,7 @@ async def test_group_coordinator_moves(stage: FailoverCluster, judge: Judge) -> 
 
 
 async def _heartbeats(stage: FailoverCluster, pulse: Pulse) -> AsyncIterator[None]:
-    """Send a member's heartbeats to every broker in turn, and note what each answers."""
+    """Send a member's heartbeats to every broker in turn, and note what each responses."""
     member = pulse.member
     while True:
         for node in stage.nodes:

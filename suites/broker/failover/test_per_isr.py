@@ -36,8 +36,8 @@ async def test_too_few_in_sync(stage: FailoverCluster, judge: Judge) -> None:
         # Whoever has to store it may go on trying, so the response is not waited for.
         asked = asyncio.create_task(consumer.ack(accept(3, 5), timeout=60.0))
         await asyncio.wait({asked}, timeout=2 * NOT_FOR)
-        answered = error_name(asked.result().ack_error) if asked.done() else "no answer yet"
-        what = "answer with two replicas in sync, three wanted"
+        answered = error_name(asked.result().ack_error) if asked.done() else "no response yet"
+        what = "response with two replicas in sync, three wanted"
         judge.holds("PER-43", answered != "NONE", f"{what}: {answered}", step=what)
         await stage.start(away)
         await asked
@@ -47,7 +47,7 @@ async def test_too_few_in_sync(stage: FailoverCluster, judge: Judge) -> None:
             seen = error_name(part.ack_error)
             if seen == "NONE":
                 break
-        judge.equal("PER-43", "NONE", seen, "answer with all replicas in sync again")
+        judge.equal("PER-43", "NONE", seen, "response with all replicas in sync again")
         kept = await read_state(queue)
         done = kept.start_offset > 8 or any(b.last_offset >= 8 for b in kept.state_batches)
         judge.holds("PER-43", done, f"the last acknowledgement is not in the stored state {kept}")

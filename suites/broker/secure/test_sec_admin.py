@@ -102,7 +102,7 @@ async def test_offsets_of_forbidden_topics_are_not_shown(realm: Realm, judge: Ju
     judge.equal("SEC-16", expected_starts, _starts(found), "results for all topics")
     told = str(found.to_dict())
     for secret in (unseen.topic.name, str(unseen.topic.id)):
-        judge.holds("SEC-16", secret not in told, f"the answer for all topics shows {secret}")
+        judge.holds("SEC-16", secret not in told, f"the response for all topics shows {secret}")
 
 
 async def _alter(user: User, group: str, *topics: Topic) -> Struct:

@@ -99,7 +99,7 @@ async def _consume(user: User, queue: Queue) -> Story:
 async def test_every_listener_says_the_same(
     realm: Realm, judge: Judge, listener: str, mechanism: str
 ) -> None:
-    """SEC-27: The same requests get the same answers over TLS and SASL as over neither."""
+    """SEC-27: The same requests get the same responses over TLS and SASL as over neither."""
     here, there = await realm.queues(2, records=4, lock_ms=30_000)
     user = await _visitor(realm, listener, mechanism)
     await may_use(user, there.group, [there.topic.name])

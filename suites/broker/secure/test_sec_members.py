@@ -125,7 +125,7 @@ async def test_describing_hides_forbidden_topics(realm: Realm, judge: Judge) -> 
     judge.equal("SEC-04", NO_TOPIC, error_name(found["error_code"]), "a group with a hidden topic")
     judge.equal("SEC-04", [], found["members"], "members of a group with a hidden topic")
     for secret in (other.topic.name, str(other.topic.id)):
-        judge.holds("SEC-04", secret not in str(found), f"the answer shows {secret}: {found}")
+        judge.holds("SEC-04", secret not in str(found), f"the response shows {secret}: {found}")
 
     await user.allow(Operation.DESCRIBE, TOPIC, other.topic.name)
     found = (await _described(user, one.group))[one.group]

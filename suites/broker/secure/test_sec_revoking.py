@@ -107,7 +107,7 @@ async def test_topic_lost_while_records_are_locked(
         response = await holder.session.fetch(acks=acks, max_wait_ms=0)
     else:
         response = await holder.session.acknowledge(acks)
-    judge.equal("SEC-10", "NONE", error_name(response.error), "the answer as a whole")
+    judge.equal("SEC-10", "NONE", error_name(response.error), "the response as a whole")
     found = {
         place[0].name: part and error_name(part.ack_error or part.error)
         for place in holder.places
