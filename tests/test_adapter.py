@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ from fixtures.clients.adapter import (
 from fixtures.clients.handle import Handle
 from spec.adapter import SCHEMA, Capability, flaw
 from spec.verdict import EnvironmentFault
+from suites.client.conftest import Adapters
 
 HELLO = """
 import json, sys
@@ -188,6 +191,19 @@ async def test_a_command_that_does_not_exist_is_named() -> None:
     """An adapter that cannot be started says which command it was."""
     with pytest.raises(EnvironmentFault, match="no-such-adapter"):
         await Adapter(["/no-such-adapter"]).start()
+
+
+async def test_no_client_is_judged_whose_start_was_cut_short(tmp_path: Path) -> None:
+    """The next check gets another process, not one that never said what it can do."""
+    mark = tmp_path / "second"
+    script = f"import pathlib, sys\nmark = pathlib.Path({str(mark)!r})\n"
+    script += "if not mark.exists():\n    mark.touch()\n    sys.stdin.read()\n" + HELLO
+    adapters = Adapters((sys.executable, "-c", script))
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(adapters.running(), 5)
+    assert mark.exists()
+    assert (await adapters.running()).hello.name == "fake"
+    await adapters.stop()
 
 
 async def test_crashing_on_request_is_no_fault() -> None:

@@ -29,10 +29,15 @@ class Adapters:
     async def running(self) -> Adapter:
         """Return a process that runs."""
         if self._current is None or not self._current.running:
-            if self._current is not None:
-                await self._current.stop()
-            self._current = Adapter(self.command)
-            await self._current.start()
+            await self.stop()
+            made, self._current = Adapter(self.command), None
+            try:
+                await made.start()
+            except BaseException:
+                # No check may judge a client that did not say who it is and what it can do.
+                await made.stop()
+                raise
+            self._current = made
         return self._current
 
     async def stop(self) -> None:
