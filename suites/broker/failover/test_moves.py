@@ -61,7 +61,7 @@ async def _asking(work: AsyncIterator[None]) -> AsyncIterator[None]:
 async def test_group_coordinator_moves(stage: FailoverCluster, judge: Judge) -> None:
     """COO-03, COO-04: Members outlive moves of their coordinator, unless they fall silent."""
     bounds = stage.share.bounds
-    silent_ms = bounds.session(3000)
+    silent_ms = bounds.session(9000)
     timing: dict[str, Any] = {SESSION: str(silent_ms), HEARTBEAT: str(bounds.short_heartbeat)}
     queue = await stage.queue(*stage.nodes, **timing)
     live = await stage.share.member(queue.group, queue.topic)
