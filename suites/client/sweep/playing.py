@@ -47,7 +47,7 @@ A back-off of retry.backoff.max.ms (1 s), a lock, and a session fit in several t
 """
 
 PATIENCE = 4.0
-"""Seconds after which an application makes another consumer, if a poll had told it of an error."""
+"""Seconds after which an application makes another consumer, if a call had told it of an error."""
 
 CLOSES = 15.0
 """Seconds within which a consumer has to close that was given two."""
@@ -147,8 +147,7 @@ class _Player:
         story.began = time.monotonic()
         steps = self.harness.play(*case.steps)
         if case.joining:
-            with contextlib.suppress(Refused):
-                await self._open()
+            await self._try_to_open()
         else:
             await self._produce(2)
         wanted = sum(step.times for step in steps)
@@ -187,6 +186,14 @@ class _Player:
         except Refused:  # some ask for metadata more seldom
             await handle.open(self.harness.config(handle, self.queue.group, **config))
         await handle.subscribe(self.queue.topic.name)
+
+    async def _try_to_open(self) -> None:
+        """Open a consumer whose library may join, and fail, before there is a poll."""
+        try:
+            await self._open()
+        except Refused as error:
+            self._thrown = True
+            self._tell(error.name)
 
     async def _produce(self, number: int) -> None:
         for partition in range(PARTITIONS):
