@@ -17,7 +17,7 @@ from reports.analysis.reached import reached
 from reports.analysis.relations import DELIVERY_PAIRS, PARTITIONS
 from reports.analysis.request import Judged
 from reports.analysis.rules import Invariant
-from reports.analysis.session import IN_ONE_PART, SMALL_ROWS, configured
+from reports.analysis.session import COMPILED, COMPILED_ROWS, IN_ONE_PART, SMALL_ROWS, configured
 from reports.analysis.span import span
 from reports.analysis.stories import stories
 from reports.analysis.tables import register, unregister
@@ -54,9 +54,11 @@ def _judge_together(
     database = f"history_{os.getpid()}_{next(_NUMBERS)}"
     over = [rule.over for rule in invariants if any(askable(one, [rule]) for one in histories)]
     relations = [PARTITIONS, *over, *([DELIVERY_PAIRS] if draw else [])]
-    held = _held(spark, histories)
+    rows = sum(file.rows for one in histories for file in one.manifest.files)
+    held = _held(spark, rows)
+    settings = {**IN_ONE_PART, **(COMPILED if rows >= COMPILED_ROWS else {})}
     try:
-        with configured(spark, IN_ONE_PART, when=held), progress(spark, tell):
+        with configured(spark, settings, when=held), progress(spark, tell):
             register(spark, histories, database, relations, held=held)
             found = judge(spark, histories, invariants, tell)
             if not draw:
@@ -76,9 +78,8 @@ def _judge_together(
         unregister(spark, database)
 
 
-def _held(spark: SparkSession, histories: Sequence[History]) -> bool:
+def _held(spark: SparkSession, rows: int) -> bool:
     """Tell whether so few rows are to be judged, on this machine, that Spark holds them."""
-    rows = sum(file.rows for one in histories for file in one.manifest.files)
     return rows < SMALL_ROWS and str(spark.sparkContext.master).startswith("local")
 
 

@@ -29,7 +29,10 @@ INTERPRETED = {
 COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
 """Spark's own, for a session that was opened for fewer rows than there are in the end."""
 IN_ONE_PART = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
-"""Settings for tables that are in one part each: no join has to send one side to the other."""
+"""Settings for tables that are in one part each: no join has to send one side to the other.
+
+A query is one task then, so that several are asked at the same time.
+"""
 SMALL = {
     **INTERPRETED,
     "spark.sql.shuffle.partitions": "1",
@@ -41,6 +44,8 @@ SMALL = {
 }
 """Settings for histories that are read faster than a compiler can be started."""
 SMALL_ROWS = 300_000
+COMPILED_ROWS = 50_000
+"""From how many rows, held in memory, compiling queries takes less time than it saves."""
 MEDIUM = {
     **COMPILED,
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC",
@@ -144,12 +149,23 @@ def by_turns(
 ) -> list[Answer]:
     """Ask questions, and return what is said to each.
 
-    Where nothing is compiled most of the time goes into planning, by one thread a query: so
-    several are asked at the same time.
+    Several are asked at the same time where each keeps one thread busy: where nothing is compiled,
+    because most of the time goes into planning, and where tables are in one part each.
     """
-    at_once = _AT_ONCE if spark.conf.get("spark.sql.codegen.wholeStage") == "false" else 1
-    with ThreadPoolExecutor(at_once) as pool:
+    alike = (INTERPRETED, IN_ONE_PART)
+    alone = all(
+        spark.conf.get(name) != value for settings in alike for name, value in settings.items()
+    )
+    with ThreadPoolExecutor(1 if alone else _AT_ONCE) as pool:
         return list(pool.map(lambda question: ask(*question), questions))
+
+
+def by_runs(rows: Iterable[Row], runs: int) -> list[list[Row]]:
+    """Return the rows of each run, in their order."""
+    found: list[list[Row]] = [[] for _ in range(runs)]
+    for row in rows:
+        found[row.run].append(row)
+    return found
 
 
 def fetched(spark: SparkSession, queries: Iterable[str]) -> list[list[Row]]:
