@@ -200,7 +200,7 @@ def _scans_of_records(plan: str) -> Iterator[list[str]]:
 BOUNDED = {
     "_by_rule": "one row of counts for each run",
     "_by_pattern": "patterns(rules)",
-    "_sentences": "LIMIT {_MOST_HITS}",
+    "_sentences": "LIMIT {_MOST_HITS * len(contexts)}",
     "reached": ".limit(",
     "_fault_windows": "LIMIT",
     "_good_logs": ".limit(",

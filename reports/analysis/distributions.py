@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import Row, SparkSession
 
 from reports.analysis.queries import by_run
+from reports.analysis.session import by_runs
 from reports.results import Measure
 
 MOST_WINDOWS = 40
@@ -101,7 +102,7 @@ def _windows(spark: SparkSession, runs: int) -> list[str]:
         for table in (faults, phases)
         for row in table.orderBy("run", "since").limit(MOST_WINDOWS * runs).collect()
     ]
-    return [_window([row for row in windows if row.run == run]) for run in range(runs)]
+    return [_window(mine) for mine in by_runs(windows, runs)]
 
 
 def _window(windows: Sequence[Row]) -> str:

@@ -19,7 +19,7 @@ from reports.analysis.files import History
 from reports.analysis.queries import OFFSET_BITS, counts, patterns
 from reports.analysis.relations import Relation
 from reports.analysis.rules import BORNE, Invariant, by_relation
-from reports.analysis.session import INTERPRETED, SMALL_ROWS, by_turns, configured
+from reports.analysis.session import INTERPRETED, SMALL_ROWS, by_runs, by_turns, configured
 from reports.analysis.witnesses import WITNESSES, Hit, Place, witnesses
 from spec.history import BUCKETED, TABLES
 from spec.verdict import Observation, Verdict
@@ -64,14 +64,20 @@ def judge(
 
     def ask(relation: Relation, rules: Sequence[Invariant]) -> list[dict[str, Found]]:
         tell(f"{whose}: {', '.join(rule.id for rule in rules)} over {relation.name}")
-        with configured(spark, INTERPRETED, when=little and not relation.over_records):
-            return _guarded(partial(_together, spark, rules, len(histories)), rules, len(histories))
+        return _guarded(partial(_together, spark, rules, len(histories)), rules, len(histories))
 
     idle = {rule.id: Found(exercised=0, broken=0, seconds=0) for rule in invariants}
     found = [dict(idle) for _ in histories]
-    for answers in by_turns(spark, ask, by_relation(asked).items()):
-        for one, history, told in zip(found, histories, answers, strict=True):
-            one |= {rule.id: told[rule.id] for rule in askable(history, asked) if rule.id in told}
+    questions = by_relation(asked).items()
+    for long in (True, False):
+        # Settings are those of a session, so questions that are asked at the same time share them.
+        some = [(over, rules) for over, rules in questions if over.over_records == long]
+        with configured(spark, INTERPRETED, when=little and not long):
+            said = by_turns(spark, ask, some)
+        for answers in said:
+            for one, history, told in zip(found, histories, answers, strict=True):
+                mine = (rule.id for rule in askable(history, asked))
+                one |= {rule: told[rule] for rule in mine if rule in told}
     broken = [rule for rule in asked if any(one[rule.id].broken for one in found)]
     if broken:
         tell(f"{whose}: witnesses of {', '.join(rule.id for rule in broken)}")
@@ -182,7 +188,7 @@ def _by_pattern(
     spark: SparkSession, rules: Sequence[Invariant], runs: int
 ) -> list[dict[str, Found]]:
     rows = spark.sql(patterns(rules)).collect()
-    return [_patterned([row for row in rows if row.run == run], rules) for run in range(runs)]
+    return [_patterned(mine, rules) for mine in by_runs(rows, runs)]
 
 
 def _patterned(rows: Sequence[Row], rules: Sequence[Invariant]) -> dict[str, Found]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from reports.analysis.relations import Relation
 from reports.analysis.rules import Invariant
@@ -85,6 +85,25 @@ def _witness(rule: Invariant) -> str:
     where = f"{rule.share_partition} AS share_partition, {rule.log} AS log, {rule.offset} AS offset"
     when = f"{rule.since} AS since, {rule.until} AS until"
     return f"struct('{rule.id}' AS rule, {where}, {when}, {rule.detail} AS detail)"
+
+
+def at_places(places: Iterable[tuple[int, int, int]]) -> str:
+    """Return the condition for records at some runs, logs and offsets.
+
+    However many there are, a row is looked up once. What is said of runs, logs and offsets alone
+    leads to files and pages, so that few others are read.
+    """
+    known = sorted(set(places))
+    if not known:
+        return "false"
+    parts = zip(("run", "log", "offset"), zip(*known, strict=True), strict=True)
+    apart = [f"{name} IN ({_listed(sorted(set(some)))})" for name, some in parts]
+    keys = _listed(f"'{run} {log} {offset}'" for run, log, offset in known)
+    return f"{' AND '.join(apart)} AND concat_ws(' ', run, log, offset) IN ({keys})"
+
+
+def _listed(values: Iterable[object]) -> str:
+    return ", ".join(map(str, values))
 
 
 def by_run(expressions: Sequence[str], first: int = 0) -> str:

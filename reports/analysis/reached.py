@@ -13,6 +13,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from reports.analysis.queries import by_run
+from reports.analysis.session import by_runs
 from reports.results import Reached
 
 MOST_WINDOWS = 100
@@ -128,7 +129,7 @@ STATES = (
 def reached(spark: SparkSession, runs: int = 1) -> list[list[Reached]]:
     """Return how often each run got into each state; one query over the registered histories."""
     found = spark.table("faults").orderBy("run", "since").limit(MOST_WINDOWS * runs).collect()
-    windows = [[row.asDict() for row in found if row.run == run] for run in range(runs)]
+    windows = [[row.asDict() for row in mine] for mine in by_runs(found, runs)]
     columns = [
         f"count_if({by_run([_asked(state, some) for some in windows])}) AS s{n}"
         for n, state in enumerate(STATES)

@@ -12,7 +12,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from reports.analysis.session import fetched
+from reports.analysis.queries import at_places
+from reports.analysis.session import by_runs, fetched
 from reports.analysis.witnesses import Hit
 from spec.history import NEVER, AckType, Outcome
 
@@ -59,11 +60,11 @@ def stories(
     if not any(chosen):
         return [[] for _ in hits]
     found = _found(spark, chosen)
-    return [list(_told(_of(run, found), chosen[run], at)) for run, at in enumerate(began)]
-
-
-def _of(run: int, found: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-    return {name: [row for row in rows if row["run"] == run] for name, rows in found.items()}
+    of_runs = {name: by_runs(rows, len(began)) for name, rows in found.items()}
+    return [
+        list(_told({name: rows[run] for name, rows in of_runs.items()}, chosen[run], at))
+        for run, at in enumerate(began)
+    ]
 
 
 def _often(spark: SparkSession, runs: int) -> list[list[Record]]:
@@ -103,14 +104,7 @@ def _chosen(hits: Sequence[Hit]) -> list[Record]:
 
 def _found(spark: SparkSession, chosen: Sequence[Sequence[Record]]) -> dict[str, list[Any]]:
     """Return what the tables say of some records in each run, and of the runs."""
-    places: dict[tuple[int, int], set[int]] = {}
-    for run, some in enumerate(chosen):
-        for one in some:
-            places.setdefault((run, one.log), set()).add(one.offset)
-    where = " OR ".join(
-        f"(run = {run} AND log = {log} AND offset IN ({', '.join(map(str, sorted(offsets)))}))"
-        for (run, log), offsets in sorted(places.items())
-    )
+    where = at_places((run, one.log, one.offset) for run, some in enumerate(chosen) for one in some)
     most = MOST_DELIVERIES * sum(map(len, chosen))
     queries = {
         "produced": f"SELECT * FROM produced WHERE {where}",  # noqa: S608 - numbers

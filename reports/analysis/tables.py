@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from reports.analysis.files import History
 from reports.analysis.held import stride, tables_of
+from reports.analysis.queries import at_places
 from reports.analysis.relations import Relation, in_order
 from spec.history import BUCKETED, OPTIONAL, TABLES, bucket_of
 from spec.model.release import release_of
@@ -81,15 +82,9 @@ def narrowed(
 
     The files say where these are, so that few others are read.
     """
-    by_log: dict[tuple[int, int], set[int]] = {}
-    for run, log, offset in places:
-        by_log.setdefault((run, log), set()).add(offset)
-    here = " OR ".join(
-        f"(run = {run} AND log = {log} AND offset IN ({', '.join(map(str, sorted(offsets)))}))"
-        for (run, log), offsets in sorted(by_log.items())
-    )
+    here = at_places(places)
     for name in BUCKETED:
-        spark.table(name).where(here or "false").createOrReplaceTempView(f"few_{name}")
+        spark.table(name).where(here).createOrReplaceTempView(f"few_{name}")
     return spark.sql(relation.query(**{name: f"few_{name}" for name in BUCKETED}))
 
 

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from reports.analysis.distributions import one_in
 from reports.analysis.queries import by_run
-from reports.analysis.session import fetched
+from reports.analysis.session import by_runs, fetched
 from reports.analysis.witnesses import Hit
 
 INTERVALS = 600
@@ -69,14 +69,11 @@ def timelines(spark: SparkSession, runs: Sequence[Course]) -> list[Timeline]:
     }
     names = ("produced", "flows", "responses", "samples", "partitions", "faults", "phases")
     said = fetched(spark, [_query(name, asked) for name in names])
-    drawn = []
-    for number, run in enumerate(runs):
-        mine = {
-            name: [row for row in rows if row["run"] == number]
-            for name, rows in zip(names, said, strict=True)
-        }
-        drawn.append(_drawn(run, mine) if run.until > run.since else {})
-    return drawn
+    of_runs = [by_runs(rows, len(runs)) for rows in said]
+    return [
+        _drawn(run, dict(zip(names, mine, strict=True))) if run.until > run.since else {}
+        for run, *mine in zip(runs, *of_runs, strict=True)
+    ]
 
 
 def _drawn(run: Course, found: Mapping[str, Sequence[Any]]) -> Timeline:

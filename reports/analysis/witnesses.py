@@ -116,7 +116,7 @@ def _sentences(
         SELECT w.*, s.`group`, s.topic, s.partition
         FROM ({hits}) AS w
         LEFT JOIN partitions AS s ON s.share_partition = w.share_partition
-        LIMIT {_MOST_HITS}
+        LIMIT {_MOST_HITS * len(contexts)}
     """  # noqa: S608
     found: dict[tuple[int, str], tuple[Hit, ...]] = {}
     rows = spark.sql(query).collect()
