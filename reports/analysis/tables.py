@@ -100,12 +100,8 @@ def unregister(spark: SparkSession, database: str) -> None:
 def release_text(versions: Sequence[str] = ("",)) -> str:
     """Return the query of the view ``release``: in what each run's release is unlike others."""
     releases = [release_of(version) for version in versions]
-    rows = (
-        f"SELECT {one.close_uncounted} AS close_uncounted, {one.throttling} AS throttling, "
-        f"{run} AS run"
-        for run, one in enumerate(releases)
-    )
-    return " UNION ALL ".join(rows)
+    rows = (f"({one.close_uncounted}, {one.throttling}, {run})" for run, one in enumerate(releases))
+    return f"SELECT * FROM VALUES {', '.join(rows)} AS t(close_uncounted, throttling, run)"  # noqa: S608
 
 
 def _releases(histories: Sequence[History]) -> str:
