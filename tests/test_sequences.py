@@ -150,7 +150,7 @@ def test_what_no_replay_breaks_again_counts_unless_it_is_about_time(
     monkeypatch.setattr(searcher, "_broken", lambda *_: {})
     found = Found(invariant, "it broke once", HELD_AND_CLOSED, [])
     searcher._confirm(None, None, found)  # type: ignore[arg-type]
-    counted = invariant in {"loss", "duplicates"}
+    counted = invariant in {"loss", "duplicates", "rate"}
     assert (list(searcher.search.found), searcher.search.slow) == (
         ([invariant], []) if counted else ([], [found])
     )

@@ -95,5 +95,5 @@ INVARIANTS: Mapping[str, Callable[[Story], str]] = MappingProxyType(
 )
 """The invariants of one sequence. Memory is looked at over many."""
 
-TIMED = frozenset({"liveness of calls", "liveness of the group", "rate"})
+TIMED = frozenset({"liveness of calls", "liveness of the group"})
 """Invariants that a slow machine can break: they count only if a replay breaks them again."""
