@@ -160,9 +160,11 @@ def test_the_page_has_todays_tables() -> None:
 
 
 def test_unknown_scenarios_are_refused() -> None:
-    """A scenario that there is not is refused with the names of those that there are."""
-    with pytest.raises(UsageFault, match=SHORT):
-        chosen(["no-such-thing"])
+    """A scenario that there is not is refused with the names of those that are called alike."""
+    with pytest.raises(UsageFault, match=f"did you mean {SHORT}"):
+        chosen([f"{SHORT}s"])
+    with pytest.raises(UsageFault, match=r"is no scenario: .shareproof chaos --list-scenarios."):
+        chosen(["xyz"])
 
 
 def _needs(*faults: str) -> Callable[[Schedule], bool]:

@@ -71,9 +71,9 @@ def test_stopping_twice_and_starting_again() -> None:
 
 
 def test_unknown_mutants_are_refused() -> None:
-    """A mutant that nobody wrote is a usage fault that names those there are."""
+    """A mutant that nobody wrote is a usage fault that names those that are called alike."""
     with pytest.raises(UsageFault, match="locks-never-end"):
-        open_target("reference:there-is-no-such-thing")
+        open_target("reference:locks-never-stop")
 
 
 def test_names() -> None:
