@@ -82,7 +82,8 @@ class CrossedShare(Share):
         self.admin = self.crossed = CrossedAdmin(share.cluster)
         self.setup = setup
         self.met: set[str] = set()
-        self.joined = False
+        self.joined: set[str] = set()
+        """Groups whose share-partitions are initialised: their first member has joined."""
 
     async def queue(
         self,
@@ -265,7 +266,7 @@ class CrossedQueue(Queue):
         member = await self.share.member(self.group, self.topic)
         session = await member.session(self.topic.leaders[real])
         holder = Consumer(member, session, (self.topic, real))
-        self.share.joined = True
+        self.share.joined.add(self.group)
         await holder.acquire(count, max_records=count)
         held = self.share.setup.below is Below.HELD
         if held and not self.brief:
@@ -289,16 +290,17 @@ class CrossedQueue(Queue):
             self._met("reload", True)
         real = self.real(partition)
         topics = (self.topic, *self.others)
-        alone = not self.share.joined
+        alone = self.group not in self.share.joined
         member = await self.share.member(self.group, *(topics if join and alone else ()))
         if join and not alone:  # an assignor may spread partitions, and fetching asks for none
             await member.heartbeat(member_epoch=0, subscribed_topic_names=[t.name for t in topics])
-        self.share.joined = self.share.joined or join
+        if join:
+            self.share.joined.add(self.group)
         node = self.topic.leaders[real]
         connection = await self.share.cluster.dial(node, member.member_id)
         session = CrossedSession(connection, member.member_id, self, real)
         member.sessions[node] = session
-        if self.others and self.share.joined and not self.consumers:
+        if self.others and self.group in self.share.joined and not self.consumers:
             await session.begin()
         consumer = Consumer(member, session, (self.topic, real))
         self.consumers.append(consumer)
