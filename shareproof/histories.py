@@ -135,9 +135,12 @@ def _prepare(runs: Iterable[Path], tell: Callable[[str], None]) -> None:
     """
     require("numpy")
     from fixtures.history.current import bring_up_to_date  # noqa: PLC0415
+    from reports.analysis.files import MANIFEST  # noqa: PLC0415
 
     for run in runs:
         with reached(run):
             if not run.is_dir():
                 raise UsageFault(f"{run}: there is no such directory.")
+            if not any((run / name).exists() for name in ("history", "journal", MANIFEST)):
+                raise UsageFault(f"{run}: no history is there: give the directory of a run.")
         bring_up_to_date(run, tell)

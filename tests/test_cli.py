@@ -107,6 +107,16 @@ def test_a_ledger_that_is_no_text_is_wrong_usage(shell: Shell, tmp_path: Path) -
     assert err.splitlines()[-1].startswith(f"shareproof: --profile {tmp_path / 'x.toml'}: ")
 
 
+def test_a_directory_without_a_history_is_wrong_usage(shell: Shell, tmp_path: Path) -> None:
+    """Spark is not started for a directory that no run wrote."""
+    code, _, err = shell("analyse", str(tmp_path))
+
+    assert (code, err) == (
+        2,
+        f"shareproof: {tmp_path}: no history is there: give the directory of a run.\n",
+    )
+
+
 def test_directory_of_other_things_is_not_overwritten(shell: Shell, tmp_path: Path) -> None:
     """A run refuses a directory that holds something else."""
     (tmp_path / "thesis.tex").touch()
