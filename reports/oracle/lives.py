@@ -144,7 +144,9 @@ def comes_soon(at: Position) -> bool | None:
     free = now.ends_by
     if received and now.kind != AckType.NONE:
         free = now.ack_received if now.kind == AckType.RELEASE else now.ack_sent
-    return bool(after.acquired - free > now.lock_ms * MS + SLACK)
+    limit = now.lock_ms * MS + SLACK
+    # A machine that hardly runs needs long for a fetch, too: that has the limit for itself.
+    return bool(after.sent - free > limit or after.acquired - max(free, after.sent) > limit)
 
 
 def freed_by_closing(at: Position) -> bool | None:

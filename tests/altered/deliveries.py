@@ -282,13 +282,23 @@ def _a_record_comes_again_after_its_holder_was_refused_letting_it_go_twice(copy:
 @keeps("INV-23", name="a released record comes at the last moment", after=0)
 def _is_kept_back(copy: Copy, after: int) -> None:
     row, later = copy.choose(_released_then_came)[-2:]
-    shift(later, row["ack_received"] + row["lock_ms"] * MS + 15 * SECOND + after)
+    at = row["ack_received"] + row["lock_ms"] * MS + 15 * SECOND + after
+    shift(later, at, sent=at)
+
+
+@breaks("INV-23", name="a fetch waits for a released record", after=1)
+@keeps("INV-23", name="a fetch waits for a released record until the last moment", after=0)
+def _a_fetch_waits(copy: Copy, after: int) -> None:
+    row, later = copy.choose(_released_then_came)[-2:]
+    sent = row["ack_received"] + SECOND
+    shift(later, sent + row["lock_ms"] * MS + 15 * SECOND + after, sent=sent)
 
 
 @breaks("INV-23")
 def _a_record_whose_lock_ended_is_kept_back(copy: Copy) -> None:
     row, after = _dropped_then_came(copy)
-    shift(after, row["ends_by"] + row["lock_ms"] * MS + 15 * SECOND + 1)
+    at = row["ends_by"] + row["lock_ms"] * MS + 15 * SECOND + 1
+    shift(after, at, sent=at)
 
 
 @keeps("INV-23")
