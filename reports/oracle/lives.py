@@ -156,7 +156,8 @@ def freed_by_closing(at: Position) -> bool | None:
         return None
     if now.freed >= now.holds_until - 4 * SECOND or at.share.failing:
         return None
-    return bool(after.acquired >= now.holds_until > after.sent)
+    slow = after.acquired - after.sent >= 2 * SECOND
+    return bool(after.acquired >= now.holds_until > after.sent and not slow)
 
 
 def not_given_up(at: Position) -> bool | None:

@@ -318,6 +318,13 @@ def _comes_when_the_lock_has_ended(copy: Copy, after: int) -> None:
     shift(later, row["holds_until"] + MS, sent=row["holds_until"] + after)
 
 
+@breaks("INV-26", name="a fetch of less than two seconds brings it", lasts=2 * SECOND - 1)
+@keeps("INV-26", name="a fetch of two seconds brings it", lasts=2 * SECOND)
+def _comes_by_a_fetch(copy: Copy, lasts: int) -> None:
+    row, later = copy.choose(_crashed_then_came)[-2:]
+    shift(later, row["holds_until"], sent=row["holds_until"] - lasts)
+
+
 @keeps("INV-26")
 def _a_load_made_what_a_dead_member_held_wait(copy: Copy) -> None:
     row, after = copy.choose(_crashed_then_came)[-2:]

@@ -158,7 +158,12 @@ INV_26 = Invariant(
         AND no_load_between
         AND failing = 0
     """,
-    breach="next_acquired >= holds_until AND next_sent < holds_until",
+    # A fetch that takes longer than it may wait tells of the machine.
+    breach="""
+        next_acquired >= holds_until
+        AND next_sent < holds_until
+        AND next_acquired - next_sent < 2000000000L
+    """,
     since="freed",
     until="next_acquired",
     detail="""
