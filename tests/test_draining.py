@@ -1,0 +1,36 @@
+"""What a load waits for while it drains."""
+
+from __future__ import annotations
+
+import itertools
+
+from fixtures.clients.admin import ShareOffset
+from fixtures.workload.observer import Progress
+
+
+def shown(start: int, lag: int) -> ShareOffset:
+    """Return what an admin is shown."""
+    return ShareOffset(start=start, lag=lag, leader_epoch=0, error=0)
+
+
+def test_what_comes_nearer_does_not_stand_still() -> None:
+    """A start offset that rises or a lag that falls is progress; to fall back is none."""
+    progress = Progress()
+    times = []
+    for start, lag in ((5, 90), (5, 90), (5, 80), (7, 85), (6, 81), (7, 79)):
+        progress.note(1, shown(start, lag), done=False)
+        times.append(progress.standing[1])
+    assert [later > earlier for earlier, later in itertools.pairwise(times)] == [
+        *(False, True, True, False, True)
+    ]
+
+
+def test_a_lag_that_is_not_shown_is_no_progress() -> None:
+    """Before 4.2 there is no lag, and start offsets alone tell."""
+    progress = Progress()
+    progress.note(1, shown(5, -1), done=False)
+    since = progress.standing[1]
+    progress.note(1, shown(5, -1), done=False)
+    assert progress.standing == {1: since}
+    progress.note(1, shown(9, -1), done=True)
+    assert not progress.standing
