@@ -42,6 +42,10 @@ def result_in(response: Response, consumer: Consumer) -> str:
     )
 
 
+PROBE = [accept(900)]
+"""Past all that was acquired, so that it is refused without a write while the topic is there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pinned:
     """A consumer that holds all records of a queue, from the pin at offset 0 on."""

@@ -14,6 +14,7 @@ from spec.verdict import OutOfReach
 from suites.broker.acknowledging import (
     GONE,
     LEFT_OUT,
+    PROBE,
     judge_held,
     next_catch,
     pinned,
@@ -172,10 +173,6 @@ async def one_topic_gone(share: Share) -> tuple[Session, Topic, Topic]:
         raise await stopped(share.cluster, leader, sentence, session.fetch)
     await share.admin.delete_topics(doomed.name)
     return session, queue.topic, doomed
-
-
-PROBE = [accept(900)]
-"""Past all that was acquired, so that it is refused without a write while the topic is there."""
 
 
 @pytest.mark.requirement("ACK-51")

@@ -11,7 +11,7 @@ from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
-from suites.broker.acknowledging import GONE, result_in
+from suites.broker.acknowledging import GONE, PROBE, result_in
 from suites.broker.locks import SLACK
 from suites.broker.share import Consumer, Share
 from suites.broker.situations import AMONG, BESIDE, RELOADED, crossed
@@ -67,14 +67,14 @@ async def _inherit(heirs: list[Consumer], wanted: set[int], within: float) -> di
 
 
 async def _until_gone(holder: Consumer) -> str:
-    """Acknowledge a record of a deleted topic until the leader has heard; return what it says.
+    """Acknowledge something of a deleted topic until the leader has heard; return what it says.
 
     Until then the topic is as good as there.
     """
     seen = ""
     async for _ in attempts():
-        seen = result_in(await holder.session.acknowledge({holder.where: [accept(0)]}), holder)
-        if seen not in {"NONE", "INVALID_RECORD_STATE"}:
+        seen = result_in(await holder.session.acknowledge({holder.where: PROBE}), holder)
+        if seen in GONE:
             break
     return seen
 

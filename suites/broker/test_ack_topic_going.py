@@ -1,0 +1,76 @@
+"""An acknowledgement whose state write meets the end of its topic."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from random import Random
+
+import pytest
+
+from fixtures.clients.cluster import Topic, attempts
+from fixtures.clients.member import accept
+from fixtures.proxies.rules import FrameRule
+from fixtures.wire.frame import Transcript
+from spec.verdict import Undecided
+from suites.broker.acknowledging import GONE, result_in
+from suites.broker.proxied import Proxied, fronted
+from suites.broker.share import Share
+from suites.judge import Judge
+from suites.options import RunOptions
+
+REPEATED_WITHIN = 20.0
+"""Seconds after which a write that was refused is repeated for the third time; see ``MOST``."""
+MOST = 5
+"""How often Kafka sends a state write before it gives up, with pauses of 1, 2, 4 and 8 s."""
+
+
+@pytest.fixture
+async def between(
+    run_options: RunOptions, rng: Random, transcripts: list[Transcript]
+) -> AsyncIterator[Proxied]:
+    """A broker of the check's own, with what stands before it."""
+    async with fronted(run_options, rng, transcripts) as own:
+        yield own
+
+
+async def _refused_again(refusal: FrameRule, times: int) -> None:
+    """Wait until so many more state writes were refused."""
+    wanted = refusal.done + times
+    async for _ in attempts(REPEATED_WITHIN):
+        if refusal.done >= wanted:
+            return
+    raise Undecided(f"only {refusal.done} state writes were seen")
+
+
+async def _until_unknown(share: Share, topic: Topic) -> None:
+    """Wait until the broker knows the topic no more."""
+    async for _ in attempts():
+        asked = [{"name": topic.name}]
+        found = await (await share.cluster.any()).call("Metadata", topics=asked)
+        if found.topics[0].topic_id != topic.id:
+            return
+    raise Undecided("the broker did not hear that the topic is gone")
+
+
+@pytest.mark.requirement("ACK-51")
+@pytest.mark.solo
+@pytest.mark.timeout(120)
+async def test_state_write_meets_the_end_of_its_topic(between: Proxied, judge: Judge) -> None:
+    """ACK-51: An acknowledgement whose write is repeated until its topic is gone is told so."""
+    share = between.share
+    queue = await share.queue(6, lock_ms=share.bounds.longest_lock)
+    holder = await queue.consumer()
+    await holder.acquire(6)
+    with between.state_writes_refused() as refusal:
+        acks = {holder.where: [accept(0, 2)]}
+        acking = asyncio.create_task(holder.session.acknowledge(acks, timeout=60.0))
+        await _refused_again(refusal, 1)
+        await share.admin.delete_topics(queue.topic.name)
+        await _until_unknown(share, queue.topic)
+        # The next is a second away: the share coordinator knows of the deletion by then.
+        await _refused_again(refusal, 1)
+    told = result_in(await acking, holder)
+    if refusal.done >= MOST:
+        raise Undecided(f"{refusal.done} state writes were refused: the leader may have given up")
+    judge.one_of("ACK-51", GONE, told, "result of an acknowledgement under way of a deleted topic")
