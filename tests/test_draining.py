@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+from pathlib import Path
 
 from fixtures.clients.admin import ShareOffset
+from fixtures.targets import TargetOptions, open_target
+from fixtures.workload.load import run_load
 from fixtures.workload.observer import Progress
+from fixtures.workload.terms import Load
 
 
 def shown(start: int, lag: int) -> ShareOffset:
@@ -34,3 +39,15 @@ def test_a_lag_that_is_not_shown_is_no_progress() -> None:
     assert progress.standing == {1: since}
     progress.note(1, shown(9, -1), done=True)
     assert not progress.standing
+
+
+def test_an_empty_partition_is_not_waited_for(tmp_path: Path) -> None:
+    """Nobody gives a start offset to a partition without records, and it has nothing to drain."""
+    load = Load(seconds=1, rate=20, partitions=6, processes=1, drain=30, background=False)
+    target = open_target("reference", TargetOptions())
+    target.start()
+    try:
+        loaded = asyncio.run(run_load(load, target.info, tmp_path))
+    finally:
+        target.stop()
+    assert loaded.drained
