@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -31,8 +32,11 @@ def test_all_queries_run_on_one_row(spark: SparkSession, tmp_path: Path) -> None
         assert {"timeline", "stories"} == set(judged.drawn)
 
 
-def test_spark_starts_with_the_last_drain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While there are loads to come, nothing is started; what is waited for is started once."""
+@pytest.mark.parametrize("early", [False, True])
+def test_spark_starts_near_the_end_of_the_last_load(
+    monkeypatch: pytest.MonkeyPatch, *, early: bool
+) -> None:
+    """Nothing is started while there are loads to come; later once, by the clock or by the end."""
     done: list[object] = []
 
     def started(_: Request, rows: int) -> Callable[[], None]:
@@ -40,19 +44,24 @@ def test_spark_starts_with_the_last_drain(monkeypatch: pytest.MonkeyPatch) -> No
         return lambda: done.append("waited")
 
     monkeypatch.setattr(warming, "warm", started)
-    loads = [Load(seconds=10, rate=100), Load(seconds=20, rate=100)]
+    loads = [Load(seconds=10, rate=100), Load(seconds=10 if early else 60, rate=100)]
+    rows = sum(int(load.seconds * load.rate) * (1 + len(load.groups)) for load in loads)
     told: list[str] = []
     tell, wait = warming.telling(loads, REQUEST, told.append)
 
-    tell(DRAINING)
-    tell("reading the stored state")
-    assert done == []
+    lines = ["producing for 10 s", DRAINING, "reading the stored state", "producing for 60 s"]
+    for line in lines:
+        assert done == []
+        tell(line)
+    deadline = time.monotonic() + 10
+    while early and not done and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert done == ([rows] if early else [])
     tell(DRAINING)
     wait()
 
-    rows = sum(int(load.seconds * load.rate) * (1 + len(load.groups)) for load in loads)
     assert done == [rows, "waited"]
-    assert told == [DRAINING, "reading the stored state", DRAINING]
+    assert told == [*lines, DRAINING]
 
 
 @pytest.mark.parametrize(
