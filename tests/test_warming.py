@@ -1,4 +1,4 @@
-"""Spark's start while a load drains: all that is tried works, and it begins with the last drain."""
+"""Spark's start: all that is tried works, and it begins near the end of the last load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark's start while a run still drains: its JVM, and its planner, tried on a history of one row.
+"""Spark's start before a run has drained: its JVM, and its planner, tried on one row.
 
 A JVM that was just started spends most of the time that a small history takes on loading classes
 and on planning by code that is interpreted. Nothing of that needs the history.
