@@ -10,9 +10,11 @@ import pytest
 from fixtures.interface.info import ClusterInfo
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
+from suites.broker.proxied import Proxied, fronted
 from suites.broker.share import Share, world
 from suites.broker.statestore import Store
 from suites.judge import MAKESHIFT, PATIENCE
+from suites.options import RunOptions
 
 
 @pytest.fixture(scope="session")
@@ -52,3 +54,12 @@ async def store(share: Share) -> AsyncIterator[Store]:
     keys = Store(share)
     yield keys
     await keys.clear()
+
+
+@pytest.fixture
+async def between(
+    run_options: RunOptions, rng: Random, transcripts: list[Transcript]
+) -> AsyncIterator[Proxied]:
+    """A broker of the check's own, with what stands before it."""
+    async with fronted(run_options, rng, transcripts) as own:
+        yield own

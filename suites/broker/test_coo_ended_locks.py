@@ -8,35 +8,22 @@ stored in between.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
-from random import Random
 
 import pytest
 
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept
-from fixtures.wire.frame import Transcript
 from spec.verdict import Undecided
-from suites.broker.proxied import Proxied, fronted
+from suites.broker.proxied import Proxied
 from suites.broker.share import Catch, Consumer, Queue
 from suites.broker.situations import meets
 from suites.broker.stored import AVAILABLE, read_state
 from suites.judge import Judge
-from suites.options import RunOptions
 
 LOCK_MS = 3000
 RECORDS = 5
 REPEATED_FOR = 20.0
 """Seconds in which a write that was refused is repeated, unless it was refused again."""
-
-
-@pytest.fixture
-async def between(
-    run_options: RunOptions, rng: Random, transcripts: list[Transcript]
-) -> AsyncIterator[Proxied]:
-    """A broker of the check's own, with what stands before it."""
-    async with fronted(run_options, rng, transcripts) as own:
-        yield own
 
 
 def _demand_counts(catch: Catch, count: int) -> None:
