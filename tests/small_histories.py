@@ -140,7 +140,23 @@ def _write_further(journal: Journal, case: Case) -> None:
     for place, one in enumerate(plain.get("requests", ())):
         op, sent = _REQUESTS + 10 * case.share_partition + place, one["sent"] * MS
         ended = (sent, one["received"] * MS, one["waits"], int(Outcome.OK), 0)
-        journal.add("operations", op, 0, 0, one["api"], 1, *ended)
+        journal.add("operations", op, 0, 0, one["api"], case.share_partition, *ended)
+    for second in range(plain.get("answering", 0)):
+        at = 1000 * second * MS
+        op = 2 * _REQUESTS + 1000 * case.share_partition + second
+        journal.add(
+            "operations",
+            op,
+            0,
+            0,
+            "ShareFetch",
+            case.share_partition,
+            at,
+            at + 500 * MS,
+            500,
+            int(Outcome.OK),
+            0,
+        )
 
 
 def _produce(journal: Journal, case: Case) -> int:

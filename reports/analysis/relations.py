@@ -114,4 +114,4 @@ STORED_AS_FINAL = Relation(
 OFFSET_SAMPLES = Relation(name="offset_samples", sql=_text("offset_samples"), uses=(PARTITIONS,))
 LAST_SAMPLES = Relation(name="last_samples", sql=_text("last_samples"), uses=(PARTITIONS,))
 EPOCHS = Relation(name="epochs", sql=_text("epochs"), uses=(PARTITIONS, OFFSET_SAMPLES))
-OPERATIONS = Relation(name="all_operations", sql="SELECT * FROM {operations}")
+OPERATIONS = Relation(name="all_operations", sql=_text("all_operations"))

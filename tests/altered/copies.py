@@ -129,6 +129,11 @@ class Copy:
         self.tables["deliveries"].append(twin)
         return twin
 
+    def request(self, row: Row, **changes: Any) -> None:
+        """Send another request like one that was sent."""
+        op = max(one["op"] for one in self.tables["operations"]) + 1
+        self.tables["operations"].append({**row, "op": op, **changes})
+
     @staticmethod
     def unacknowledged() -> Row:
         """Return what a delivery's row says if nobody ended it."""

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from spec.history import AckType, Outcome
 from tests.altered.alteration import breaks, keeps
-from tests.altered.copies import SECOND, Copy, NoPlace, Row
+from tests.altered.copies import MS, SECOND, Copy, NoPlace, Row
 from tests.altered.deliveries import once
 
 TICK = SECOND // 10
@@ -199,10 +199,20 @@ def _a_release_without_lags_stores_its_start_offset_late(copy: Copy) -> None:
 
 @breaks("INV-25", name="a request takes longer than it may", by=1)
 @keeps("INV-25", name="a request takes as long as it may", by=0)
-def _takes_long(copy: Copy, by: int) -> None:
+@keeps("INV-25", name="a broker answers others in one second less", by=1, silent=1)
+@breaks("INV-25", name="others take a second more than they wait", by=3 * SECOND, each=SECOND)
+@keeps("INV-25", name="others take longer than that", by=3 * SECOND, each=SECOND + 1)
+@keeps("INV-25", name="another broker answers", by=1, node=1)
+@keeps("INV-25", name="another process gets responses", by=1, process=1)
+def _takes_long(copy: Copy, by: int, silent: int = 0, each: int = 0, **aside: int) -> None:
     rows = [row for row in copy.tables["operations"] if row["received"] >= 0]
     row = sorted(rows, key=lambda one: one["sent"])[copy.edge]
-    row["received"] = row["sent"] + 1_000_000 * row["max_wait_ms"] + 60 * SECOND + by
+    wait = row["max_wait_ms"] * MS
+    row.update(received=row["sent"] + wait + 60 * SECOND + by, node=1000 + 10 * copy.log)
+    beside = {name: row[name] + more for name, more in aside.items()}
+    for second in range(60 + -(-wait // SECOND) - silent):
+        at = row["sent"] + second * SECOND
+        copy.request(row, sent=at, received=at + (wait + each if each else 0), **beside)
 
 
 # --- INV-38 -------------------------------------------------------------------------------------
