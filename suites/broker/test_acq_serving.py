@@ -128,7 +128,7 @@ async def test_fetch_before_anyone_joined(share: Share, judge: Judge) -> None:
 @crossed(BESIDE)
 async def test_first_fetches_at_once(share: Share, judge: Judge) -> None:
     """ACQ-16: First fetches of several members at once get no error and share no record."""
-    queue = await share.queue(records=30, batches=6)
+    queue = await share.queue(records=30, batches=6, lock_ms=share.bounds.longest_lock)
     await share.member(queue.group, queue.topic)
     members = [await queue.consumer(join=False) for _ in range(6)]
 
@@ -138,4 +138,10 @@ async def test_first_fetches_at_once(share: Share, judge: Judge) -> None:
     errors = [code for response in responses for code in response.errors]
     judge.equal("ACQ-16", [], errors, "errors of the first fetches")
     counts = [pair for response in responses for pair in response.only.counts.items()]
+    once = sorted({(offset, 1) for offset, _ in counts})
+    judge.equal("ACQ-16", once, sorted(counts), "offsets and counts of the first fetches")
+    # A fetch need not bring as many as it may: what is left comes to one of them.
+    if (left := 30 - len(counts)) > 0:
+        counts += (await members[0].acquire(left)).counts.items()
     judge.equal("ACQ-16", [(n, 1) for n in range(30)], sorted(counts), "offsets and counts")
+    judge.saw("ACQ-16", by_the_first_fetches=30 - left)

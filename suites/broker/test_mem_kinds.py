@@ -62,6 +62,8 @@ async def test_share_member_in_a_classic_group(share: Share, judge: Judge) -> No
     refusal = f"a share heartbeat on a classic group got {error_name(response.error_code)}"
     judge.holds("MEM-44", response.error_code not in SILENT, refusal)
     judge.equal("MEM-44", ["classic"], await kind(share, queue.group), "kind of the group")
+    stored = await committed_offsets(share, queue.group)
+    judge.equal("MEM-44", {(queue.topic.name, 0): 1}, stored, "committed offsets of the group")
 
 
 @pytest.mark.requirement("MEM-45")

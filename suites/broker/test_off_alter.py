@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept, release
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode
 from suites.broker.membership import group_epoch
-from suites.broker.share import Queue, Share
+from suites.broker.share import Catch, Queue, Share
 from suites.broker.situations import AMONG, BESIDE, RELOADED, crossed
 from suites.judge import Judge
 
@@ -104,13 +105,29 @@ async def test_alter_to_the_end(share: Share, judge: Judge) -> None:
 
 
 @pytest.mark.requirement("OFF-32")
+@pytest.mark.parametrize("reset", ["earliest", "latest"])
 @crossed(AMONG)
-async def test_alter_to_uninitialised(share: Share, judge: Judge) -> None:
+async def test_alter_to_uninitialised(share: Share, judge: Judge, reset: str) -> None:
     """OFF-32: After an alteration to -1 the reset policy decides again."""
     queue = await _used(share)
+    await share.admin.group_config(queue.group, {"share.auto.offset.reset": reset})
     await _alter(judge, "OFF-32", queue, -1)
 
-    judge.equal("OFF-32", dict.fromkeys(range(11), 1), await _all(queue), "delivered by earliest")
+    if reset == "earliest":
+        everything = dict.fromkeys(range(11), 1)
+        judge.equal("OFF-32", everything, await _all(queue), "delivered by earliest")
+        return
+    consumer = await queue.consumer()
+    catch = Catch()
+    async for _ in attempts():
+        # Only what comes after the policy was asked: one record is not enough.
+        await queue.produce(1)
+        catch.add(consumer.sound(await consumer.fetch()))
+        if catch.counts:
+            break
+    begins = min(catch.offsets, default=None)
+    late = begins is not None and begins >= 10
+    judge.holds("OFF-32", late, f"delivery by latest began at {begins}, the end was at 10")
 
 
 @pytest.mark.requirement("OFF-33")

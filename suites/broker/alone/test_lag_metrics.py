@@ -244,9 +244,12 @@ async def test_state_writes(lone: SingleBroker, judge: Judge) -> None:
         await consumer.acked(accept(offset))
     seen = await lone.number(STATE, "write")
     judge.holds("LAG-21", seen >= before + 12, f"{seen - before} state writes, there were twelve")
-    for attribute in ("write_rate", "write_latency_avg", "write_latency_max"):
-        value = await lone.number(STATE, attribute)
-        judge.holds("LAG-21", value > 0, f"{attribute} is {value} after state writes")
+    rate = await lone.number(STATE, "write_rate")
+    judge.holds("LAG-21", rate > 0, f"write_rate is {rate} after state writes")
+    # Latencies are in whole ms, of which a fast disk needs none; without a value they are NaN.
+    for attribute in ("write_latency_avg", "write_latency_max"):
+        told = [s.value for s in await lone.samples(STATE) if s.attribute == attribute]
+        judge.holds("LAG-21", told and min(told) >= 0, f"{attribute} is {told} after state writes")
     cut = pruned
     async for _ in attempts(WITHIN, pause=0.1):
         cut = await lone.number(STATE, "last_pruned_offset")

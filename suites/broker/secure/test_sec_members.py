@@ -55,6 +55,11 @@ async def test_joining_needs_read_on_the_group(realm: Realm, judge: Judge) -> No
     host = Member(realm.share.cluster, queue.group, realm.share.member_id())
     await host.join(queue.topic)
     judge.equal("SEC-01", NO_GROUP, await _join_free(user, queue), "joining a living group")
+    for epoch, what in ((host.epoch, "a heartbeat"), (-1, "the last heartbeat")):
+        in_its_name = {"member_id": host.member_id, "member_epoch": epoch}
+        response = await user.call("ShareGroupHeartbeat", group_id=queue.group, **in_its_name)
+        told = f"{what} in the name of a member"
+        judge.equal("SEC-01", NO_GROUP, error_name(response.error_code), told)
     found = await _members(realm.share, queue.group)
     judge.equal("SEC-01", {host.member_id}, found, "members of a living group")
     await host.leave()
