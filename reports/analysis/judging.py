@@ -20,6 +20,7 @@ from reports.analysis.queries import OFFSET_BITS, counts, patterns
 from reports.analysis.relations import Relation
 from reports.analysis.rules import BORNE, Invariant, by_relation
 from reports.analysis.session import INTERPRETED, SMALL_ROWS, by_runs, by_turns, configured
+from reports.analysis.tables import keep_records
 from reports.analysis.witnesses import WITNESSES, Hit, Place, witnesses
 from spec.history import BUCKETED, TABLES
 from spec.verdict import Observation, Verdict
@@ -81,17 +82,29 @@ def judge(
     broken = [rule for rule in asked if any(one[rule.id].broken for one in found)]
     if broken:
         tell(f"{whose}: witnesses of {', '.join(rule.id for rule in broken)}")
-        places = {
-            rule.id: {
-                run: one[rule.id].places for run, one in enumerate(found) if one[rule.id].broken
-            }
-            for rule in broken
-        }
-        with configured(spark, INTERPRETED, when=little):
-            shown = witnesses(spark, histories, broken, places)
-        for one, hits in zip(found, shown, strict=True):
+        for one, hits in zip(found, _shown(spark, histories, broken, found, little), strict=True):
             one |= {name: replace(one[name], hits=some) for name, some in hits.items()}
     return found
+
+
+def _shown(
+    spark: SparkSession,
+    histories: Sequence[History],
+    broken: Sequence[Invariant],
+    found: Sequence[Mapping[str, Found]],
+    little: bool,
+) -> list[dict[str, tuple[Hit, ...]]]:
+    """Return the witnesses of broken rules in each run."""
+    places = {
+        rule.id: {run: one[rule.id].places for run, one in enumerate(found) if one[rule.id].broken}
+        for rule in broken
+    }
+    records = {
+        (run, *place) for runs in places.values() for run, some in runs.items() for place in some
+    }
+    keep_records(spark, {rule.over for rule in broken if rule.over.by_record}, records)
+    with configured(spark, INTERPRETED, when=little):
+        return witnesses(spark, histories, broken, places)
 
 
 def _names(histories: Sequence[History]) -> str:

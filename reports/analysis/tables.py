@@ -75,17 +75,31 @@ def register(
             spark.sql(f"CACHE LAZY TABLE {relation.name}")
 
 
+def keep_records(
+    spark: SparkSession, relations: Iterable[Relation], places: Collection[tuple[int, int, int]]
+) -> None:
+    """Read what relations ask of records at some runs, logs and offsets, once for all of them.
+
+    The files say where these are, so that few others are read where files are large. Those of many
+    runs are small, and nearly every one of them is read: it has to be once, by compiled code.
+    """
+    here = at_places(places)
+    read = {name for relation in relations for name in relation.reads}
+    for name in BUCKETED.keys() & read:
+        few = spark.table(name).where(here).localCheckpoint(eager=True)
+        few.coalesce(1).createOrReplaceTempView(f"few_{name}")
+
+
 def narrowed(
     spark: SparkSession, relation: Relation, places: Collection[tuple[int, int, int]]
 ) -> DataFrame:
-    """Return what a relation that is ``by_record`` says of records at some runs, logs and offsets.
-
-    The files say where these are, so that few others are read.
-    """
+    """Return what a relation that is ``by_record`` says of some of the records that are kept."""
     here = at_places(places)
-    for name in BUCKETED:
-        spark.table(name).where(here).createOrReplaceTempView(f"few_{name}")
-    return spark.sql(relation.query(**{name: f"few_{name}" for name in BUCKETED}))
+    few = {
+        name: f"(SELECT * FROM few_{name} WHERE {here})"  # noqa: S608 - numbers
+        for name in BUCKETED.keys() & relation.reads
+    }
+    return spark.sql(relation.query(**few))
 
 
 def unregister(spark: SparkSession, database: str) -> None:
