@@ -94,7 +94,7 @@ def _add(
     """Keep what is wanted of what was said, and want it no more."""
     for run, rule in wanted & said.keys():
         found[run][rule] = said[run, rule]
-    wanted -= said.keys()
+    wanted.difference_update(said)  # `-=` with keys would make another set
 
 
 def _earliest(hits: str) -> str:
