@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
 
@@ -13,13 +14,14 @@ pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
 from pyspark.sql import SparkSession
 
 from fixtures.history.compaction import compact
+from reports.analysis import witnesses
 from reports.analysis.distributions import distributions
 from reports.analysis.files import History, open_history, together
 from reports.analysis.judging import Found, askable, judge
-from reports.analysis.queries import by_run
+from reports.analysis.queries import breaches, by_run
 from reports.analysis.reached import reached
-from reports.analysis.relations import DELIVERY_PAIRS, PARTITIONS
-from reports.analysis.rules import load_invariants
+from reports.analysis.relations import DELIVERY_PAIRS, PARTITIONS, Relation
+from reports.analysis.rules import Invariant, load_invariants
 from reports.analysis.session import IN_ONE_PART, configured
 from reports.analysis.tables import register, unregister
 from reports.analysis.timeline import Course, timelines
@@ -78,6 +80,23 @@ def test_each_is_told_what_it_is_told_alone(spark: SparkSession, histories: list
         for one, (found, *more) in zip(alone, _judged(spark, histories, held=held), strict=True):
             assert _told(found) == _told(one[0])
             assert more == list(one[1:])
+
+
+def test_witnesses_cost_no_second_pass(
+    spark: SparkSession, histories: list[History], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of rules over records are found where the counting pass said, and nowhere else."""
+    asked: list[Relation | str] = []
+
+    def told(source: Relation | str, rules: Sequence[Invariant], *more: str) -> str:
+        asked.append(source)
+        return breaches(source, rules, *more)
+
+    monkeypatch.setattr(witnesses, "breaches", told)
+    _judged(spark, histories, held=True)
+
+    assert "few_delivery_pairs" in asked
+    assert [one.name for one in asked if isinstance(one, Relation) and one.by_record] == []
 
 
 def test_histories_with_lost_buckets_are_judged_alone(histories: list[History]) -> None:
