@@ -43,7 +43,7 @@ SMALL = {
     ),
 }
 """Settings for histories that are read faster than a compiler can be started."""
-SMALL_ROWS = 300_000
+SMALL_ROWS = 500_000
 COMPILED_ROWS = 50_000
 """From how many rows, held in memory, compiling queries takes less time than it saves."""
 MEDIUM = {
