@@ -21,7 +21,13 @@ OLD = 5
 
 async def alter(queue: Queue) -> None:
     """Set the start offset of partition 0 to the log's end."""
-    answer = await queue.share.admin.alter_offset(queue.group, queue.topic, OLD)
+    part = {"partition_index": 0, "start_offset": OLD}
+    answer = await queue.share.cluster.at_coordinator(
+        queue.group,
+        "AlterShareGroupOffsets",
+        group_id=queue.group,
+        topics=[{"topic_name": queue.topic.name, "partitions": [part]}],
+    )
     errors = {
         part.partition_index: f"{error_name(part.error_code)} {part.error_message or ''}".strip()
         for topic in answer.responses
