@@ -35,7 +35,7 @@ def _part(hostile: Harness, rule: str, part: int) -> list[Trial]:
         raise OutOfReach(f"there is no table of the settings of {hello.name} in spec/settings")
     shown = [one for one in trials(found) if one.setting.shows in SHOWN and one.rule == rule]
     if not shown:
-        raise OutOfReach(f"{hello.name} has no setting that shows in {', '.join(SHOWN)}")
+        raise OutOfReach(f"the table of {hello.name}'s settings has no value for {rule}")
     return shown[part :: len(PARTS)] or [shown[part % len(shown)]]
 
 
