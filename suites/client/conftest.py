@@ -10,9 +10,9 @@ import pytest
 
 from fixtures.clients.adapter import Adapter
 from fixtures.interface.info import ClusterInfo
-from fixtures.targets import TargetOptions, open_target
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
+from suites.client.brokers import hostile_target
 from suites.client.capabilities import missing, seen_refusing
 from suites.client.harness import Harness, harness_on
 from suites.judge import REFUSED
@@ -93,7 +93,7 @@ async def harness(
 @pytest.fixture(scope="session")
 def hostile_info() -> Iterator[ClusterInfo]:
     """A reference broker of three nodes, whatever the run's target is."""
-    target = open_target("reference", TargetOptions(brokers=3))
+    target = hostile_target()
     target.start()
     yield target.info
     target.stop()

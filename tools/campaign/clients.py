@@ -26,6 +26,7 @@ from reports import evidence
 from reports.evidence import Entry
 from shareproof.runner.inventory import CLIENT, Check, by_rule, read_checks
 from spec.verdict import EnvironmentFault, Violation
+from suites.client.brokers import hostile_target
 from suites.client.harness import harness_on
 from suites.judge import Judge
 from tools.campaign.asked import Asked, Outcome, means_check, means_rule, nothing
@@ -131,7 +132,7 @@ async def hunt(
         asked: how.
         first: the cases to begin with, for mutants of which a killer is known.
     """
-    async with _started(open_target("reference", TargetOptions(brokers=3))) as info:
+    async with _started(hostile_target()) as info:
         pack, turns = Hunt(info, asked.seed), asyncio.Semaphore(asked.workers or TOGETHER)
         found: dict[str, Entry | None] = {}
 
@@ -187,9 +188,7 @@ def repeat(asked: Asked) -> Outcome:
 async def _repeat(asked: Asked, shared: Sequence[Case]) -> Outcome:
     outcome = Outcome()
     async with contextlib.AsyncExitStack() as stack:
-        hostile = await stack.enter_async_context(
-            _started(open_target("reference", TargetOptions(brokers=3)))
-        )
+        hostile = await stack.enter_async_context(_started(hostile_target()))
         facing = hostile
         if asked.target != "reference":
             target = open_target(asked.target, TargetOptions(brokers=1))

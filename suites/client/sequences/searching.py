@@ -15,10 +15,10 @@ from hypothesis.errors import Flaky
 
 from fixtures.clients.adapter import Adapter
 from fixtures.interface.info import ClusterInfo
-from fixtures.targets import TargetOptions, open_target
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from spec.verdict import Undecided
+from suites.client.brokers import hostile_target
 from suites.client.harness import harness_on
 from suites.client.sequences.judging import TIMED, judge
 from suites.client.sequences.playing import Story, play
@@ -190,7 +190,7 @@ class Searcher:
     @contextlib.contextmanager
     def _broker(self) -> Iterator[tuple[ClusterInfo, Schemas]]:
         """Run a hostile broker and the adapter for a while."""
-        target = open_target("reference", TargetOptions(brokers=3))
+        target = hostile_target()
         target.start()
         try:
             self._runner.run(self._adapter.start())

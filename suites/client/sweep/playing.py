@@ -14,6 +14,7 @@ from fixtures.proxies.exchange import Exchange
 from spec.adapter import Capability
 from spec.verdict import Undecided
 from suites.broker.share import Queue
+from suites.client.brokers import MOST_DELIVERIES
 from suites.client.harness import Harness
 from suites.client.sweep.cases import Case
 from suites.client.wire import SHARE
@@ -27,9 +28,6 @@ SESSION_MS = 8000
 
 REQUEST_MS = 5000
 """How long a client waits for a response, where that can be set."""
-
-LIMIT = 10
-"""Deliveries of a record: the most that a group may be configured to."""
 
 LASTS = 5.0
 """Seconds for which a lasting error lasts; one that is to be told lasts until it is, or TOLD."""
@@ -108,7 +106,7 @@ async def play(harness: Harness, case: Case) -> Story:
             too slow for locks.
     """
     group_config = {
-        "share.delivery.count.limit": str(LIMIT),
+        "share.delivery.count.limit": str(MOST_DELIVERIES),
         "share.session.timeout.ms": str(SESSION_MS),
     }
     queue = await harness.queue(partitions=PARTITIONS, lock_ms=LOCK_MS, group_config=group_config)

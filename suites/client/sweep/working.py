@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from fixtures.clients.adapter import Adapter, AdapterFault
 from fixtures.interface.info import ClusterInfo
 from fixtures.proxies.exchange import Exchange
-from fixtures.targets import TargetOptions, open_target
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from spec.verdict import EnvironmentFault, Undecided
+from suites.client.brokers import hostile_target
 from suites.client.describing import lines
 from suites.client.harness import Harness, harness_on
 from suites.client.settings.trials import Trial
@@ -73,7 +73,7 @@ def work(
     together: int = TOGETHER,
 ) -> None:
     """Play cases and tell of each; start and end a hostile broker for them."""
-    target = open_target("reference", TargetOptions(brokers=3))
+    target = hostile_target()
     target.start()
     try:
         asyncio.run(_Worker(command, seed, tell, together).play(target.info, cases))

@@ -4,7 +4,7 @@ import os
 import sys
 import time
 
-from confluent_kafka import ShareConsumer
+from confluent_kafka import KafkaException, ShareConsumer
 
 settings = {
     "bootstrap.servers": os.environ["SHAREPROOF_BOOTSTRAP"],
@@ -15,6 +15,11 @@ consumer = ShareConsumer(settings)
 consumer.subscribe([os.environ["SHAREPROOF_TOPIC"]])
 end = time.monotonic() + 5
 while time.monotonic() < end:
-    for message in consumer.poll(0.5):
+    try:
+        messages = consumer.poll(0.5)
+    except KafkaException as error:
+        print(error)
+        continue
+    for message in messages:
         print(message.error() or (message.offset(), message.value()))
 consumer.close()
