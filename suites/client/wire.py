@@ -74,8 +74,10 @@ def acked(exchanges: Iterable[Exchange]) -> list[Acked]:
 
 
 def _acked(one: Exchange) -> Iterator[Acked]:
+    # Of a fetch the partition's own error is about its records. What is not set is 0 on the wire.
+    error = "acknowledge_error_code" if one.api == "ShareFetch" else "error_code"
     answered = {
-        (topic_id, part["partition_index"]): part.get("acknowledge_error_code", part["error_code"])
+        (topic_id, part["partition_index"]): part.get(error, 0)
         for topic_id, part in _parts(one.response)
     }
     top = (one.response or {}).get("error_code")
