@@ -1,7 +1,8 @@
 """Spreads cases over processes, each with a hostile broker of its own, and gathers what they show.
 
 What broke a rule, could not be decided, or was in the way when the adapter died is played once more
-when everything else is done, a few at a time; that is what counts.
+when everything else is done, a few at a time; that is what counts. If the adapter dies again, each
+case that it ran is played alone: one that ends it then, ended the client.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from suites.client.sweep.working import TOGETHER, AnyCase, Played, work
 SILENCE = 400.0
 """Seconds without news after which a worker is taken for hung."""
 
-FEW = 4
-"""Cases at a time when they are played once more."""
+FEW, ALONE = 4, 1
+"""Cases at a time when they are played once more, and when the adapter died then, too."""
 
 Watch = Callable[[str, int, Played | None], None]
 """Is told of a stage, its number of cases, and each case that was played in it."""
@@ -69,8 +70,19 @@ def spread(
         return
     watch("once more", len(again), None)
     chosen = [case for case in cases if case.name in again]
+    died = set()
     for played in _played(command, chosen, seed, min(brokers, len(chosen)), FEW):
         watch("once more", len(again), played)
+        if played.died:
+            died.add(played.case)
+        else:
+            yield Swept(played=played, first=again[played.case])
+    if not died:
+        return
+    watch("alone", len(died), None)
+    chosen = [case for case in cases if case.name in died]
+    for played in _played(command, chosen, seed, min(brokers, len(chosen)), ALONE):
+        watch("alone", len(died), played)
         yield Swept(played=played, first=again[played.case])
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fixtures.clients.adapter import Adapter, AdapterFault
+from fixtures.clients.adapter import Adapter, AdapterDied, AdapterFault
 from fixtures.interface.info import ClusterInfo
 from fixtures.proxies.exchange import Exchange
 from fixtures.wire.frame import Transcript
@@ -29,6 +29,10 @@ TOGETHER = 32
 LONGEST = 150.0
 """Seconds after which a case is given up."""
 
+_ALONE = 1
+_ENDED_BY_OTHERS = ("ended with -9", "ended with -15")
+"""By the machine when its memory is full, or by whoever stops the sweep."""
+
 _FRAMES = 400
 """Lines of frames kept of a case that broke a rule."""
 
@@ -44,6 +48,7 @@ class Played:
         seconds: How long it took.
         undecided: Why it could not be decided, or nothing.
         fault: What broke the adapter or the suite meanwhile, or nothing.
+        died: Whether that was the end of the adapter's process, in which other cases ran, too.
         frames: What went over the wire if a rule was broken.
     """
 
@@ -53,6 +58,7 @@ class Played:
     seconds: float = 0.0
     undecided: str = ""
     fault: str = ""
+    died: bool = False
     frames: str = ""
 
     @property
@@ -85,6 +91,7 @@ class _Worker:
     def __init__(self, command: Sequence[str], seed: int, tell: Tell, together: int) -> None:
         self.command, self.seed, self.tell = command, seed, tell
         self._turns = asyncio.Semaphore(together)
+        self._alone = together == _ALONE
         self._adapter: Adapter | None = None
         self._starting = asyncio.Lock()
 
@@ -112,7 +119,7 @@ class _Worker:
             return self._adapter
 
     async def _one(self, info: ClusterInfo, schemas: Schemas, case: AnyCase) -> Played:
-        began = time.monotonic()
+        began, died = time.monotonic(), False
         transcripts: list[Transcript] = []
         rng = random.Random(f"{self.seed} {case.name}")
         findings: list[Finding] = []
@@ -129,18 +136,30 @@ class _Worker:
             said["undecided"] = str(why)
         except TimeoutError:
             said["undecided"] = f"not over after {LONGEST:g} s"
+        except AdapterDied as death:
+            died = True
+            if self._alone and not any(end in str(death) for end in _ENDED_BY_OTHERS):
+                rule = _about(case)
+                findings = [Finding(rule=rule, broken=f"{case.name}: {death}", responses=1)]
+            else:
+                said["fault"] = str(death)
         except (AdapterFault, EnvironmentFault) as fault:
             said["fault"] = str(fault)
         except Exception as error:  # ours to repair, and no reason to lose all other cases
             said["fault"] = f"harness: {type(error).__name__}: {error}"
         return Played(
             case=case.name,
-            rule=case.rule if isinstance(case, Trial) else RECOVERS,
+            rule=_about(case),
             findings=tuple(findings),
+            died=died,
             seconds=time.monotonic() - began,
             frames=frames,
             **said,
         )
+
+
+def _about(case: AnyCase) -> str:
+    return case.rule if isinstance(case, Trial) else RECOVERS
 
 
 async def _findings(harness: Harness, case: AnyCase) -> tuple[list[Finding], list[Exchange]]:
