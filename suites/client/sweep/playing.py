@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import isinf
 
-from fixtures.clients.adapter import AdapterHang, Refused
+from fixtures.clients.adapter import DEADLINE, AdapterHang, Refused
 from fixtures.clients.cluster import attempts
 from fixtures.clients.handle import Delivery, Handle, Settled
+from fixtures.hostile.script import ScriptStep
 from fixtures.proxies.exchange import Exchange
 from spec.adapter import Capability
 from spec.verdict import Undecided
@@ -137,32 +140,53 @@ class _Player:
 
     async def play(self) -> None:
         """Play the case."""
-        story, case = self.story, self.case
         await self._produce(2)
-        if not case.joining:
+        if not self.case.joining:
             await self._open()
             await self._begin()
-        story.began = time.monotonic()
-        steps = self.harness.play(*case.steps)
-        if case.joining:
-            await self._try_to_open()
-        else:
-            await self._produce(2)
-        wanted = sum(step.times for step in steps)
-        limit = (TOLD if case.owed else LASTS) if case.lasting else RHYTHM
-        async for left in attempts(limit):
-            await self._work()
-            if case.lasting:
-                enough = case.owed and self._told and limit - left > LASTS
-            else:
-                enough = sum(step.taken for step in steps) >= wanted and not self._under_way
-            if enough:
-                break
-        self.harness.tap.script.drop(steps)
-        story.ended = time.monotonic()
+        await self._meet()
         await self._produce(1)
         await self._recover()
         await self._close(self.handles[-1])
+
+    async def _meet(self) -> None:
+        """Let the client meet the script until it is over.
+
+        A call may wait for that end, such as one that makes a consumer and looks for the
+        coordinator first. So the script ends in the middle of a call, too, if that is long.
+        """
+        case = self.case
+        limit = (TOLD if case.owed else LASTS) if case.lasting else RHYTHM
+        self.story.began = time.monotonic()
+        steps = self.harness.play(*case.steps)
+        end = asyncio.get_running_loop().call_later(2 * limit, self._end, steps)
+        try:
+            if case.joining:
+                await self._try_to_open(2 * limit + BACK)
+            else:
+                await self._produce(2)
+            async for left in attempts(limit):
+                if self.story.ended:
+                    return
+                await self._work()
+                if self._met(steps, limit - left):
+                    break
+        finally:
+            end.cancel()
+            self._end(steps)
+
+    def _met(self, steps: Sequence[ScriptStep], seconds: float) -> bool:
+        """Tell whether the client has met enough of the script after so many seconds."""
+        if self.case.lasting:
+            return self.case.owed and self._told and seconds > LASTS
+        wanted = sum(step.times for step in steps)
+        return sum(step.taken for step in steps) >= wanted and not self._under_way
+
+    def _end(self, steps: Sequence[ScriptStep]) -> None:
+        """End the script, if it has not ended."""
+        if not self.story.ended:
+            self.harness.tap.script.drop(steps)
+            self.story.ended = time.monotonic()
 
     @property
     def _told(self) -> bool:
@@ -174,21 +198,23 @@ class _Player:
         """Whether a response that the script changes has not come yet."""
         return any(one.scripted and isinf(one.responded) for one in self.harness.tap.exchanges)
 
-    async def _open(self) -> None:
+    async def _open(self, within: float = DEADLINE) -> None:
         handle = self.harness.handle()
         self.handles.append(handle)
         config = {"request_timeout_ms": REQUEST_MS}
         often = {"metadata_max_age_ms": 1000} if self.case.api == "Metadata" else {}
         try:
-            await handle.open(self.harness.config(handle, self.queue.group, **config, **often))
+            asked = self.harness.config(handle, self.queue.group, **config, **often)
+            await handle.open(asked, within=within)
         except Refused:  # some ask for metadata more seldom
-            await handle.open(self.harness.config(handle, self.queue.group, **config))
+            asked = self.harness.config(handle, self.queue.group, **config)
+            await handle.open(asked, within=within)
         await handle.subscribe(self.queue.topic.name)
 
-    async def _try_to_open(self) -> None:
+    async def _try_to_open(self, within: float) -> None:
         """Open a consumer whose library may join, and fail, before there is a poll."""
         try:
-            await self._open()
+            await self._open(within)
         except Refused as error:
             self._thrown = True
             self._tell(error.name)
