@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import zipfile
 from typing import Any
 from uuid import UUID
@@ -13,7 +14,7 @@ from fixtures.clients.handle import Settled
 from fixtures.interface.names import REFERENCE_VERSION
 from fixtures.machine.maven import clients_jar
 from shareproof.sweep.settling import observations
-from shareproof.sweep.spreading import Swept
+from shareproof.sweep.spreading import Swept, spread
 from spec.verdict import Verdict
 from suites.client.sweep.cases import Case, chosen
 from suites.client.sweep.codes import DEFINED, OTHERS
@@ -121,3 +122,39 @@ def test_what_cannot_be_decided_is_no_pass() -> None:
     seen = observations([Swept(played=fault), Swept(played=late, first=fault)])
     assert [one.verdict for one in seen] == [Verdict.ERROR, Verdict.UNKNOWN]
     assert seen[1].first is not None
+
+
+def swept(kind: str, *words: str) -> tuple[dict[str, Swept], list[str]]:
+    """Play cases with a peculiar client; return what they showed by case, and the stages."""
+    stages = []
+    found = spread(
+        (sys.executable, "-m", "tests.peculiar", kind),
+        chosen(all_cases(), words),
+        seed=1,
+        brokers=1,
+        watch=lambda stage, _many, _played: stages.append(stage),
+    )
+    return {one.played.case: one for one in found}, list(dict.fromkeys(stages))
+
+
+def broken(one: Swept) -> list[str]:
+    """Return the rules that a case broke, and nothing else that was wrong with it."""
+    assert one.played.fault + one.played.undecided == ""
+    return [each.rule for each in one.played.findings if each.broken]
+
+
+def test_a_call_that_waits_for_the_end_of_an_error() -> None:
+    """Whoever looks for the coordinator while a consumer is made may wait until there is one."""
+    name = "FindCoordinator/top/COORDINATOR_LOAD_IN_PROGRESS/lasting"
+    found, stages = swept("patient", name)
+    assert broken(found[name]) == []
+    assert stages == ["cases"]
+
+
+def test_a_case_that_ends_the_client() -> None:
+    """Only the case that ends the process breaks a rule, and none that was beside it."""
+    ends, beside = "ShareFetch/batch/count/three", "ShareFetch/batch/crc/three"
+    found, stages = swept("mortal", ends, beside)
+    assert broken(found[ends]) == [RECOVERS]
+    assert broken(found[beside]) == []
+    assert stages == ["cases", "once more", "alone"]
