@@ -6,6 +6,8 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -51,8 +53,9 @@ def _judged(
 ) -> list[tuple[dict[str, Found], object, object, object]]:
     database = f"together_{next(NUMBERS)}"
     asked = [rule.over for rule in RULES if any(askable(one, [rule]) for one in histories)]
-    with configured(spark, IN_ONE_PART, when=held):
-        register(spark, histories, database, [PARTITIONS, DELIVERY_PAIRS, *asked], held=held)
+    relations = [PARTITIONS, DELIVERY_PAIRS, *asked]
+    with TemporaryDirectory() as room, configured(spark, IN_ONE_PART, when=held):
+        register(spark, histories, database, relations, held=held, room=Path(room))
         try:
             found = judge(spark, histories, RULES, lambda _: None)
             measured = distributions(spark, [0 for _ in histories])
@@ -99,12 +102,45 @@ def test_witnesses_cost_no_second_pass(
     assert [one.name for one in asked if isinstance(one, Relation) and one.by_record] == []
 
 
-def test_histories_with_lost_buckets_are_judged_alone(histories: list[History]) -> None:
-    """All but those go together."""
+def test_histories_with_lost_buckets_that_lie_elsewhere_are_judged_alone(
+    histories: list[History],
+) -> None:
+    """Only where Spark runs on this machine can the rest of one be linked to."""
     first, other, again = histories
     hurt = replace(again, lost_buckets=frozenset({3}))
 
-    assert together([first, hurt, other]) == [[0, 2], [1]]
+    assert together([first, hurt, other], here=False) == [[0, 2], [1]]
+    assert together([first, hurt, other], here=True) == [[0, 1, 2]]
+
+
+def test_a_history_with_lost_buckets_is_told_what_it_is_told_alone(
+    spark: SparkSession, histories: list[History], tmp_path: Path
+) -> None:
+    """Two of its files are no Parquet any more, of two buckets; it is the second of three."""
+    first, other, _ = histories
+    shutil.copytree(first.folder, tmp_path / "hurt")
+    for file in _two_files(first):
+        (tmp_path / "hurt" / file).write_bytes(b"gone")
+    hurt = open_history(tmp_path / "hurt")
+    assert len(hurt.lost_buckets) == 2
+
+    alone = [_judged(spark, [one], held=False)[0] for one in (first, hurt, other)]
+    assert _told(alone[1][0]) != _told(alone[0][0])
+    for held in (True, False):
+        beside = _judged(spark, [first, hurt, other], held=held)
+        for one, (found, *more) in zip(alone, beside, strict=True):
+            assert not any(each.fault for each in found.values())
+            assert _told(found) == _told(one[0])
+            assert more == list(one[1:])
+
+
+def _two_files(history: History) -> list[str]:
+    """Return a file of each large table, of different buckets."""
+    (made, *_), (*_, given) = (
+        [file for file in history.manifest.files if file.table == name and file.rows]
+        for name in ("produced", "deliveries")
+    )
+    return [made.path, given.path]
 
 
 def test_a_value_of_each_run_is_found_by_halving() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -37,7 +39,8 @@ def judge_batches(
     the others.
     """
     found: list[Judged] = []
-    for places in together([history for history, _ in histories]):
+    here = _local(spark)
+    for places in together([history for history, _ in histories], here=here):
         some = [histories[at] for at in places]
         judged = _judge_together(spark, some, invariants, tell)
         if len(some) > 1 and any(one.fault for each in judged for one in each.found.values()):
@@ -58,8 +61,12 @@ def _judge_together(
     held = _held(spark, rows)
     settings = {**IN_ONE_PART, **(COMPILED if rows >= COMPILED_ROWS else {})}
     try:
-        with configured(spark, settings, when=held), progress(spark, tell):
-            register(spark, histories, database, relations, held=held)
+        with (
+            tempfile.TemporaryDirectory(prefix="shareproof-") as room,
+            configured(spark, settings, when=held),
+            progress(spark, tell),
+        ):
+            register(spark, histories, database, relations, held=held, room=Path(room))
             found = judge(spark, histories, invariants, tell)
             if not draw:
                 return [Judged(*one, [], [], {}) for one in zip(histories, found, strict=True)]
@@ -80,7 +87,11 @@ def _judge_together(
 
 def _held(spark: SparkSession, rows: int) -> bool:
     """Tell whether so few rows are to be judged, on this machine, that Spark holds them."""
-    return rows < SMALL_ROWS and str(spark.sparkContext.master).startswith("local")
+    return rows < SMALL_ROWS and _local(spark)
+
+
+def _local(spark: SparkSession) -> bool:
+    return str(spark.sparkContext.master).startswith("local")
 
 
 def _draw(

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PosixPath
 from typing import Any
 
 import pyarrow as pa
@@ -115,14 +115,17 @@ def of_one_target(histories: Sequence[History]) -> None:
         )
 
 
-def together(histories: Sequence[History]) -> list[list[int]]:
+def together(histories: Sequence[History], *, here: bool) -> list[list[int]]:
     """Return which histories are judged by one set of queries, by their places.
 
-    One of which buckets cannot be read is judged by itself, and so is one in another layout.
+    One in another layout is judged by itself, and so is one of which buckets cannot be read, unless
+    Spark runs on this machine and the history is here: then the other files can be linked to.
     """
     found: dict[tuple[int, int], list[int]] = {}
     for at, one in enumerate(histories):
-        found.setdefault((one.manifest.buckets, at if one.lost_buckets else -1), []).append(at)
+        linked = here and isinstance(one.folder, PosixPath)
+        alone = bool(one.lost_buckets) and not linked
+        found.setdefault((one.manifest.buckets, at if alone else -1), []).append(at)
     return [
         places[first : first + MOST_TOGETHER]
         for places in found.values()
