@@ -6,6 +6,7 @@ import itertools
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,14 @@ from reports.analysis.reached import reached
 from reports.analysis.relations import DELIVERY_PAIRS, PARTITIONS
 from reports.analysis.request import Judged
 from reports.analysis.rules import Invariant
-from reports.analysis.session import COMPILED, COMPILED_ROWS, IN_ONE_PART, SMALL_ROWS, configured
+from reports.analysis.session import (
+    COMPILED,
+    COMPILED_ROWS,
+    IN_ONE_PART,
+    SMALL_ROWS,
+    configured,
+    is_local,
+)
 from reports.analysis.span import span
 from reports.analysis.stories import stories
 from reports.analysis.tables import register, unregister
@@ -39,18 +47,24 @@ def judge_batches(
     the others.
     """
     found: list[Judged] = []
-    here = _local(spark)
-    for places in together([history for history, _ in histories], here=here):
-        some = [histories[at] for at in places]
-        judged = _judge_together(spark, some, invariants, tell)
-        if len(some) > 1 and any(one.fault for each in judged for one in each.found.values()):
-            judged = [_judge_together(spark, [one], invariants, tell)[0] for one in some]
-        found += judged
+    here = is_local(str(spark.sparkContext.master))
+    with tempfile.TemporaryDirectory(prefix="shareproof-") as folder:
+        judge_some = partial(_judge_together, spark, Path(folder), invariants, tell)
+        for places in together([history for history, _ in histories], here=here):
+            some = [histories[at] for at in places]
+            judged = judge_some(some)
+            if len(some) > 1 and any(one.fault for each in judged for one in each.found.values()):
+                judged = [judge_some([one])[0] for one in some]
+            found += judged
     return found
 
 
 def _judge_together(
-    spark: SparkSession, asked: Sequence[Drawn], invariants: Sequence[Invariant], tell: Tell
+    spark: SparkSession,
+    room: Path,
+    invariants: Sequence[Invariant],
+    tell: Tell,
+    asked: Sequence[Drawn],
 ) -> list[Judged]:
     histories = [history for history, _ in asked]
     draw = any(intervals for _, intervals in asked)
@@ -61,12 +75,8 @@ def _judge_together(
     held = _held(spark, rows)
     settings = {**IN_ONE_PART, **(COMPILED if rows >= COMPILED_ROWS else {})}
     try:
-        with (
-            tempfile.TemporaryDirectory(prefix="shareproof-") as room,
-            configured(spark, settings, when=held),
-            progress(spark, tell),
-        ):
-            register(spark, histories, database, relations, held=held, room=Path(room))
+        with configured(spark, settings, when=held), progress(spark, tell):
+            register(spark, histories, database, relations, held=held, room=room)
             found = judge(spark, histories, invariants, tell)
             if not draw:
                 return [Judged(*one, [], [], {}) for one in zip(histories, found, strict=True)]
@@ -87,11 +97,7 @@ def _judge_together(
 
 def _held(spark: SparkSession, rows: int) -> bool:
     """Tell whether so few rows are to be judged, on this machine, that Spark holds them."""
-    return rows < SMALL_ROWS and _local(spark)
-
-
-def _local(spark: SparkSession) -> bool:
-    return str(spark.sparkContext.master).startswith("local")
+    return rows < SMALL_ROWS and is_local(str(spark.sparkContext.master))
 
 
 def _draw(

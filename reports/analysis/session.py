@@ -77,6 +77,11 @@ def settings_for(rows: int) -> dict[str, str]:
     return SMALL if rows < SMALL_ROWS else MEDIUM if rows < MEDIUM_ROWS else LARGE
 
 
+def is_local(master: str) -> bool:
+    """Tell whether Spark runs in one process on this machine."""
+    return master.startswith("local")
+
+
 def open_session(
     master: str = "local[*]", memory: str = "1g", settings: dict[str, str] | None = None
 ) -> SparkSession:
@@ -90,7 +95,7 @@ def open_session(
     Raises:
         EnvironmentFault: its JVM does not start.
     """
-    here = master.startswith("local") or "//127.0.0.1" in master or "//localhost" in master
+    here = is_local(master) or "//127.0.0.1" in master or "//localhost" in master
     if here:
         # Spark looks up the machine's own name, which need not have an address, as in a container.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

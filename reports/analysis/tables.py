@@ -54,19 +54,21 @@ def register(
     Args:
         spark: the session.
         histories: the runs, which are numbered in this order. If buckets of one cannot be read, it
-            is alone, or there is room.
+            is alone, or there is ``room``.
         database: the name of a database that is not there yet.
         relations: what is asked for; what they use is registered, too.
         held: hold all rows in memory, for histories that are read in less time than is planned how
             to read them.
-        room: an empty directory of this machine, for links to what can be read of a history of
-            which buckets cannot. It has to stay until all is unregistered.
+        room: a directory of this machine, for links to what can be read of a history of which
+            buckets cannot. They have to stay until all is unregistered.
     """
+    if room and len(histories) > 1:
+        histories = [_linked(one, room / database / str(run)) for run, one in enumerate(histories)]
     spark.sql(f"CREATE DATABASE {database}")
     spark.sql(f"USE {database}")
     rows = _rows(histories) if held else {}
     for name in TABLES:
-        table = _held(spark, rows[name]) if name in rows else _table(spark, histories, name, room)
+        table = _held(spark, rows[name]) if name in rows else _table(spark, histories, name)
         table.createOrReplaceTempView(name)
     spark.sql(_releases(histories)).createOrReplaceTempView("release")
     for relation in in_order(relations):
@@ -140,9 +142,7 @@ def _held(spark: SparkSession, rows: pa.Table) -> DataFrame:
     return table.localCheckpoint(eager=False) if rows.num_rows > _FEW else table
 
 
-def _table(
-    spark: SparkSession, histories: Sequence[History], name: str, room: Path | None = None
-) -> DataFrame:
+def _table(spark: SparkSession, histories: Sequence[History], name: str) -> DataFrame:
     """Return a table; one without rows as a constant, so that Spark drops what asks for them."""
     known = [
         (run, history)
@@ -153,10 +153,7 @@ def _table(
         columns = ", ".join(f"CAST(NULL AS {kind}) AS {col}" for col, kind in _columns(name))
         return spark.sql(f"SELECT {columns}, 0 AS run LIMIT 0")
     if len(histories) > 1:
-        parts = [
-            (run, _location(_linked(history, name, run, room), name)) for run, history in known
-        ]
-        _create(spark, histories, name, parts)
+        _create(spark, histories, name, known)
     elif name in BUCKETED:
         _create(spark, histories, name)
     else:
@@ -176,33 +173,36 @@ def _create(
     spark: SparkSession,
     histories: Sequence[History],
     name: str,
-    parts: Sequence[tuple[int, str]] = (),
+    parts: Sequence[tuple[int, History]] = (),
 ) -> None:
-    """Create a table over files, with a partition for each of several runs, which is somewhere."""
+    """Create a table over files, with a partition for each of several runs."""
     columns = [f"`{column}` {kind}" for column, kind in _columns(name)]
     layout = ""
     if name in BUCKETED:
         order, buckets = ", ".join(BUCKETED[name]), histories[0].manifest.buckets
         layout = f"CLUSTERED BY (log) SORTED BY ({order}) INTO {buckets} BUCKETS"
-    first = parts[0][1] if parts else _location(histories[0], name)
+    first = parts[0][1] if parts else histories[0]
     spark.sql(
         f"CREATE TABLE all_{name} ({', '.join([*columns, *(['run INT'] if parts else [])])}) "
         f"USING parquet OPTIONS ({_GLOBS} 'false') {'PARTITIONED BY (run)' if parts else ''} "
-        f"{layout} LOCATION {_quoted(first)}"
+        f"{layout} LOCATION {_quoted(_location(first, name))}"
     )
     if parts:
-        places = (f"PARTITION (run = {run}) LOCATION {_quoted(place)}" for run, place in parts)
+        places = (
+            f"PARTITION (run = {run}) LOCATION {_quoted(_location(history, name))}"
+            for run, history in parts
+        )
         spark.sql(f"ALTER TABLE all_{name} ADD {' '.join(places)}")
 
 
-def _linked(history: History, name: str, run: int, room: Path | None) -> History:
-    """Return a history whose table has only files that can be read, by links to them."""
-    if name not in BUCKETED or not history.lost_buckets or room is None:
+def _linked(history: History, folder: Path) -> History:
+    """Return a history that has only files that can be read, by links to them in a directory."""
+    if not history.lost_buckets:
         return history
-    folder = room / str(run)
-    (folder / name).mkdir(parents=True)
-    for file in history.readable(name):
-        (folder / file.path).symlink_to((history.folder / file.path).absolute())
+    for name in TABLES:
+        (folder / name).mkdir(parents=True)
+        for file in history.readable(name):
+            (folder / file.path).symlink_to((history.folder / file.path).absolute())
     return replace(history, folder=folder)
 
 

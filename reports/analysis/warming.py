@@ -25,7 +25,7 @@ from reports.analysis.files import History
 from reports.analysis.judging import Tell
 from reports.analysis.request import Judged, Request
 from reports.analysis.rules import load_invariants
-from reports.analysis.session import MEDIUM_ROWS, open_session, settings_for
+from reports.analysis.session import MEDIUM_ROWS, is_local, open_session, settings_for
 from reports.analysis.timeline import INTERVALS
 from spec.history import BUCKETED, TABLES, File, Manifest, bucket_of
 from spec.verdict import EnvironmentFault
@@ -45,7 +45,7 @@ def warm(request: Request, rows: int) -> Callable[[], None]:
         A function that ends the warming, after the query under way; the JVM has the usual priority
         from then on. The session is the one that ``analyse`` opens next.
     """
-    if rows > MEDIUM_ROWS // 3 or not request.master.startswith("local"):
+    if rows > MEDIUM_ROWS // 3 or not is_local(request.master):
         return lambda: None
     usual = os.getpriority(os.PRIO_PROCESS, 0)
     hurried = threading.Event()
