@@ -29,6 +29,8 @@ class Relation:
             tables that are laid out by these.
         over_records: It reads the tables that are laid out by record; other relations are small.
         cached: It is small, and asked more than once: worked out once.
+        sized: It is usually empty, but read from a large table: worked out before what uses it is
+            planned, because Spark would take it for as large as that table.
         shared: It is asked more than once: worked out once where rows are held in memory.
     """
 
@@ -38,6 +40,7 @@ class Relation:
     by_record: bool = False
     over_records: bool = False
     cached: bool = False
+    sized: bool = False
     shared: bool = False
 
     @cached_property
@@ -80,7 +83,7 @@ def _text(name: str) -> str:
 
 
 PARTITIONS = Relation(name="partitions", sql=_text("partitions"), cached=True, shared=True)
-UNCONFIRMED = Relation(name="unconfirmed", sql=_text("unconfirmed"))
+UNCONFIRMED = Relation(name="unconfirmed", sql=_text("unconfirmed"), sized=True)
 DELIVERY_PAIRS = Relation(
     name="delivery_pairs",
     sql=_text("delivery_pairs"),

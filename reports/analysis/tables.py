@@ -77,7 +77,9 @@ def register(
         if held and relation.shared:
             found = found.localCheckpoint(eager=True)
         found.createOrReplaceTempView(relation.name)
-        if relation.cached and not held:
+        if relation.sized and not held:
+            spark.sql(f"CACHE TABLE {relation.name}")
+        elif relation.cached and not held:
             spark.sql(f"CACHE LAZY TABLE {relation.name}")
 
 
