@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from reports.analysis.distributions import distributions
 from reports.analysis.files import History, together
-from reports.analysis.judging import Found, Tell, askable, judge
+from reports.analysis.judging import Found, Tell, judge
 from reports.analysis.progress import progress
 from reports.analysis.reached import reached
 from reports.analysis.relations import DELIVERY_PAIRS, PARTITIONS
@@ -69,17 +69,16 @@ def _judge_together(
     histories = [history for history, _ in asked]
     draw = any(intervals for _, intervals in asked)
     database = f"history_{os.getpid()}_{next(_NUMBERS)}"
-    over = [rule.over for rule in invariants if any(askable(one, [rule]) for one in histories)]
-    relations = [PARTITIONS, *over, *([DELIVERY_PAIRS] if draw else [])]
     rows = sum(file.rows for one in histories for file in one.manifest.files)
     held = _held(spark, rows)
     settings = {**IN_ONE_PART, **(COMPILED if rows >= COMPILED_ROWS else {})}
     try:
         with configured(spark, settings, when=held), progress(spark, tell):
-            register(spark, histories, database, relations, held=held, room=room)
-            found = judge(spark, histories, invariants, tell)
+            relations = register(spark, histories, database, held=held, room=room)
+            found = judge(spark, histories, relations, invariants, tell)
             if not draw:
                 return [Judged(*one, [], [], {}) for one in zip(histories, found, strict=True)]
+            relations.need([PARTITIONS, DELIVERY_PAIRS])
             tell(f"{histories[0].folder}: distributions")
             measured = distributions(spark, [one.rows("deliveries") for one in histories])
             faulty = any(one.rows("faults") for one in histories)

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spec.history import BUCKETED, TABLES, File, Manifest
+from spec.history import BUCKETED, OPTIONAL, TABLES, File, Manifest
 from spec.verdict import EnvironmentFault, MixedTargets
 
 MANIFEST, RUN = "manifest.json", "run.json"
@@ -243,11 +243,29 @@ def _fault(folder: Path, file: File) -> str:
         return "was changed: its checksum is another"
     try:
         with path.open("rb") as source:
-            schema = pq.read_schema(source)
+            return _unlike(pq.ParquetFile(source), file.table)
     except (pa.ArrowException, OSError) as error:
         return f"is no Parquet file ({error})"
-    expected = TABLES[file.table]
-    return "" if schema.equals(expected) else f"is no table {file.table} of this release's schema"
+
+
+def _unlike(found: pq.ParquetFile, table: str) -> str:
+    """Return in what a file is unlike the table that it should be of, or nothing."""
+    if not found.schema_arrow.equals(TABLES[table]):
+        return f"is no table {table} of this release's schema"
+    if table in BUCKETED:
+        for place, name in enumerate(TABLES[table].names):
+            if name not in OPTIONAL and _has_nulls(found, place, name):
+                return f"has rows without a value of {name}"
+    return ""
+
+
+def _has_nulls(found: pq.ParquetFile, place: int, column: str) -> bool:
+    """Tell whether a column has nulls: its statistics say, or else its values."""
+    groups = range(found.metadata.num_row_groups)
+    told = [found.metadata.row_group(group).column(place).statistics for group in groups]
+    if all(one is not None and one.has_null_count for one in told):
+        return any(one.null_count for one in told)
+    return any(part.column(0).null_count for part in found.iter_batches(columns=[column]))
 
 
 def _chunks(path: Path) -> Iterator[bytes]:

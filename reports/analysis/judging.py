@@ -7,9 +7,9 @@ broken rule its first witnesses.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -17,10 +17,10 @@ from pyspark.sql import Row, SparkSession
 
 from reports.analysis.files import History
 from reports.analysis.queries import OFFSET_BITS, counts, patterns
-from reports.analysis.relations import Relation
+from reports.analysis.relations import PARTITIONS, Relation
 from reports.analysis.rules import BORNE, Invariant, by_relation
-from reports.analysis.session import INTERPRETED, SMALL_ROWS, by_runs, by_turns, configured
-from reports.analysis.tables import keep_records
+from reports.analysis.session import INTERPRETED, SMALL_ROWS, beside, by_runs, by_turns, configured
+from reports.analysis.tables import Relations, keep_records
 from reports.analysis.witnesses import WITNESSES, Hit, Place, witnesses
 from spec.history import BUCKETED, TABLES
 from spec.verdict import Observation, Verdict
@@ -52,39 +52,62 @@ class Found:
 
 
 def judge(
-    spark: SparkSession, histories: Sequence[History], invariants: Sequence[Invariant], tell: Tell
+    spark: SparkSession,
+    histories: Sequence[History],
+    relations: Relations,
+    invariants: Sequence[Invariant],
+    tell: Tell,
 ) -> list[dict[str, Found]]:
     """Judge the registered histories by every invariant; return what each says of each rule.
 
     A query that fails is an ``error`` of its rules and leaves the others alone.
     """
     whose = _names(histories)
-    few = sum(one.rows(name) for one in histories for name in TABLES if name not in BUCKETED)
-    little = few < SMALL_ROWS
+    little = sum(_small_rows(one) for one in histories) < SMALL_ROWS
     asked = [rule for rule in invariants if any(askable(one, [rule]) for one in histories)]
+    questions = by_relation(asked)
+    brief = _Brief(spark, relations, questions) if little else None
 
     def ask(relation: Relation, rules: Sequence[Invariant]) -> list[dict[str, Found]]:
+        relations.need([relation])
+        session = spark if relation.over_records or brief is None else brief.session
         tell(f"{whose}: {', '.join(rule.id for rule in rules)} over {relation.name}")
-        return _guarded(partial(_together, spark, rules, len(histories)), rules, len(histories))
+        return _guarded(partial(_together, session, rules, len(histories)), rules, len(histories))
 
     idle = {rule.id: Found(exercised=0, broken=0, seconds=0) for rule in invariants}
     found = [dict(idle) for _ in histories]
-    questions = by_relation(asked).items()
-    for long in (True, False):
-        # Settings are those of a session, so questions that are asked at the same time share them.
-        some = [(over, rules) for over, rules in questions if over.over_records == long]
-        with configured(spark, INTERPRETED, when=little and not long):
-            said = by_turns(spark, ask, some)
-        for answers in said:
-            for one, history, told in zip(found, histories, answers, strict=True):
-                mine = (rule.id for rule in askable(history, asked))
-                one |= {rule: told[rule] for rule in mine if rule in told}
+    # What takes long comes first, so that all else fits in beside it.
+    some = sorted(questions.items(), key=lambda question: not question[0].over_records)
+    for answers in by_turns(ask, some):
+        for one, history, told in zip(found, histories, answers, strict=True):
+            mine = (rule.id for rule in askable(history, asked))
+            one |= {rule: told[rule] for rule in mine if rule in told}
     broken = [rule for rule in asked if any(one[rule.id].broken for one in found)]
     if broken:
         tell(f"{whose}: witnesses of {', '.join(rule.id for rule in broken)}")
+        relations.need([PARTITIONS])
         for one, hits in zip(found, _shown(spark, histories, broken, found, little), strict=True):
             one |= {name: replace(one[name], hits=some) for name, some in hits.items()}
     return found
+
+
+class _Brief:
+    """The session of questions about small tables: nothing is compiled for them."""
+
+    def __init__(
+        self, spark: SparkSession, relations: Relations, asked: Iterable[Relation]
+    ) -> None:
+        self._spark, self._relations, self._asked = spark, relations, asked
+
+    @cached_property
+    def session(self) -> SparkSession:
+        # It knows the views that there are when it is made.
+        self._relations.need(self._asked)
+        return beside(self._spark, INTERPRETED)
+
+
+def _small_rows(history: History) -> int:
+    return sum(history.rows(name) for name in TABLES if name not in BUCKETED)
 
 
 def _shown(

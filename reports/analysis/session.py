@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 from pyspark.errors import PySparkRuntimeError
@@ -29,10 +30,7 @@ INTERPRETED = {
 COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
 """Spark's own, for a session that was opened for fewer rows than there are in the end."""
 IN_ONE_PART = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
-"""Settings for tables that are in one part each: no join has to send one side to the other.
-
-A query is one task then, so that several are asked at the same time.
-"""
+"""Settings for tables that are in one part each: no join has to send one side to the other."""
 SMALL = {
     **INTERPRETED,
     "spark.sql.shuffle.partitions": "1",
@@ -57,14 +55,24 @@ _FOR_ROWS_ALONE = (
     "-XX:Tier4BackEdgeThreshold=300000"
 )
 _WITHOUT_TRAPS = "-XX:PerMethodTrapLimit=0 -XX:PerBytecodeTrapLimit=0"
+_PLANNER = Path(__file__).with_name("compiler.json")
+"""What runs for each query and not for each row: parser, planner, code generator, class files."""
 LARGE = {
     **COMPILED,
-    "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC {_FOR_ROWS_ALONE} {_WITHOUT_TRAPS}",
+    # Rules that share a part would keep it in a field of the task, which costs more than to work it
+    # out again; and columns outside the heap are read without a look at their length.
+    "spark.sql.subexpressionElimination.enabled": "false",
+    "spark.sql.columnVector.offheap.enabled": "true",
+    "spark.driver.extraJavaOptions": (
+        f"-XX:+UseParallelGC -XX:MetaspaceSize=256m {_FOR_ROWS_ALONE} {_WITHOUT_TRAPS} "
+        f"-XX:+UnlockDiagnosticVMOptions -XX:-DisplayVMOutput '-XX:CompilerDirectivesFile={_PLANNER}'"
+    ),
 }
 """Settings that keep the optimising compiler to what runs for every row.
 
 By its usual thresholds it spent three quarters of its time on the parser, the planner and class
-loaders, which run for some seconds in all, while the rules waited for their turn.
+loaders, which run for some seconds in all, while the rules waited for their turn. What of these
+still reached the thresholds took it a fifth of its time: it leaves them to the quick compiler.
 
 And it leaves out branches that no row has taken yet: the first row that takes one sends the whole
 method back to the interpreter. Rows of a kind that is rare did that to the rules over deliveries
@@ -106,6 +114,9 @@ def open_session(
         "spark.driver.memory": memory,
         "spark.executor.memory": memory,
         "spark.sql.shuffle.partitions": "4",
+        # Every join, sort and aggregate of a query takes a page, usually of a sixteenth of a core's
+        # memory: half of the time of garbage collection was about these.
+        "spark.buffer.pageSize": "2m",
         # What is shuffled is small, so planning it again while it runs costs more than it gains.
         "spark.sql.adaptive.enabled": "false",
         # Where rows come by record, records need no hash table and no memory.
@@ -154,19 +165,21 @@ def configured(spark: SparkSession, settings: Mapping[str, str], *, when: bool) 
             spark.conf.set(name, value)
 
 
-def by_turns(
-    spark: SparkSession, ask: Callable[..., Answer], questions: Iterable[Sequence[Any]]
-) -> list[Answer]:
+def beside(spark: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+    """Return a session with the tables and views that another one has by now, and own settings."""
+    found = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())  # noqa: SLF001
+    for name, value in settings.items():
+        found.conf.set(name, value)
+    return found
+
+
+def by_turns(ask: Callable[..., Answer], questions: Iterable[Sequence[Any]]) -> list[Answer]:
     """Ask questions, and return what is said to each.
 
-    Several are asked at the same time where each keeps one thread busy: where nothing is compiled,
-    because most of the time goes into planning, and where tables are in one part each.
+    Two are asked at the same time: while one is worked out, the next is planned and compiled, and
+    what a query leaves idle at the end of its stages is used.
     """
-    alike = (INTERPRETED, IN_ONE_PART)
-    alone = all(
-        spark.conf.get(name) != value for settings in alike for name, value in settings.items()
-    )
-    with ThreadPoolExecutor(1 if alone else _AT_ONCE) as pool:
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(lambda question: ask(*question), questions))
 
 
@@ -180,7 +193,7 @@ def by_runs(rows: Iterable[Row], runs: int) -> list[list[Row]]:
 
 def fetched(spark: SparkSession, queries: Iterable[str]) -> list[list[Row]]:
     """Return the rows of queries that have few."""
-    return by_turns(spark, partial(_fetch, spark), [[query] for query in queries])
+    return by_turns(partial(_fetch, spark), [[query] for query in queries])
 
 
 def _fetch(spark: SparkSession, query: str) -> list[Row]:

@@ -11,14 +11,17 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path, PosixPath
+from threading import Lock
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr
 
 from reports.analysis.files import History
 from reports.analysis.held import stride, tables_of
 from reports.analysis.queries import at_places
 from reports.analysis.relations import Relation, in_order
+from reports.analysis.required import with_required
 from spec.history import BUCKETED, OPTIONAL, TABLES, bucket_of
 from spec.model.release import release_of
 
@@ -37,16 +40,47 @@ _GLOBS = "__globPaths__"
 """Spark's option to take a path for a pattern, which brackets and braces make of it."""
 
 
+class Relations:
+    """The relations of a session over registered tables, each registered when it is first needed.
+
+    Working out what a query means takes a cold JVM a tenth of a second and more, so it is done
+    while others are under way. Safe to use by several threads.
+    """
+
+    def __init__(self, spark: SparkSession, *, several: bool, held: bool) -> None:
+        self._spark, self._several, self._held = spark, several, held
+        self._known: set[str] = set()
+        self._lock = Lock()
+
+    def need(self, relations: Iterable[Relation]) -> None:
+        """Register relations and what they use, those that are not yet."""
+        with self._lock:
+            for relation in in_order(relations):
+                if relation.name not in self._known:
+                    self._register(relation)
+                    self._known.add(relation.name)
+
+    def _register(self, relation: Relation) -> None:
+        # Views are kept as plans: those made by CREATE VIEW are read again whenever they are used.
+        found = self._spark.sql(relation.query() if self._several else relation.of_one())
+        if self._held and relation.shared:
+            found = found.localCheckpoint(eager=True)
+        found.createOrReplaceTempView(relation.name)
+        if relation.sized and not self._held:
+            self._spark.sql(f"CACHE TABLE {relation.name}")
+        elif relation.cached and not self._held:
+            self._spark.sql(f"CACHE LAZY TABLE {relation.name}")
+
+
 def register(
     spark: SparkSession,
     histories: Sequence[History],
     database: str,
-    relations: Iterable[Relation],
     *,
     held: bool = False,
     room: Path | None = None,
-) -> None:
-    """Make the tables of histories, and relations over them, the current database.
+) -> Relations:
+    """Make the tables of histories the current database, and return the relations over them.
 
     Buckets that cannot be read are left out of all large tables alike, so that what is left can be
     judged; small tables that cannot be read are empty.
@@ -56,7 +90,6 @@ def register(
         histories: the runs, which are numbered in this order. If buckets of one cannot be read, it
             is alone, or there is ``room``.
         database: the name of a database that is not there yet.
-        relations: what is asked for; what they use is registered, too.
         held: hold all rows in memory, for histories that are read in less time than is planned how
             to read them.
         room: a directory of this machine, for links to what can be read of a history of which
@@ -71,16 +104,7 @@ def register(
         table = _held(spark, rows[name]) if name in rows else _table(spark, histories, name)
         table.createOrReplaceTempView(name)
     spark.sql(_releases(histories)).createOrReplaceTempView("release")
-    for relation in in_order(relations):
-        # Views are kept as plans: those made by CREATE VIEW are read again whenever they are used.
-        found = spark.sql(relation.query() if len(histories) > 1 else relation.of_one())
-        if held and relation.shared:
-            found = found.localCheckpoint(eager=True)
-        found.createOrReplaceTempView(relation.name)
-        if relation.sized and not held:
-            spark.sql(f"CACHE TABLE {relation.name}")
-        elif relation.cached and not held:
-            spark.sql(f"CACHE LAZY TABLE {relation.name}")
+    return Relations(spark, several=len(histories) > 1, held=held)
 
 
 def keep_records(
@@ -162,10 +186,14 @@ def _table(spark: SparkSession, histories: Sequence[History], name: str) -> Data
         schema = ", ".join(f"`{column}` {kind}" for column, kind in _columns(name))
         reader = spark.read.schema(schema).option(_GLOBS, "false")
         return reader.parquet(_location(histories[0], name)).selectExpr("*", "0 AS run")
-    apart = stride(histories)
-    columns = ", ".join(_known(name, column, kind, apart) for column, kind in _columns(name))
-    run = "run" if len(histories) > 1 else "0 AS run"
-    table = spark.sql(f"SELECT {columns}, {run} FROM all_{name}")  # noqa: S608 - our own names
+    table = spark.table(f"all_{name}")
+    if name in BUCKETED:
+        table = with_required(spark, f"all_{name}", OPTIONAL)
+    if len(histories) == 1:
+        table = table.selectExpr("*", "0 AS run")
+    elif "share_partition" in table.columns:
+        moved = f"share_partition + {stride(histories)} * run"
+        table = table.withColumn("share_partition", expr(moved))
     if len(histories) == 1 and histories[0].lost_buckets:
         return table.where(_good_logs(spark, histories[0]))
     return table
@@ -222,20 +250,6 @@ def _quoted(text: str) -> str:
 
 def _columns(name: str) -> Iterable[tuple[str, str]]:
     return [(field.name, _TYPES[field.type]) for field in TABLES[name]]
-
-
-def _known(table: str, column: str, kind: str, apart: int) -> str:
-    """Return a column as what it is: never null, unless it is one of ``OPTIONAL``.
-
-    Spark takes all columns of files for optional, and a condition on those for one with three
-    outcomes, which is more code for its compiler and for the processor.
-    """
-    name, nothing = f"`{column}`", "false" if kind == "BOOLEAN" else f"CAST(0 AS {kind})"
-    if column == "share_partition" and apart:
-        return f"coalesce({name}, {nothing}) + {apart} * run AS {name}"
-    if table not in BUCKETED or column in OPTIONAL or column in BUCKETED[table]:
-        return name
-    return f"coalesce({name}, {nothing}) AS {name}"
 
 
 def _good_logs(spark: SparkSession, history: History) -> str:
