@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from reports.analysis.span import span
 from reports.analysis.stories import stories
 from reports.analysis.tables import register, unregister
 from reports.analysis.timeline import Course, timelines
+from spec.history import BUCKETED, TABLES
 
 _NUMBERS = itertools.count()
 Drawn = tuple[History, int]
@@ -70,10 +71,10 @@ def _judge_together(
     draw = any(intervals for _, intervals in asked)
     database = f"history_{os.getpid()}_{next(_NUMBERS)}"
     rows = sum(file.rows for one in histories for file in one.manifest.files)
-    held = _held(spark, rows)
+    held = _held(spark, histories)
     settings = {**IN_ONE_PART, **(COMPILED if rows >= COMPILED_ROWS else {})}
     try:
-        with configured(spark, settings, when=held), progress(spark, tell):
+        with configured(spark, settings, when=BUCKETED.keys() <= set(held)), progress(spark, tell):
             relations = register(spark, histories, database, held=held, room=room)
             found = judge(spark, histories, relations, invariants, tell)
             if not draw:
@@ -94,9 +95,14 @@ def _judge_together(
         unregister(spark, database)
 
 
-def _held(spark: SparkSession, rows: int) -> bool:
-    """Tell whether so few rows are to be judged, on this machine, that Spark holds them."""
-    return rows < SMALL_ROWS and is_local(str(spark.sparkContext.master))
+def _held(spark: SparkSession, histories: Sequence[History]) -> Collection[str]:
+    """Return the tables that have so few rows, on this machine, that Spark holds them."""
+    small = [name for name in TABLES if name not in BUCKETED]
+    if is_local(str(spark.sparkContext.master)):
+        for names in (list(TABLES), small):
+            if sum(one.rows(name) for one in histories for name in names) < SMALL_ROWS:
+                return names
+    return ()
 
 
 def _draw(

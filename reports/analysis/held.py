@@ -1,8 +1,8 @@
-"""The rows of small histories in memory: reading them takes less time than Spark's plan for it."""
+"""Rows of small histories and small tables in memory: reading them takes less time than a plan."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,15 +26,15 @@ def stride(histories: Sequence[History]) -> int:
     return highest + 1
 
 
-def tables_of(histories: Sequence[History]) -> dict[str, pa.Table]:
-    """Return the tables that have rows, those of all runs together, with the columns of Spark's."""
+def tables_of(histories: Sequence[History], names: Collection[str]) -> dict[str, pa.Table]:
+    """Return those tables that have rows, of all runs together, with the columns of Spark's."""
     apart = stride(histories)
     found: dict[str, pa.Table] = {}
-    for name, schema in TABLES.items():
+    for name in names:
         parts = [
             _numbered(rows, run, apart)
             for run, history in enumerate(histories)
-            for rows in _parts(history, name, schema.names)
+            for rows in _parts(history, name, TABLES[name].names)
         ]
         if rows := sum(part.num_rows for part in parts):
             whole = pa.concat_tables([part for part in parts if part.num_rows])

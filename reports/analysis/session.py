@@ -65,7 +65,8 @@ LARGE = {
     "spark.sql.columnVector.offheap.enabled": "true",
     "spark.driver.extraJavaOptions": (
         f"-XX:+UseParallelGC -XX:MetaspaceSize=256m {_FOR_ROWS_ALONE} {_WITHOUT_TRAPS} "
-        f"-XX:+UnlockDiagnosticVMOptions -XX:-DisplayVMOutput '-XX:CompilerDirectivesFile={_PLANNER}'"
+        "-XX:+UnlockDiagnosticVMOptions -XX:-DisplayVMOutput "
+        f"'-XX:CompilerDirectivesFile={_PLANNER}'"
     ),
 }
 """Settings that keep the optimising compiler to what runs for every row.

@@ -77,7 +77,7 @@ def register(
     histories: Sequence[History],
     database: str,
     *,
-    held: bool = False,
+    held: Collection[str] = (),
     room: Path | None = None,
 ) -> Relations:
     """Make the tables of histories the current database, and return the relations over them.
@@ -90,8 +90,8 @@ def register(
         histories: the runs, which are numbered in this order. If buckets of one cannot be read, it
             is alone, or there is ``room``.
         database: the name of a database that is not there yet.
-        held: hold all rows in memory, for histories that are read in less time than is planned how
-            to read them.
+        held: the tables of which all rows are held in memory: those that are read in less time than
+            it takes to plan how to read them.
         room: a directory of this machine, for links to what can be read of a history of which
             buckets cannot. They have to stay until all is unregistered.
     """
@@ -99,12 +99,12 @@ def register(
         histories = [_linked(one, room / database / str(run)) for run, one in enumerate(histories)]
     spark.sql(f"CREATE DATABASE {database}")
     spark.sql(f"USE {database}")
-    rows = _rows(histories) if held else {}
+    rows = _rows(histories, held)
     for name in TABLES:
         table = _held(spark, rows[name]) if name in rows else _table(spark, histories, name)
         table.createOrReplaceTempView(name)
     spark.sql(_releases(histories)).createOrReplaceTempView("release")
-    return Relations(spark, several=len(histories) > 1, held=held)
+    return Relations(spark, several=len(histories) > 1, held=BUCKETED.keys() <= set(held))
 
 
 def keep_records(
@@ -154,10 +154,10 @@ def _releases(histories: Sequence[History]) -> str:
     return release_text([history.version for history in histories])
 
 
-def _rows(histories: Sequence[History]) -> dict[str, pa.Table]:
-    """Return the tables that have rows; none if one cannot be read, which Spark is to say."""
+def _rows(histories: Sequence[History], names: Collection[str]) -> dict[str, pa.Table]:
+    """Return those tables that have rows; none if one cannot be read, which Spark is to say."""
     try:
-        return tables_of(histories)
+        return tables_of(histories, names)
     except (pa.ArrowException, OSError):
         return {}
 

@@ -14,7 +14,7 @@ SELECT
   window,
   batch
 FROM (
-  SELECT
+  SELECT /*+ BROADCAST(s) */
     t.share_partition,
     any_value(s.run) AS run,
     any_value(s.log) AS log,

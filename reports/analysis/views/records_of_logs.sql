@@ -1,7 +1,8 @@
 -- One row for each record of a log, with what was produced there and what every group
 -- made of it. "owed" and "seen" have a bit for each group of the log. A delivery without the payload is
 -- none of a record whose batch has a CRC: nothing rewrites such a log, so there was something to deliver.
-SELECT
+-- What is sent around is the logs, however many Spark expects: it would move all records instead.
+SELECT /*+ BROADCAST(l) */
   coalesce(p.run, d.run) AS run,
   coalesce(p.log, d.log) AS log,
   coalesce(p.offset, d.offset) AS offset,
