@@ -82,7 +82,7 @@ def runs(release: Release, seeds: Sequence[int], start: int = 0) -> list[ModelRu
 def _compare(spark: SparkSession, run: Path, name: str) -> tuple[Verdicts, list[str]]:
     history = open_history(run)
     rules = load_invariants()
-    register(spark, [history], name, [rule.over for rule in rules])
+    register(spark, [history], name).need(rule.over for rule in rules)
     try:
         found = by_spark(spark, rules)
     finally:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import subprocess
 
 import pytest
 
@@ -10,6 +12,7 @@ pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
 
 from pyspark.errors import PySparkRuntimeError
 
+from fixtures.machine.java import find_java
 from reports.analysis import session
 from spec.verdict import EnvironmentFault
 
@@ -57,3 +60,15 @@ def test_the_name_of_a_machine_needs_no_address(monkeypatch: pytest.MonkeyPatch)
         with pytest.raises(EnvironmentFault):
             session.open_session(master)
         assert [os.environ.get(name) for name in PLACES] == expected
+
+
+def test_the_compiler_is_told_what_to_leave_to_the_quick_one() -> None:
+    """Java takes the list of what is not worth optimising, and prints nothing of it."""
+    options = shlex.split(session.LARGE["spark.driver.extraJavaOptions"])
+    java = str(find_java().path)
+    for more, told in (((), False), (("-XX:+DisplayVMOutput",), True)):
+        done = subprocess.run(
+            [java, *options, *more, "-version"], capture_output=True, text=True, check=True
+        )
+        assert ("1 compiler directives added" in done.stdout) == told
+        assert bool(done.stdout) == told

@@ -64,7 +64,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> History:
 @pytest.fixture(autouse=True, scope="module")
 def registered(spark: SparkSession, told: History) -> Iterator[None]:
     """Have the history's tables in Spark."""
-    register(spark, [told], "told", [DELIVERY_PAIRS])
+    register(spark, [told], "told").need([DELIVERY_PAIRS])
     yield
     unregister(spark, "told")
 

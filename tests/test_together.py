@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -19,7 +19,7 @@ from fixtures.history.compaction import compact
 from reports.analysis import witnesses
 from reports.analysis.distributions import distributions
 from reports.analysis.files import History, open_history, together
-from reports.analysis.judging import Found, askable, judge
+from reports.analysis.judging import Found, judge
 from reports.analysis.queries import breaches, by_run
 from reports.analysis.reached import reached
 from reports.analysis.relations import DELIVERY_PAIRS, PARTITIONS, Relation
@@ -27,12 +27,16 @@ from reports.analysis.rules import Invariant, load_invariants
 from reports.analysis.session import IN_ONE_PART, configured
 from reports.analysis.tables import register, unregister
 from reports.analysis.timeline import Course, timelines
+from spec.history import BUCKETED, TABLES
 from tests.small_histories import read_cases, write_history
 
 pytestmark = pytest.mark.timeout(900)
 
 RULES = load_invariants()
 NUMBERS = count()
+ALL = tuple(TABLES)
+SMALL = tuple(name for name in TABLES if name not in BUCKETED)
+"""The tables that are held in memory where there are more rows than these have."""
 
 
 @pytest.fixture(scope="module")
@@ -49,15 +53,14 @@ def histories(tmp_path_factory: pytest.TempPathFactory) -> list[History]:
 
 
 def _judged(
-    spark: SparkSession, histories: list[History], *, held: bool
+    spark: SparkSession, histories: list[History], *, held: Collection[str]
 ) -> list[tuple[dict[str, Found], object, object, object]]:
     database = f"together_{next(NUMBERS)}"
-    asked = [rule.over for rule in RULES if any(askable(one, [rule]) for one in histories)]
-    relations = [PARTITIONS, DELIVERY_PAIRS, *asked]
-    with TemporaryDirectory() as room, configured(spark, IN_ONE_PART, when=held):
-        register(spark, histories, database, relations, held=held, room=Path(room))
+    with TemporaryDirectory() as room, configured(spark, IN_ONE_PART, when=held is ALL):
+        relations = register(spark, histories, database, held=held, room=Path(room))
         try:
-            found = judge(spark, histories, RULES, lambda _: None)
+            found = judge(spark, histories, relations, RULES, lambda _: None)
+            relations.need([PARTITIONS, DELIVERY_PAIRS])
             measured = distributions(spark, [0 for _ in histories])
             states = reached(spark, len(histories))
             courses = [Course(since=0, until=10**10, intervals=10) for _ in histories]
@@ -75,11 +78,11 @@ def _told(found: dict[str, Found]) -> dict[str, tuple[object, ...]]:
 
 def test_each_is_told_what_it_is_told_alone(spark: SparkSession, histories: list[History]) -> None:
     """Verdicts, witnesses, times, states and timelines do not depend on what is judged beside."""
-    alone = [_judged(spark, [one], held=True)[0] for one in histories[:-1]]
+    alone = [_judged(spark, [one], held=ALL)[0] for one in histories[:-1]]
     alone.append(alone[0])
     assert sum(one.broken > 0 for found, *_ in alone for one in found.values()) > len(RULES)
 
-    for held in (False, True):
+    for held in ((), SMALL, ALL):
         for one, (found, *more) in zip(alone, _judged(spark, histories, held=held), strict=True):
             assert _told(found) == _told(one[0])
             assert more == list(one[1:])
@@ -96,7 +99,7 @@ def test_witnesses_cost_no_second_pass(
         return breaches(source, rules, *more)
 
     monkeypatch.setattr(witnesses, "breaches", told)
-    _judged(spark, histories, held=True)
+    _judged(spark, histories, held=ALL)
 
     assert "few_delivery_pairs" in asked
     assert [one.name for one in asked if isinstance(one, Relation) and one.by_record] == []
@@ -124,9 +127,9 @@ def test_a_history_with_lost_buckets_is_told_what_it_is_told_alone(
     hurt = open_history(tmp_path / "hurt")
     assert len(hurt.lost_buckets) == 2
 
-    alone = [_judged(spark, [one], held=False)[0] for one in (first, hurt, other)]
+    alone = [_judged(spark, [one], held=())[0] for one in (first, hurt, other)]
     assert _told(alone[1][0]) != _told(alone[0][0])
-    for held in (True, False):
+    for held in (ALL, SMALL, ()):
         beside = _judged(spark, [first, hurt, other], held=held)
         for one, (found, *more) in zip(alone, beside, strict=True):
             assert not any(each.fault for each in found.values())

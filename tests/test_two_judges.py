@@ -205,7 +205,7 @@ OF_READING: dict[str, Mistake] = {
 
 
 def _disagreements(spark: SparkSession, history: Path) -> list[str]:
-    register(spark, [open_history(history)], "mistaken", [DELIVERY_PAIRS, RECORDS_OF_LOGS])
+    register(spark, [open_history(history)], "mistaken").need([DELIVERY_PAIRS, RECORDS_OF_LOGS])
     try:
         found = by_spark(spark, RULES)
     finally:

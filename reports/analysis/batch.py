@@ -6,6 +6,7 @@ import itertools
 import os
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,8 +31,9 @@ from reports.analysis.session import (
 )
 from reports.analysis.span import span
 from reports.analysis.stories import stories
-from reports.analysis.tables import register, unregister
+from reports.analysis.tables import Relations, register, unregister
 from reports.analysis.timeline import Course, timelines
+from reports.results import Measure, Reached
 from spec.history import BUCKETED, TABLES
 
 _NUMBERS = itertools.count()
@@ -76,23 +78,31 @@ def _judge_together(
     try:
         with configured(spark, settings, when=BUCKETED.keys() <= set(held)), progress(spark, tell):
             relations = register(spark, histories, database, held=held, room=room)
-            found = judge(spark, histories, relations, invariants, tell)
-            if not draw:
+            with ThreadPoolExecutor(1) as pool:
+                # What is drawn of all histories is asked beside the rules.
+                more = pool.submit(_measured, spark, histories, relations, tell) if draw else None
+                found = judge(spark, histories, relations, invariants, tell)
+            if more is None:
                 return [Judged(*one, [], [], {}) for one in zip(histories, found, strict=True)]
-            relations.need([PARTITIONS, DELIVERY_PAIRS])
-            tell(f"{histories[0].folder}: distributions")
-            measured = distributions(spark, [one.rows("deliveries") for one in histories])
-            faulty = any(one.rows("faults") for one in histories)
-            states = reached(spark, len(histories)) if faulty else [[] for _ in histories]
-            states = [
-                seen if one.rows("faults") else []
-                for one, seen in zip(histories, states, strict=True)
-            ]
+            measured, states = more.result()
             drawn = _draw(spark, asked, found, tell)
             told = zip(histories, found, measured, states, drawn, strict=True)
             return [Judged(*one) for one in told]
     finally:
         unregister(spark, database)
+
+
+def _measured(
+    spark: SparkSession, histories: Sequence[History], relations: Relations, tell: Tell
+) -> tuple[list[list[Measure]], list[list[Reached]]]:
+    """Return the distributions of histories, and what states the disturbed ones reached."""
+    relations.need([PARTITIONS, DELIVERY_PAIRS])
+    tell(f"{histories[0].folder}: distributions")
+    measured = distributions(spark, [one.rows("deliveries") for one in histories])
+    faulty = [bool(one.rows("faults")) for one in histories]
+    states = reached(spark, len(histories)) if any(faulty) else [[] for _ in histories]
+    seen = zip(states, faulty, strict=True)
+    return measured, [some if disturbed else [] for some, disturbed in seen]
 
 
 def _held(spark: SparkSession, histories: Sequence[History]) -> Collection[str]:

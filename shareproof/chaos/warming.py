@@ -12,8 +12,9 @@ from reports.analysis.warming import warm
 
 Tell = Callable[[str], None]
 
-_TAKES = 10.0
-"""Seconds that starting and warming Spark takes beside a load; draining may take none."""
+_TAKES = 30.0
+"""Seconds that starting and warming Spark takes beside a load and three brokers, at the lowest
+priority; draining may take none."""
 
 
 def telling(loads: Sequence[Load], request: Request, tell: Tell) -> tuple[Tell, Callable[[], None]]:

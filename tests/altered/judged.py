@@ -96,7 +96,7 @@ def verdicts(spark: SparkSession, altered: Altered) -> tuple[Verdicts, list[str]
     """Return what Spark says of a history of copies, and where the oracle says something else."""
     history: History = open_history(altered.folder)
     rules = load_invariants()
-    register(spark, [history], "altered", [rule.over for rule in rules])
+    register(spark, [history], "altered").need(rule.over for rule in rules)
     try:
         found = by_spark(spark, rules)
     finally:
