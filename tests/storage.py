@@ -1,11 +1,11 @@
-"""Real servers that keep runs, for tests: HDFS by Maven, and an S3 server if it is installed."""
+"""Real servers that keep runs, for tests: HDFS by Maven, and an S3 server by Go."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib.util
 import os
-import shutil
+import socket
 import subprocess
 import time
 import urllib.request
@@ -15,11 +15,11 @@ from pathlib import Path
 
 from fixtures.machine import registry
 from fixtures.machine.cache import locked
+from fixtures.machine.golang import built
 from fixtures.machine.jvm import FAST_START
 from fixtures.machine.ports import free_ports
 
-S3_SERVER = "versitygw"
-"""``go install github.com/versity/versitygw/cmd/versitygw@v1.8.0``"""
+S3_SERVER = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 KEY, SECRET = "tester", "a-secret-of-3141"
 BUCKET = "runs"
 PATIENCE = 300.0
@@ -67,27 +67,38 @@ def hdfs(folder: Path) -> Iterator[Server]:
 @contextlib.contextmanager
 def s3(folder: Path) -> Iterator[Server]:
     """Start an S3 server with one bucket; its credentials are those of the environment."""
+    program = built("versitygw", S3_SERVER, "put Go of version 1.26 or later on the PATH, or")
     (port,) = free_ports(1)
     (folder / BUCKET).mkdir(parents=True)
     environment = {**os.environ, "ROOT_ACCESS_KEY": KEY, "ROOT_SECRET_KEY": SECRET}
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
-            [s3_binary(), "--port", f"127.0.0.1:{port}", "posix", str(folder)],
+            [program, "--port", f"127.0.0.1:{port}", "posix", str(folder)],
             stdout=log,
             stderr=log,
             env=environment,
         )
         try:
+            _await_answers(port, process, folder / "log")
             yield Server(uri=f"http://127.0.0.1:{port}", processes=(process,))
         finally:
             process.kill()
             process.wait()
 
 
-def s3_binary() -> str:
-    """Return where the S3 server is installed, or nothing."""
-    go = Path(os.environ.get("GOBIN") or Path.home() / "go" / "bin") / S3_SERVER
-    return shutil.which(S3_SERVER) or (str(go) if go.is_file() else "")
+def _await_answers(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not _answers(port):
+        if process.poll() is not None or time.monotonic() > deadline:
+            said = log.read_text(encoding="utf-8", errors="replace")[-2000:]
+            raise AssertionError(f"the S3 server did not start:\n{said}")
+        time.sleep(0.05)
+
+
+def _answers(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False
 
 
 def hadoop() -> list[str]:

@@ -18,19 +18,20 @@ from fixtures.history.compaction import compact
 from fixtures.history.mirror import Mirror, brought, kept_at
 from fixtures.interface.names import UsageFault
 from fixtures.machine.storage import fetch, is_remote, place, send, settings
+from fixtures.targets import optional
 from reports.analysis.files import open_history
 from spec.verdict import EnvironmentFault
 from tests.shell import shareproof
 from tests.small_histories import read_cases, write_history
 from tests.standalone import SPARK, standalone
-from tests.storage import BUCKET, KEY, SECRET, Server, hdfs, s3, s3_binary
+from tests.storage import BUCKET, KEY, SECRET, Server, hdfs, s3
 from tests.yarn import yarn
 
 ROOT = Path(__file__).parents[1]
 SECOND = 1_000_000_000
 FEW = ("--only", "INV-02,INV-05,INV-38")
 """Rules about deliveries, records and lags; every rule is asked in tests/test_analysis.py."""
-NO_S3 = pytest.mark.skipif(not s3_binary(), reason="versitygw, an S3 server")
+NO_S3 = pytest.mark.skipif(bool(optional.missing("Go")), reason=optional.missing("Go"))
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +49,8 @@ def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
         monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        # File systems of a process are kept by their options, which the environment is none of.
+        pytest.importorskip("s3fs").S3FileSystem.clear_instance_cache()
         yield server
 
 
