@@ -68,7 +68,7 @@ def verdicts(
         if found:
             unregister(spark, f"cases_{len(found)}")
         history = open_history(folder)
-        register(spark, [history], f"cases_{len(found) + 1}", RELATIONS)
+        register(spark, [history], f"cases_{len(found) + 1}").need(RELATIONS)
         by_both = (by_spark(spark, list(RULES.values())), judge(folder))
         found[version] = Judged(*by_both, tuple(told))
     yield found
