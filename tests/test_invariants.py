@@ -165,38 +165,6 @@ def test_the_buckets_are_those_of_spark(spark: SparkSession) -> None:
     assert theirs == [bucket_of(log, 8) for log in logs]
 
 
-@pytest.mark.parametrize("view", ["delivery_pairs", "records_of_logs"])
-def test_records_come_together_without_a_shuffle(
-    view: str,
-    spark: SparkSession,
-    verdicts: dict[str, Judged],
-) -> None:
-    """The layout of the files spares Spark every shuffle and every sort by record."""
-    plan = spark.table(view)._jdf.queryExecution().executedPlan().toString()
-
-    assert verdicts
-    above = [step for scan in _scans_of_records(plan) for step in scan]
-    assert view != "records_of_logs" or "SortAggregate" in above
-    assert {"Exchange", "Sort", "Window"} & set(above) == set()
-
-
-def _scans_of_records(plan: str) -> Iterator[list[str]]:
-    """Yield for each scan of a table laid out by record what is done to its rows.
-
-    A plan is a tree with the root on top, drawn by indentation. What is broadcast is small.
-    """
-    steps: list[tuple[int, str]] = []
-    for line in plan.splitlines():
-        if not (found := re.search(r"[A-Za-z]\w*", line)):
-            continue
-        steps = [step for step in steps if step[0] < found.start()]
-        if "FileScan parquet" in line and re.search(r"\.all_(produced|deliveries)\[", line):
-            names = [name for _, name in steps]
-            broadcast = [at for at, name in enumerate(names) if name == "BroadcastExchange"]
-            yield names[broadcast[-1] :] if broadcast else names
-        steps.append((found.start(), found[0]))
-
-
 BOUNDED = {
     "_by_rule": "one row of counts for each run",
     "_by_pattern": "patterns(rules)",

@@ -22,7 +22,7 @@ def with_required(spark: SparkSession, table: str, optional: Collection[str]) ->
     """
     session = spark._jsparkSession  # noqa: SLF001
     plan = spark.table(table)._jdf.queryExecution().analyzed()  # noqa: SLF001
-    files = plan.collectLeaves().head().relation()
+    files = plan.collectLeaves().apply(0).relation()
     known = files.copy(
         files.location(),
         _required(spark, files.partitionSchema(), optional),
