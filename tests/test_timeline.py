@@ -21,7 +21,7 @@ from reports.analysis.relations import DELIVERY_PAIRS
 from reports.analysis.span import span
 from reports.analysis.stories import stories
 from reports.analysis.tables import register, unregister
-from reports.analysis.timeline import Course, intervals_for, timelines
+from reports.analysis.timeline import Course, intervals_for, marks, timelines
 from reports.analysis.witnesses import Hit
 from reports.drawing import FILE, SCHEMA_FILE, read_timelines, write_timelines
 from tests.small_histories import Case, write_history
@@ -72,7 +72,7 @@ def registered(spark: SparkSession, told: History) -> Iterator[None]:
 def test_each_moment_has_what_happened_in_it(spark: SparkSession, told: History) -> None:
     """Records are counted where they came and went, and are in flight in between."""
     since, until = span(told)
-    course = Course(since=since, until=until, hits=[HIT], intervals=5)
+    course = Course(since=since, until=until, intervals=5)
     (drawn,) = timelines(spark, [course])
 
     assert (since, until, drawn["step"], drawn["bins"]) == (0, 5000 * MS, 1.0, 6)
@@ -87,7 +87,7 @@ def test_each_moment_has_what_happened_in_it(spark: SparkSession, told: History)
     assert drawn["faults"] == [
         {"kind": "kill-leader", "subject": "broker 2", "since": 1.8, "until": 2.5}
     ]
-    assert drawn["marks"] == [{"rule": "INV-02", "at": 3.0, "text": "said so"}]
+    assert marks([HIT], since) == [{"rule": "INV-02", "at": 3.0, "text": "said so"}]
     json.dumps(drawn)
 
 
@@ -120,9 +120,9 @@ def test_what_is_written_is_as_its_schema_says(
 ) -> None:
     """A file of timelines keeps its schema, and one that says something else breaks it."""
     since, until = span(told)
-    course = Course(since=since, until=until, hits=[HIT], intervals=5)
+    course = Course(since=since, until=until, intervals=5)
     drawn = {
-        "timeline": timelines(spark, [course])[0],
+        "timeline": timelines(spark, [course])[0] | {"marks": marks([HIT], since)},
         "stories": stories(spark, [[HIT]], [since])[0],
     }
     empty: dict[str, Any] = {"timeline": {}, "stories": []}

@@ -32,7 +32,7 @@ from reports.analysis.session import (
 from reports.analysis.span import span
 from reports.analysis.stories import stories
 from reports.analysis.tables import Relations, register, unregister
-from reports.analysis.timeline import Course, timelines
+from reports.analysis.timeline import Course, marks, timelines
 from reports.results import Measure, Reached
 from spec.history import BUCKETED, TABLES
 
@@ -80,29 +80,37 @@ def _judge_together(
             relations = register(spark, histories, database, held=held, room=room)
             with ThreadPoolExecutor(1) as pool:
                 # What is drawn of all histories is asked beside the rules.
-                more = pool.submit(_measured, spark, histories, relations, tell) if draw else None
+                drawing = pool.submit(_drawn, spark, asked, relations, tell) if draw else None
                 found = judge(spark, histories, relations, invariants, tell)
-            if more is None:
+            if drawing is None:
                 return [Judged(*one, [], [], {}) for one in zip(histories, found, strict=True)]
-            measured, states = more.result()
-            drawn = _draw(spark, asked, found, tell)
-            told = zip(histories, found, measured, states, drawn, strict=True)
-            return [Judged(*one) for one in told]
+            measured, states, lines = drawing.result()
+            told = _with_cases(spark, histories, found, lines, tell)
+            return [
+                Judged(*one) for one in zip(histories, found, measured, states, told, strict=True)
+            ]
     finally:
         unregister(spark, database)
 
 
-def _measured(
-    spark: SparkSession, histories: Sequence[History], relations: Relations, tell: Tell
-) -> tuple[list[list[Measure]], list[list[Reached]]]:
-    """Return the distributions of histories, and what states the disturbed ones reached."""
+def _drawn(
+    spark: SparkSession, asked: Sequence[Drawn], relations: Relations, tell: Tell
+) -> tuple[list[list[Measure]], list[list[Reached]], list[dict[str, Any]]]:
+    """Return distributions, what states disturbed runs reached, and timelines, without marks."""
+    histories = [history for history, _ in asked]
     relations.need([PARTITIONS, DELIVERY_PAIRS])
-    tell(f"{histories[0].folder}: distributions")
-    measured = distributions(spark, [one.rows("deliveries") for one in histories])
+    tell(f"{histories[0].folder}: distributions and timeline")
+    rows = [one.rows("deliveries") for one in histories]
+    measured = distributions(spark, rows)
     faulty = [bool(one.rows("faults")) for one in histories]
     states = reached(spark, len(histories)) if any(faulty) else [[] for _ in histories]
     seen = zip(states, faulty, strict=True)
-    return measured, [some if disturbed else [] for some, disturbed in seen]
+    courses = []
+    for (history, intervals), many in zip(asked, rows, strict=True):
+        began, ended = span(history)
+        courses.append(Course(since=began, until=ended, intervals=intervals, rows=many))
+    lines = timelines(spark, courses)
+    return measured, [some if disturbed else [] for some, disturbed in seen], lines
 
 
 def _held(spark: SparkSession, histories: Sequence[History]) -> Collection[str]:
@@ -115,17 +123,19 @@ def _held(spark: SparkSession, histories: Sequence[History]) -> Collection[str]:
     return ()
 
 
-def _draw(
-    spark: SparkSession, asked: Sequence[Drawn], found: Sequence[Mapping[str, Found]], tell: Tell
+def _with_cases(
+    spark: SparkSession,
+    histories: Sequence[History],
+    found: Sequence[Mapping[str, Found]],
+    lines: Sequence[dict[str, Any]],
+    tell: Tell,
 ) -> list[dict[str, Any]]:
-    """Return the timelines of histories and the stories of their most interesting records."""
-    tell(f"{asked[0][0].folder}: timeline and stories")
-    courses = []
-    for (history, intervals), said in zip(asked, found, strict=True):
-        began, ended = span(history)
-        hits = [hit for one in said.values() for hit in one.hits]
-        rows = history.rows("deliveries")
-        courses.append(Course(since=began, until=ended, hits=hits, intervals=intervals, rows=rows))
-    lines = timelines(spark, courses)
-    told = stories(spark, [one.hits for one in courses], [one.since for one in courses])
-    return [{"timeline": line, "stories": some} for line, some in zip(lines, told, strict=True)]
+    """Return timelines with marks where a rule is broken, and stories of records there."""
+    tell(f"{histories[0].folder}: stories")
+    hits = [[hit for one in said.values() for hit in one.hits] for said in found]
+    began = [span(history)[0] for history in histories]
+    told = stories(spark, hits, began)
+    return [
+        {"timeline": {**line, "marks": marks(mine, at)} if line else {}, "stories": some}
+        for line, mine, at, some in zip(lines, hits, began, told, strict=True)
+    ]

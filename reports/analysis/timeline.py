@@ -40,14 +40,12 @@ class Course:
 
     Attributes:
         since, until: From when to when, in nanoseconds of its clock.
-        hits: Cases that break a rule, to be marked.
         intervals: How many there are to be at most.
         rows: How many deliveries there are. Of very many only some are looked at.
     """
 
     since: int
     until: int
-    hits: Sequence[Hit] = ()
     intervals: int = INTERVALS
     rows: int = 0
 
@@ -59,6 +57,8 @@ class Course:
 
 def timelines(spark: SparkSession, runs: Sequence[Course]) -> list[Timeline]:
     """Return the timelines of the registered histories; an empty one for a run without length.
+
+    What breaks a rule is known later, and is marked in them then (:func:`marks`).
 
     ``runs`` says for each history, in their order, what to draw.
     """
@@ -94,8 +94,19 @@ def _drawn(run: Course, found: Mapping[str, Sequence[Any]]) -> Timeline:
         "partitions": _partitions(found["partitions"], found["samples"], seconds),
         "faults": _windows(found["faults"], "kind subject", run.since),
         "phases": _windows(found["phases"], "phase", run.since),
-        "marks": [_mark(hit, run.since) for hit in run.hits],
     }
+
+
+def marks(hits: Sequence[Hit], began: int) -> list[dict[str, Any]]:
+    """Return what marks cases that break a rule in the timeline of a run that began then."""
+    return [
+        {
+            "rule": hit.rule,
+            "at": round((hit.since - began) / _SECOND, 3) if hit.since else None,
+            "text": hit.sentence,
+        }
+        for hit in hits
+    ]
 
 
 def _query(name: str, asked: Mapping[str, str]) -> str:
@@ -154,8 +165,3 @@ def _windows(rows: Sequence[Any], names: str, began: int) -> list[dict[str, Any]
         | {end: round((row[end] - began) / _SECOND, 3) for end in ("since", "until")}
         for row in sorted(rows, key=lambda row: int(row["since"]))[:MOST_FAULTS]
     ]
-
-
-def _mark(hit: Hit, began: int) -> dict[str, Any]:
-    at = round((hit.since - began) / _SECOND, 3) if hit.since else None
-    return {"rule": hit.rule, "at": at, "text": hit.sentence}
