@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -66,13 +66,18 @@ def judge(
     little = sum(_small_rows(one) for one in histories) < SMALL_ROWS
     asked = [rule for rule in invariants if any(askable(one, [rule]) for one in histories)]
     questions = by_relation(asked)
-    brief = _Brief(spark, relations, questions) if little else None
+    small = [relation for relation in questions if not relation.over_records]
+    brief = _Brief(spark, relations, small) if little else None
 
     def ask(relation: Relation, rules: Sequence[Invariant]) -> list[dict[str, Found]]:
-        relations.need([relation])
-        session = spark if relation.over_records or brief is None else brief.session
         tell(f"{whose}: {', '.join(rule.id for rule in rules)} over {relation.name}")
-        return _guarded(partial(_together, session, rules, len(histories)), rules, len(histories))
+
+        def count() -> list[dict[str, Found]]:
+            relations.need([relation])
+            session = spark if relation.over_records or brief is None else brief.session
+            return _together(session, rules, len(histories))
+
+        return _guarded(count, rules, len(histories))
 
     idle = {rule.id: Found(exercised=0, broken=0, seconds=0) for rule in invariants}
     found = [dict(idle) for _ in histories]
