@@ -23,7 +23,7 @@ from reports.analysis.files import History, open_history
 from reports.analysis.queries import patterns
 from reports.analysis.relations import DELIVERY_PAIRS, RECORDS_OF_LOGS, Relation
 from reports.analysis.rules import by_relation, load_invariants
-from reports.analysis.session import configured
+from reports.analysis.session import COMPILED, configured
 from reports.analysis.tables import register, unregister
 from spec.history import BUCKETED, OPTIONAL, TABLES
 from tests.small_histories import read_cases, write_history
@@ -134,3 +134,15 @@ def test_nulls_where_none_may_be_are_named(
 
     assert found.lost_buckets == {hurt.bucket}
     assert found.spoiled == (f"{path}: has rows without a value of acquired",)
+
+
+def test_the_planner_and_tasks_compile_a_query_once(spark: SparkSession) -> None:
+    """What the planner compiled is there for the tasks: both are threads of one process."""
+    with configured(spark, COMPILED, when=True):
+        compiled = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics  # type: ignore[union-attr]
+        counts = []
+        for number in range(20_261_125, 20_261_127):
+            before = compiled.METRIC_COMPILATION_TIME().getCount()
+            spark.range(10).selectExpr(f"id + {number}").where(f"id % {number} = 3").collect()
+            counts.append(compiled.METRIC_COMPILATION_TIME().getCount() - before)
+    assert counts[1] == 1

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -12,13 +14,15 @@ pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
 
 from pyspark.sql import SparkSession
 
+from fixtures.history.compaction import is_compacted
 from fixtures.workload.load import DRAINING
 from fixtures.workload.terms import Load
 from reports.analysis import warming as spark_warming
 from reports.analysis.request import Request
 from reports.analysis.session import MEDIUM_ROWS, SMALL_ROWS
-from reports.analysis.warming import try_on_one_row, warm
+from reports.analysis.warming import recorded, try_on_one_row, try_on_run, warm
 from shareproof.chaos import warming
+from tests.small_histories import read_cases, write_history
 
 REQUEST = Request(runs=(Path("run"),), master="local[2]")
 
@@ -30,6 +34,49 @@ def test_all_queries_run_on_one_row(spark: SparkSession, tmp_path: Path) -> None
         (judged,) = try_on_one_row(spark, tmp_path / str(rows), rows, lambda _: None)
         assert {one.fault for one in judged.found.values()} == {""}
         assert {"timeline", "stories"} == set(judged.drawn)
+
+
+def _under_way(run: Path) -> Path:
+    """Return the history of a run under way: its journals have no end yet, one is half written."""
+    history = run / "history"
+    history.mkdir(parents=True)
+    write_history(history, [case for case in read_cases() if case.rule == "INV-08"])
+    (journal,) = (history / "journal").iterdir()
+    for file in journal.glob("*.arrows"):
+        file.write_bytes(file.read_bytes()[: -20 if file.stem == "clocks" else -8])
+    return history
+
+
+def test_what_a_run_recorded_so_far_is_tried(spark: SparkSession, tmp_path: Path) -> None:
+    """The newest run at a place is judged as it is so far, as if it had as many rows as it will."""
+    (tmp_path / "out" / "earlier" / "history" / "journal").mkdir(parents=True)
+    history = _under_way(tmp_path / "out" / "now")
+
+    for rows in (1, SMALL_ROWS):
+        made = tmp_path / str(rows)
+        assert recorded(tmp_path / "out", made, Event())
+        (judged,) = try_on_run(spark, made, rows, lambda _: None)
+        assert sum(file.rows for file in judged.history.manifest.files) >= rows
+        assert judged.found["INV-08"].exercised
+        assert {one.fault for one in judged.found.values()} == {""}
+    assert not is_compacted(history)
+
+
+def test_without_anything_recorded_there_is_nothing_to_try(tmp_path: Path) -> None:
+    """Neither of a run that has not begun, nor of one whose journals are gone."""
+    assert not recorded(tmp_path / "missing", tmp_path / "made", Event())
+    shutil.rmtree(_under_way(tmp_path / "now") / "journal" / "0000")
+    (tmp_path / "now" / "history" / "run.json").unlink()
+    assert not recorded(tmp_path, tmp_path / "made", Event())
+
+
+def test_nobody_waits_for_what_was_recorded_so_far(tmp_path: Path) -> None:
+    """When the load has drained, the process that copies its journals is ended."""
+    _under_way(tmp_path / "now")
+    hurried = Event()
+    hurried.set()
+    with pytest.raises(spark_warming.Enough):
+        recorded(tmp_path, tmp_path / "made", hurried)
 
 
 @pytest.mark.parametrize("early", [False, True])

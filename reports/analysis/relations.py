@@ -102,16 +102,10 @@ RECORDS_OF_LOGS = Relation(
 IN_FLIGHT = Relation(
     name="in_flight", sql=_text("in_flight"), uses=(PARTITIONS,), over_records=True, cached=True
 )
-ACKNOWLEDGEMENTS = Relation(
-    name="acknowledgements",
-    sql=_text("acknowledgements"),
-    uses=(PARTITIONS, DELIVERY_PAIRS),
-    over_records=True,
-)
 STORED_AS_FINAL = Relation(
     name="stored_as_final",
     sql=_text("stored_as_final"),
-    uses=(PARTITIONS, ACKNOWLEDGEMENTS),
+    uses=(PARTITIONS, DELIVERY_PAIRS),
     over_records=True,
 )
 OFFSET_SAMPLES = Relation(name="offset_samples", sql=_text("offset_samples"), uses=(PARTITIONS,))

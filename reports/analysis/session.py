@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import Row, SparkSession
 
+from reports.analysis.classes import share_classes
 from reports.analysis.quiet import without_chatter
 from spec.verdict import EnvironmentFault
 
@@ -121,6 +122,8 @@ def open_session(
         # Every join, sort and aggregate of a query takes a page, usually of a sixteenth of a core's
         # memory: half of the time of garbage collection was about these.
         "spark.buffer.pageSize": "2m",
+        # All rules are some hundreds of classes, and Spark keeps a hundred by default.
+        "spark.sql.codegen.cache.maxEntries": "5000",
         # What is shuffled is small, so planning it again while it runs costs more than it gains.
         "spark.sql.adaptive.enabled": "false",
         # Where rows come by record, records need no hash table and no memory.
@@ -149,11 +152,14 @@ def open_session(
         builder = builder.config(name, value)
     try:
         with without_chatter():
-            return builder.getOrCreate()
+            spark = builder.getOrCreate()
     except PySparkRuntimeError as error:
         raise EnvironmentFault(
             f"Spark does not start; what Java said stands above: {error}"
         ) from None
+    if is_local(master):
+        share_classes(spark)
+    return spark
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from reports.analysis.warming import warm
 
 Tell = Callable[[str], None]
 
-_TAKES = 30.0
+_TAKES = 45.0
 """Seconds that starting and warming Spark takes beside a load and three brokers, at the lowest
 priority; draining may take none."""
 
