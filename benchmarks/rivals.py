@@ -128,6 +128,11 @@ def _partitions_of(pl: Any, tables: dict[str, Any]) -> Any:
     limits = (
         tables["limits"].group_by("share_partition").agg(lowest=limit.min(), highest=limit.max())
     )
+    unseen = tables["unseen_responses"].select(
+        "share_partition",
+        unseen_until="until",
+        place=pl.col("until").rank("ordinal", descending=True).over("share_partition"),
+    )
     deleted = tables["deletions"].group_by("log").agg(pl.col("before").max())
     return (
         partitions.join(limits, on="share_partition", how="left")
@@ -142,6 +147,13 @@ def _partitions_of(pl: Any, tables: dict[str, Any]) -> Any:
             close_uncounted=pl.lit(value=False),
             throttling=pl.lit(value=True),
         )
+        .join(
+            unseen.with_columns(pl.col("place").cast(pl.Int64)),
+            left_on=["share_partition", pl.col("lowest_limit").cast(pl.Int64)],
+            right_on=["share_partition", "place"],
+            how="left",
+        )
+        .with_columns(pl.col("unseen_until").fill_null(-1))
     )
 
 
@@ -209,12 +221,14 @@ def _records_of_logs(pl: Any, tables: dict[str, Any], partitions: Any) -> Any:
     produced = (
         tables["produced"]
         .filter(pl.col("offset") >= 0)
-        .select("log", "offset", "producer", "sequence", "crc", "transaction")
+        .select("log", "offset", "producer", "sequence", "crc", "transaction", "sent")
         .with_columns(pl.lit(value=True).alias("was_produced"))
     )
-    owed = pl.when(pl.col("drained") & (pl.col("unseen_responses") < pl.col("lowest_limit")))
+    few = pl.col("unseen_until") < 0
     logs = partitions.group_by("log").agg(
-        owed.then(bit).otherwise(0).bitwise_or().alias("owed"),
+        pl.when(pl.col("drained") & few).then(bit).otherwise(0).bitwise_or().alias("owed"),
+        pl.when(pl.col("drained") & ~few).then(bit).otherwise(0).bitwise_or().alias("owed_after"),
+        pl.col("unseen_until").max(),
         pl.when("committed_only").then(bit).otherwise(0).bitwise_or().alias("committed"),
         pl.max_horizontal("first", "log_start").max().alias("owed_from"),
     )
@@ -235,7 +249,10 @@ def _records_of_logs(pl: Any, tables: dict[str, Any], partitions: Any) -> Any:
             pl.when(pl.col("crc") >= 0).then("came").otherwise("listed").fill_null(0).alias("seen"),
             (pl.col("came") & pl.col("committed")).fill_null(0).alias("seen_committed"),
             pl.when(pl.col("was_produced") & (pl.col("offset") >= pl.col("owed_from")))
-            .then("owed")
+            .then(
+                pl.col("owed")
+                | pl.when(pl.col("sent") > pl.col("unseen_until")).then("owed_after").otherwise(0)
+            )
             .otherwise(0)
             .alias("owed"),
         )

@@ -57,6 +57,7 @@ class Stored:
     sequence: int
     crc: int
     transaction: int
+    sent: int
 
 
 def stored(rows: Rows) -> list[Stored]:
@@ -69,6 +70,7 @@ def stored(rows: Rows) -> list[Stored]:
             sequence=batch.sequence + place,
             crc=batch.crc,
             transaction=batch.transaction,
+            sent=batch.sent,
         )
         for batch in rows["produced"]
         for place in range(batch.records)

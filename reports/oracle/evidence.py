@@ -24,13 +24,22 @@ class Share:
     """A share-partition, and what the run as a whole says about it."""
 
     row: Row
-    unseen_responses: int = 0
+    unseen: list[int] = field(default_factory=list)
     reloads: int = 0
     log_start: int = 0
     failing: bool = False
     drained: bool = False
     limits: list[Row] = field(default_factory=list)
     looks: list[Row] = field(default_factory=list)
+
+    @property
+    def unseen_responses(self) -> int:
+        """How many fetches had a response that nobody saw."""
+        return len(self.unseen)
+
+    def may_have_spent(self, sent: int) -> bool:
+        """Tell whether such responses may have held what was then sent as often as it may come."""
+        return sum(until >= sent for until in self.unseen) >= self.lowest_limit
 
     @property
     def lowest_limit(self) -> int:
@@ -162,7 +171,7 @@ def _lives(
 def _partitions_of(rows: Rows) -> dict[int, Share]:
     partitions = {row.share_partition: Share(row) for row in rows["share_partitions"]}
     for row in rows["unseen_responses"]:
-        partitions[row.share_partition].unseen_responses += 1
+        partitions[row.share_partition].unseen.append(row.until)
     for row in rows["reloads"]:
         partitions[row.share_partition].reloads += 1
     for row in rows["limits"]:

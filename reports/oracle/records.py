@@ -30,7 +30,7 @@ def stored_and_delivered(evidence: Evidence) -> Iterator[Case]:
             yield "INV-04", first[log], _foreign(record, seen, lost)
         if record is None:
             continue
-        owed = _owed(evidence, log, offset)
+        owed = _owed(evidence, record)
         if owed and record.transaction in _KEPT:
             served = {one.share_partition for one in deliveries if one.present or record.crc < 0}
             yield "INV-05", first[log], bool(owed - served)
@@ -52,13 +52,19 @@ def _foreign(record: Stored | None, seen: list[Delivery], lost: set[tuple[int, i
     )
 
 
-def _owed(evidence: Evidence, log: int, offset: int) -> set[int]:
-    """Return the share-partitions that must have got a record."""
-    groups = [share for share in evidence.partitions.values() if share.row.log == log]
-    if any(offset < max(share.row.first, share.log_start) for share in groups):
+def _owed(evidence: Evidence, record: Stored) -> set[int]:
+    """Return the share-partitions that must have got a record.
+
+    Groups that had many unseen responses are owed what was produced when all of them have few left.
+    """
+    groups = [share for share in evidence.partitions.values() if share.row.log == record.log]
+    if any(record.offset < max(share.row.first, share.log_start) for share in groups):
         return set()
+    spent = any(share.may_have_spent(record.sent) for share in groups)
     return {
-        s.row.share_partition for s in groups if s.drained and s.unseen_responses < s.lowest_limit
+        s.row.share_partition
+        for s in groups
+        if s.drained and (s.unseen_responses < s.lowest_limit or not spent)
     }
 
 

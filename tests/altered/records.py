@@ -116,6 +116,32 @@ def _a_record_may_have_come_in_answers_that_nobody_saw(copy: Copy) -> None:
         copy.unseen_response(row["share_partition"], 0, NEVER - 1)
 
 
+def _never_came_of_the_later(copy: Copy, ended: int) -> None:
+    """Have a record never come to a group that had as many answers which nobody saw as may be.
+
+    They ended so long after it was produced; few that other groups had did.
+    """
+    ends = [row["until"] for row in copy.tables["unseen_responses"]]
+    sent = sorted(ends)[-4]  # three ended later, fewer than any limit
+    later = {row["offset"]: row["sent"] for row in copy.tables["produced"] if row["sent"] > sent}
+    (row,) = copy.choose(lambda life: _came(life) and life[0]["offset"] in later, "calm", "odd")
+    copy.store_start_only(row["share_partition"])
+    key = row["offset"], row["share_partition"]
+    copy.drop("deliveries", lambda one: (one["offset"], one["share_partition"]) == key)
+    for _ in range(copy.share(row["share_partition"])["delivery_limit"]):
+        copy.unseen_response(row["share_partition"], 0, later[row["offset"]] + ended)
+
+
+@breaks("INV-05")
+def _a_record_never_comes_that_was_produced_after_answers_that_nobody_saw(copy: Copy) -> None:
+    _never_came_of_the_later(copy, -1)
+
+
+@keeps("INV-05")
+def _a_record_may_have_come_as_soon_as_it_was_produced(copy: Copy) -> None:
+    _never_came_of_the_later(copy, 0)
+
+
 @keeps("INV-05")
 def _a_record_whose_batch_was_compacted_comes_without_its_payload(copy: Copy) -> None:
     row = _sealed(copy)

@@ -1,10 +1,12 @@
 -- Each share-partition with what its run as a whole says about it: whether it reached the end of its
 -- log in the quiet at the end (the start offset that is shown is one write behind, the lag is not), how
 -- many fetches had responses that nobody saw, how far the log's start may have moved, and between which
--- values its delivery limit was changed.
+-- values its delivery limit was changed. What was produced after "unseen_until" was delivered in fewer such
+-- responses than the limit allows; it is -1 if there were fewer at all.
 SELECT
   q.*,
   coalesce(b.unseen_responses, 0) AS unseen_responses,
+  coalesce(e.until, -1L) AS unseen_until,
   coalesce(r.reloads, 0) AS reloads,
   greatest(coalesce(o.log_start, 0), coalesce(x.before, 0)) AS log_start,
   least(q.delivery_limit, coalesce(l.lowest, q.delivery_limit)) AS lowest_limit,
@@ -30,6 +32,12 @@ LEFT JOIN (
   FROM {limits}
   GROUP BY share_partition
 ) AS l ON l.share_partition = q.share_partition
+LEFT JOIN (
+  SELECT share_partition, until, row_number() OVER (PARTITION BY share_partition ORDER BY until DESC) AS place
+  FROM {unseen_responses}
+) AS e
+  ON e.share_partition = q.share_partition
+  AND e.place = least(q.delivery_limit, coalesce(l.lowest, q.delivery_limit))
 LEFT JOIN (SELECT run, log, max(before) AS before FROM {deletions} GROUP BY run, log) AS x
   ON x.run = q.run AND x.log = q.log
 LEFT JOIN (SELECT run, count(*) AS failing FROM {faults} GROUP BY run) AS f ON f.run = q.run

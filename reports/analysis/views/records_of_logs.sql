@@ -25,7 +25,10 @@ SELECT /*+ BROADCAST(l) */
   coalesce(d.present, false) AS present,
   coalesce(CASE WHEN p.crc >= 0 THEN d.came ELSE d.listed END, 0) AS seen,
   coalesce(d.came, 0) & l.committed AS seen_committed,
-  CASE WHEN p.offset >= l.owed_from THEN l.owed ELSE 0 END AS owed,
+  CASE
+    WHEN p.offset >= l.owed_from THEN l.owed | CASE WHEN p.sent > l.unseen_until THEN l.owed_after ELSE 0 END
+    ELSE 0
+  END AS owed,
   l.share_partition,
   u.log IS NOT NULL AS may_be_stored
 FROM (SELECT * FROM {produced} WHERE offset >= 0) AS p
@@ -57,7 +60,9 @@ LEFT JOIN (
     run,
     log,
     min(share_partition) AS share_partition,
-    bit_or(CASE WHEN drained AND unseen_responses < lowest_limit THEN shiftleft(1L, slot) ELSE 0 END) AS owed,
+    bit_or(CASE WHEN drained AND unseen_until < 0 THEN shiftleft(1L, slot) ELSE 0 END) AS owed,
+    bit_or(CASE WHEN drained AND unseen_until >= 0 THEN shiftleft(1L, slot) ELSE 0 END) AS owed_after,
+    max(unseen_until) AS unseen_until,
     bit_or(CASE WHEN committed_only THEN shiftleft(1L, slot) ELSE 0 END) AS committed,
     max(greatest(first, log_start)) AS owed_from
   FROM {partitions}
