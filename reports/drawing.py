@@ -92,7 +92,8 @@ def _measures(rows: Sequence[Measure]) -> list[dict[str, Any]]:
 
 
 def _places(row: Measure, own: Sequence[Measure]) -> dict[str, float]:
-    whole = math.log1p(max(each.max for each in own)) or 1.0
+    # A lock may end a little before the latest time at which it may.
+    whole = math.log1p(max(0, *(each.max for each in own))) or 1.0
     values = {"median": row.median, "p90": row.p90, "p99": row.p99, "max": row.max}
     return {
         name: round(100 * math.log1p(max(0, value)) / whole, 1) for name, value in values.items()

@@ -205,6 +205,16 @@ def recorded(text: str, *, bins: int = 600, partitions: int = 18) -> dict[str, A
     }
 
 
+def test_what_came_before_it_was_due_is_drawn(tmp_path: Path) -> None:
+    """A measured time may be negative, and all times of a measure may be."""
+    found = results("INV-01")
+    row = {"during": "load", "measure": "redelivery", "count": 7}
+    early = {"median": -3514, "p90": -1003, "p99": -1003, "max": -1002}
+    found["distributions"] = {"/run/history": [row | early]}
+
+    assert "-1002" in html.write(tmp_path, parse(found)).read_text(encoding="utf-8")
+
+
 @pytest.fixture(scope="module")
 def chaos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of an hour of chaos, all of whose words are hostile."""

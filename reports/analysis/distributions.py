@@ -24,8 +24,10 @@ MEASURES = {
     "redelivery after a release, ms": (
         f"CASE WHEN kind = 2 AND outcome = 1 THEN (next_acquired - ack_sent) DIV {_MS} END"
     ),
+    # Of those whose lock did not end before.
     "redelivery after a session's end, ms": (
-        f"CASE WHEN kind = 5 THEN (next_acquired - ack_sent) DIV {_MS} END"
+        "CASE WHEN kind = 5 AND next_acquired >= ack_sent "
+        f"THEN (next_acquired - ack_sent) DIV {_MS} END"
     ),
     "redelivery after a lock's end, ms": (
         f"CASE WHEN kind = 0 THEN (next_acquired - ends_by) DIV {_MS} END"
