@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+from dataclasses import replace
 
 import pytest
 
@@ -60,6 +61,24 @@ def test_the_name_of_a_machine_needs_no_address(monkeypatch: pytest.MonkeyPatch)
         with pytest.raises(EnvironmentFault):
             session.open_session(master)
         assert [os.environ.get(name) for name in PLACES] == expected
+
+
+def test_java_compiles_branches_that_no_row_has_taken_where_that_helps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Java 17 does, later ones do not; where there is no Java, starting Spark says so."""
+    java = find_java()
+    for major, told in ((17, True), (21, False), (25, False)):
+        monkeypatch.setattr(session, "find_java", lambda major=major: replace(java, major=major))
+        options = session.settings_for(session.MEDIUM_ROWS)["spark.driver.extraJavaOptions"]
+        assert ("TrapLimit" in options) == told
+        assert "-XX:+UnlockDiagnosticVMOptions" in shlex.split(options)
+
+    def without() -> object:
+        raise EnvironmentFault("No Java was found.")
+
+    monkeypatch.setattr(session, "find_java", without)
+    assert session.settings_for(1) == session.SMALL
 
 
 def test_the_compiler_is_told_what_to_leave_to_the_quick_one() -> None:

@@ -36,8 +36,8 @@ from spec.verdict import EnvironmentFault
 
 _NICE = 15
 _TURNS = 2
-"""How often what there is so far is judged: the second time, what was compiled is compiled again by
-nobody, and what is planned is planned by compiled code."""
+"""How often what there is so far is judged. The second time all is compiled but the planner, which
+the JVM compiles then."""
 _AT_ONCE = 0.05
 
 
