@@ -134,7 +134,7 @@ def open_session(
         # memory: half of the time of garbage collection was about these.
         "spark.buffer.pageSize": "2m",
         # All rules are some hundreds of classes, and Spark keeps a hundred by default.
-        "spark.sql.codegen.cache.maxEntries": "5000",
+        "spark.sql.codegen.cache.maxEntries": "1000",
         # What is shuffled is small, so planning it again while it runs costs more than it gains.
         "spark.sql.adaptive.enabled": "false",
         # Where rows come by record, records need no hash table and no memory.
