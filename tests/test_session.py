@@ -15,6 +15,7 @@ from pyspark.errors import PySparkRuntimeError
 
 from fixtures.machine.java import find_java
 from reports.analysis import session
+from shareproof.chaos import judging
 from spec.verdict import EnvironmentFault
 
 PLACES = ("SPARK_LOCAL_IP", "SPARK_LOCAL_HOSTNAME")
@@ -69,16 +70,15 @@ def test_java_compiles_branches_that_no_row_has_taken_where_that_helps(
     """Java 17 does, later ones do not; where there is no Java, starting Spark says so."""
     java = find_java()
     for major, told in ((17, True), (21, False), (25, False)):
-        monkeypatch.setattr(session, "find_java", lambda major=major: replace(java, major=major))
-        options = session.settings_for(session.MEDIUM_ROWS)["spark.driver.extraJavaOptions"]
+        monkeypatch.setattr(judging, "find_java", lambda major=major: replace(java, major=major))
+        options = judging.spark_settings([])["spark.driver.defaultJavaOptions"]
         assert ("TrapLimit" in options) == told
-        assert "-XX:+UnlockDiagnosticVMOptions" in shlex.split(options)
 
     def without() -> object:
         raise EnvironmentFault("No Java was found.")
 
-    monkeypatch.setattr(session, "find_java", without)
-    assert session.settings_for(1) == session.SMALL
+    monkeypatch.setattr(judging, "find_java", without)
+    assert "TrapLimit" not in judging.spark_settings([])["spark.driver.defaultJavaOptions"]
 
 
 def test_the_compiler_is_told_what_to_leave_to_the_quick_one() -> None:

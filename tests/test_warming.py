@@ -20,8 +20,9 @@ from fixtures.workload.terms import Load
 from reports.analysis import warming as spark_warming
 from reports.analysis.request import Request
 from reports.analysis.session import MEDIUM_ROWS, SMALL_ROWS
-from reports.analysis.warming import recorded, try_on_one_row, try_on_run, warm
+from reports.analysis.warming import Enough, try_on_one_row, try_on_run, warm
 from shareproof.chaos import warming
+from shareproof.chaos.warming import recorded
 from tests.small_histories import read_cases, write_history
 
 REQUEST = Request(runs=(Path("run"),), master="local[2]")
@@ -75,7 +76,7 @@ def test_nobody_waits_for_what_was_recorded_so_far(tmp_path: Path) -> None:
     _under_way(tmp_path / "now")
     hurried = Event()
     hurried.set()
-    with pytest.raises(spark_warming.Enough):
+    with pytest.raises(Enough):
         recorded(tmp_path, tmp_path / "made", hurried)
 
 
@@ -86,7 +87,7 @@ def test_spark_starts_near_the_end_of_the_last_load(
     """Nothing is started while there are loads to come; later once, by the clock or by the end."""
     done: list[object] = []
 
-    def started(_: Request, rows: int) -> Callable[[], None]:
+    def started(_: Request, rows: int, __: object) -> Callable[[], None]:
         done.append(rows)
         return lambda: done.append("waited")
 
@@ -121,4 +122,4 @@ def test_other_jvms_are_not_started_early(
     """Very many rows take a JVM of another kind, and a cluster is not warmed by one row."""
     monkeypatch.setattr(spark_warming, "open_session", lambda *_: pytest.fail("it was opened"))
 
-    warm(request_, rows)()
+    warm(request_, rows, lambda *_: False)()

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import Row, SparkSession
 
-from fixtures.machine.java import find_java
 from reports.analysis.classes import share_classes
 from reports.analysis.quiet import without_chatter
 from spec.verdict import EnvironmentFault
@@ -61,9 +60,6 @@ _FOR_ROWS_ALONE = (
     "-XX:Tier4InvocationThreshold=100000 -XX:Tier4CompileThreshold=300000 "
     "-XX:Tier4BackEdgeThreshold=300000"
 )
-_WITHOUT_TRAPS = "-XX:PerMethodTrapLimit=0 -XX:PerBytecodeTrapLimit=0 "
-_BETTER_WITH_TRAPS = 18
-"""From which Java on; the newest that was measured is 25."""
 _PLANNER = Path(__file__).with_name("compiler.json")
 """What runs for each query and not for each row: parser, planner, code generator, class files."""
 LARGE = {
@@ -73,7 +69,7 @@ LARGE = {
     "spark.sql.subexpressionElimination.enabled": "false",
     "spark.sql.columnVector.offheap.enabled": "true",
     _OPTIONS: (
-        f"-XX:+UseParallelGC -XX:MetaspaceSize=256m {_FOR_ROWS_ALONE} {_WITHOUT_TRAPS}"
+        f"-XX:+UseParallelGC -XX:MetaspaceSize=256m {_FOR_ROWS_ALONE} "
         "-XX:+UnlockDiagnosticVMOptions -XX:-DisplayVMOutput "
         f"'-XX:CompilerDirectivesFile={_PLANNER}'"
     ),
@@ -83,22 +79,20 @@ LARGE = {
 By its usual thresholds it spent three quarters of its time on the parser, the planner and class
 loaders, which run for some seconds in all, while the rules waited for their turn. What of these
 still reached the thresholds took it a fifth of its time: it leaves them to the quick compiler.
+"""
+ALL_BRANCHES = "-XX:PerMethodTrapLimit=0 -XX:PerBytecodeTrapLimit=0"
+"""Options of the JVM for ``LARGE`` on Java 17, for who knows which Java Spark will take.
 
-And it leaves out branches that no row has taken yet: the first row that takes one sends the whole
-method back to the interpreter. Rows of a kind that is rare did that to the rules over deliveries
-three times, for seven seconds. So Java 17 compiles all branches. Java 25 recovers by itself: there
-that costs a quarter of the time instead.
+The optimising compiler leaves out branches that no row has taken yet: the first row that takes one
+sends the whole method back to the interpreter. Rows of a kind that is rare did that to the rules
+over deliveries three times, for seven seconds. Java 25 recovers by itself: there these options cost
+a quarter of the time.
 """
 
 
 def settings_for(rows: int) -> dict[str, str]:
-    """Return the settings that suit histories of that many rows altogether, and this Java."""
-    found = SMALL if rows < SMALL_ROWS else MEDIUM if rows < MEDIUM_ROWS else LARGE
-    options = found[_OPTIONS]
-    with contextlib.suppress(EnvironmentFault):  # Spark says so when it is started
-        if find_java().major >= _BETTER_WITH_TRAPS:
-            options = options.replace(_WITHOUT_TRAPS, "")
-    return {**found, _OPTIONS: options}
+    """Return the settings that suit histories of that many rows altogether."""
+    return SMALL if rows < SMALL_ROWS else MEDIUM if rows < MEDIUM_ROWS else LARGE
 
 
 def is_local(master: str) -> bool:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Callable
@@ -38,16 +36,19 @@ _NICE = 15
 _TURNS = 2
 """How often what there is so far is judged. The second time all is compiled but the planner, which
 the JVM compiles then."""
-_AT_ONCE = 0.05
+Recorded = Callable[[Path, threading.Event], bool]
+"""Makes a run of what was recorded so far, and tells whether there is any; raises ``Enough`` if it
+is not done when the event is set."""
 
 
-def warm(request: Request, rows: int) -> Callable[[], None]:
+def warm(request: Request, rows: int, recorded: Recorded) -> Callable[[], None]:
     """Start Spark in the background, at the lowest priority, so that nothing else is disturbed.
 
     Args:
-        request: says where Spark runs, and how; its first run is under way, or has others in it.
+        request: says where Spark runs, and how.
         rows: how many rows there may be to judge. For very many the JVM is started otherwise, and
             nothing is gained.
+        recorded: makes what to try.
 
     Returns:
         A function that ends the warming, after the query under way; the JVM has the usual priority
@@ -57,7 +58,7 @@ def warm(request: Request, rows: int) -> Callable[[], None]:
         return lambda: None
     usual = os.getpriority(os.PRIO_PROCESS, 0)
     hurried = threading.Event()
-    thread = threading.Thread(target=_warm, args=(request, rows, hurried), daemon=True)
+    thread = threading.Thread(target=_warm, args=(request, rows, recorded, hurried), daemon=True)
     thread.start()
 
     def wait() -> None:
@@ -73,7 +74,7 @@ class Enough(Exception):
     """The history is there: what was not tried by now is met there."""
 
 
-def _warm(request: Request, rows: int, hurried: threading.Event) -> None:
+def _warm(request: Request, rows: int, recorded: Recorded, hurried: threading.Event) -> None:
     def tell(_: str) -> None:
         if hurried.is_set():
             raise Enough
@@ -90,29 +91,10 @@ def _warm(request: Request, rows: int, hurried: threading.Event) -> None:
             folder = Path(name)
             for turn in range(_TURNS):
                 run = folder / str(turn)
-                if recorded(request.runs[0], run, hurried):
+                if recorded(run, hurried):
                     try_on_run(spark, run, rows, tell)
                 elif not turn:
                     try_on_one_row(spark, folder, rows, tell)
-
-
-def recorded(place: Path, run: Path, hurried: threading.Event) -> bool:
-    """Make a run of what the newest run at a place has recorded so far; tell whether there is any.
-
-    Raises:
-        Enough: the load has drained meanwhile.
-    """
-    found = [journal.parent for journal in place.rglob("journal") if journal.is_dir()]
-    if not found:
-        return False
-    history = max(found, key=lambda one: one.stat().st_mtime)
-    command = [sys.executable, "-m", "fixtures.history.snapshot", str(history), str(run)]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as making:
-        while making.poll() is None:
-            if hurried.wait(_AT_ONCE):
-                making.kill()
-                raise Enough
-    return making.returncode == 0
 
 
 def try_on_run(spark: SparkSession, run: Path, rows: int, tell: Tell) -> list[Judged]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -11,10 +12,12 @@ from chaos.run import RECORD
 from fixtures.history.class_data import class_data_options
 from fixtures.history.current import bring_up_to_date
 from fixtures.history.mirror import kept_at
+from fixtures.machine.java import OLDEST, find_java
 from fixtures.machine.storage import reached, settings
 from reports import writing
 from reports.analysis.analysis import analyse
 from reports.analysis.request import Request
+from reports.analysis.session import ALL_BRANCHES
 from reports.reading import chaos_run
 from reports.results import ChaosRun, Results, RuleResult
 from reports.verdicts import BROKEN, FAULT, OK
@@ -49,7 +52,15 @@ def judge(request: Request, out: Path, tell: Tell) -> Results:
 
 def spark_settings(runs: Iterable[Path], master: str = "local[*]") -> dict[str, str]:
     """Return the settings with which Spark starts sooner, and reads runs where they are."""
-    return {"spark.driver.defaultJavaOptions": class_data_options(), **settings(runs, master)}
+    options = f"{class_data_options()} {_branch_options()}".strip()
+    return {"spark.driver.defaultJavaOptions": options, **settings(runs, master)}
+
+
+def _branch_options() -> str:
+    """Return the JVM options that help Java 17 alone; the newest that was measured is 25."""
+    with contextlib.suppress(EnvironmentFault):  # Spark says so when it is started
+        return ALL_BRANCHES if find_java().major <= OLDEST else ""
+    return ""
 
 
 def read(run: Path) -> ChaosRun:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
-from threading import Lock, Timer
+from functools import partial
+from pathlib import Path
+from threading import Event, Lock, Timer
 
 from fixtures.workload.load import DRAINING, PRODUCING
 from fixtures.workload.terms import Load
 from reports.analysis.request import Request
-from reports.analysis.warming import warm
+from reports.analysis.warming import Enough, warm
 
 Tell = Callable[[str], None]
 
 _TAKES = 45.0
 """Seconds that starting and warming Spark takes beside a load and three brokers, at the lowest
 priority; draining may take none."""
+_AT_ONCE = 0.05
 
 
 def telling(loads: Sequence[Load], request: Request, tell: Tell) -> tuple[Tell, Callable[[], None]]:
@@ -22,7 +27,8 @@ def telling(loads: Sequence[Load], request: Request, tell: Tell) -> tuple[Tell, 
 
     Args:
         loads: those that will be put on the target, one after the other.
-        request: how their histories are judged.
+        request: how their histories are judged; its first run is the one under way, or the place
+            where all are.
         tell: what lines are told to.
     """
     begun, waits = 0, list[Callable[[], None]]()
@@ -33,7 +39,7 @@ def telling(loads: Sequence[Load], request: Request, tell: Tell) -> tuple[Tell, 
     def start() -> None:
         with lock:
             if not waits:
-                waits.append(warm(request, rows))
+                waits.append(warm(request, rows, partial(recorded, request.runs[0])))
 
     timer = Timer(max(0.0, loads[-1].seconds - _TAKES), start)
     timer.daemon = True
@@ -56,3 +62,22 @@ def telling(loads: Sequence[Load], request: Request, tell: Tell) -> tuple[Tell, 
                 one()
 
     return listen, wait
+
+
+def recorded(place: Path, run: Path, hurried: Event) -> bool:
+    """Make a run of what the newest run at a place has recorded so far; tell whether there is any.
+
+    Raises:
+        Enough: the load has drained meanwhile.
+    """
+    found = [journal.parent for journal in place.rglob("journal") if journal.is_dir()]
+    if not found:
+        return False
+    history = max(found, key=lambda one: one.stat().st_mtime)
+    command = [sys.executable, "-m", "fixtures.history.snapshot", str(history), str(run)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as making:
+        while making.poll() is None:
+            if hurried.wait(_AT_ONCE):
+                making.kill()
+                raise Enough
+    return making.returncode == 0
