@@ -131,7 +131,10 @@ def _partitions_of(pl: Any, tables: dict[str, Any]) -> Any:
     unseen = tables["unseen_responses"].select(
         "share_partition",
         unseen_until="until",
-        place=pl.col("until").rank("ordinal", descending=True).over("share_partition"),
+        place=pl.col("until")
+        .rank("ordinal", descending=True)
+        .over("share_partition")
+        .cast(pl.Int64),
     )
     deleted = tables["deletions"].group_by("log").agg(pl.col("before").max())
     return (
@@ -148,7 +151,7 @@ def _partitions_of(pl: Any, tables: dict[str, Any]) -> Any:
             throttling=pl.lit(value=True),
         )
         .join(
-            unseen.with_columns(pl.col("place").cast(pl.Int64)),
+            unseen,
             left_on=["share_partition", pl.col("lowest_limit").cast(pl.Int64)],
             right_on=["share_partition", "place"],
             how="left",

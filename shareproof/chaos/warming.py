@@ -19,7 +19,7 @@ Tell = Callable[[str], None]
 _TAKES = 45.0
 """Seconds that starting and warming Spark takes beside a load and three brokers, at the lowest
 priority; draining may take none."""
-_AT_ONCE = 0.05
+_EVERY = 0.05
 
 
 def telling(loads: Sequence[Load], request: Request, tell: Tell) -> tuple[Tell, Callable[[], None]]:
@@ -77,7 +77,7 @@ def recorded(place: Path, run: Path, hurried: Event) -> bool:
     command = [sys.executable, "-m", "fixtures.history.snapshot", str(history), str(run)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as making:
         while making.poll() is None:
-            if hurried.wait(_AT_ONCE):
+            if hurried.wait(_EVERY):
                 making.kill()
                 raise Enough
     return making.returncode == 0
