@@ -33,31 +33,31 @@ def in_the_way(missed: Struck, struck: Sequence[Struck]) -> str:
 
 
 def verdict(struck: Sequence[Struck], *, scenario: bool) -> str:
-    """Return ``pass`` if a run broke what it was to break, else ``vacuous``.
+    """Return ``vacuous`` if a run did not break what it was to break, else ``pass``.
 
-    A strike that missed is forgiven if another one was in its way. A run of which no strike hit is
-    vacuous all the same, and so is a scenario that has to do without one of its kinds of fault:
-    it is about them.
+    That is a run of which no strike was seen to hit, and a scenario that has to do without one of
+    its kinds of fault: it is about them.
     """
-    missed = [one for one in struck if not one.hit]
     hit = {one.strike.fault for one in struck if one.hit}
-    if any(not in_the_way(one, struck) for one in missed):
-        return "vacuous"
-    if scenario and not hit.issuperset(one.strike.fault for one in missed):
-        return "vacuous"
-    return "pass"
+    wanted = {one.strike.fault for one in struck}
+    missed = not hit >= wanted if scenario else bool(wanted and not hit)
+    return "vacuous" if missed else "pass"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broke:
-    """What came of a run. ``trouble`` says what went wrong that no fault explains."""
+    """What came of a run.
+
+    ``trouble`` says what went wrong that no fault explains, ``notes`` what else is worth knowing.
+    """
 
     loaded: Loaded
     struck: tuple[Struck, ...]
     trouble: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     def to_document(
-        self, schedule: Schedule, *, scenario: str, owed: Sequence[str]
+        self, schedule: Schedule, *, scenario: str, owed: Sequence[str], judged: float
     ) -> dict[str, Any]:
         """Return it as ``chaos.json`` keeps it, and as an entry of ``chaos`` in results.json."""
         return {
@@ -66,10 +66,12 @@ class Broke:
             "seconds": schedule.seconds,
             "verdict": verdict(self.struck, scenario=bool(scenario)),
             "owed": list(owed),
+            "judged": judged,
             "produced": self.loaded.produced,
             "delivered": self.loaded.delivered,
             "drained": self.loaded.drained,
             "trouble": list(self.trouble),
+            "notes": list(self.notes),
             "faults": [self._strike(one) for one in self.struck],
         }
 

@@ -5,22 +5,37 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import psutil
 
 from chaos.faults import FAULTS, Fault, Injection
 from chaos.schedule import Schedule, Strike
 from chaos.world import World
 from fixtures.clients.cluster import eventually
 from fixtures.wire.connection import CallFailed
+from spec.history import MOST_DELIVERIES
 from spec.verdict import EnvironmentFault, Undecided
 
 Tell = Callable[[str], None]
+T = TypeVar("T")
 HITS_WITHIN = 20.0
 HEALED_WITHIN = 90.0
+_AGAIN_WITHIN = 30.0
+_CALL_ENDS_WITHIN = 30.0
+"""Seconds that a probe may hang beyond its deadline, the timeout of a request among them."""
+_INJECT_ENDS_WITHIN = 300.0
+"""Seconds after which a fault hangs; a rolling restart takes most of them on a slow machine."""
+_HEAL_ENDS_WITHIN = 120.0
 _BEFORE, _AFTER = 1_000_000_000, 5_000_000_000
 """Nanoseconds before a fault in which a response may have been on its way, and after it in which
 requests that lay around may still be carried out."""
+_HASTY = 3
+"""Members of a group that may have closed their connections to one broker during one fault."""
+_REFUSED = (CallFailed, Undecided, EnvironmentFault, OSError, psutil.Error)
+"""What a fault raises that cannot be injected, seen or healed now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,16 +60,36 @@ class Struck:
     trouble: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Played:
+    """A strike that was healed, whether seen or not."""
+
+    number: int
+    fault: Fault
+    injection: Injection
+    struck: Struck
+    led: frozenset[int] = frozenset()
+    """The share-partitions whose requests it may have made late."""
+
+
 class Player:
-    """Plays one schedule on a world; ``struck`` grows as strikes end."""
+    """Plays one schedule on a world; ``struck`` grows as strikes end.
+
+    What other faults break may be what a proof needs. So a strike that was not seen to hit or to be
+    healed is no trouble of the run: it is healed again when all others are over. ``notes`` says
+    what it took beyond that to get the cluster whole, and ``trouble`` what is wrong with one that
+    does not come back.
+    """
 
     def __init__(self, world: World, tell: Tell, faults: Mapping[str, Fault] = FAULTS) -> None:
         self.world, self.tell, self.faults = world, tell, faults
         self.struck: list[Struck] = []
         self.trouble: list[str] = []
+        self.notes: list[str] = []
+        self._unhealed: list[_Played] = []
 
     async def play(self, schedule: Schedule) -> None:
-        """Play it to its end, then heal the cluster; ``trouble`` says what goes wrong."""
+        """Play it to its end, or until the load is ended, and make the cluster whole again."""
         began = time.monotonic()
         async with asyncio.TaskGroup() as tasks:
             for number, strike in enumerate(schedule.strikes):
@@ -63,69 +98,143 @@ class Player:
             await self._mend()
 
     async def _mend(self) -> None:
+        for played in self._unhealed:
+            await _outcome(played.injection.heal(), _HEAL_ENDS_WITHIN)
         try:
-            await self.world.mend(HEALED_WITHIN)
+            if missing := await self.world.mend(HEALED_WITHIN):
+                self.notes.append(f"{missing} until all brokers were restarted")
         except EnvironmentFault as fault:
             self.trouble.append(str(fault))
+        for played in self._unhealed:
+            healed, reason = await self._healed(played.fault, played.injection, _AGAIN_WITHIN)
+            self.tell(f"       {played.fault.name}, healed again: {healed or reason}")
+            until = time.monotonic_ns()
+            struck = replace(played.struck, until=until, healed=healed, trouble=reason)
+            self._end(replace(played, struck=struck))
 
     async def _strike(self, number: int, strike: Strike, began: float) -> None:
         fault = self.faults[strike.fault]
-        await asyncio.sleep(max(0.0, began + strike.at - time.monotonic()))
-        async with self.world.broker_to_spare if fault.exclusive else contextlib.nullcontext():
-            struck = await self._carry_out(fault, strike)
-        self.struck.append(struck)
-        self._record(number, fault, struck)
+        if await self._load_ended(began + strike.at):
+            return
+        async with self._broker_to_spare(fault):
+            if not self.world.course.ended.is_set():
+                played = await self._carry_out(number, fault, strike)
+                if played.struck.healed:
+                    self._end(played)
+                else:
+                    self._unhealed.append(played)
 
-    async def _carry_out(self, fault: Fault, strike: Strike) -> Struck:
+    @contextlib.asynccontextmanager
+    async def _broker_to_spare(self, fault: Fault) -> AsyncIterator[None]:
+        """Wait until no broker is away, if a fault takes one away."""
+        if not fault.exclusive:
+            yield
+            return
+        async with self.world.broker_to_spare:
+            await self._proof("a whole cluster", self._whole, HEALED_WITHIN)
+            yield
+
+    async def _whole(self) -> str:
+        return "" if await self.world.missing() else "whole"
+
+    async def _load_ended(self, at: float) -> bool:
+        """Wait until a moment; tell whether somebody ended the load before it."""
+        ended = self.world.course.ended
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(ended.wait(), max(0.0, at - time.monotonic()))
+        return ended.is_set()
+
+    async def _carry_out(self, number: int, fault: Fault, strike: Strike) -> _Played:
         injection = fault.make(self.world, strike.subject)
-        since, said = time.monotonic_ns(), ""
-        subject, hit = "", ""
-        try:
-            subject = await injection.inject()
+        since, began = time.monotonic_ns(), time.monotonic()
+        hit = healed = ""
+        subject, missed = await _outcome(injection.inject(), _INJECT_ENDS_WITHIN)
+        led = await self._led(injection)
+        if not missed:
             self.tell(f"{strike.at:5.1f} s  {fault.name}: {subject}")
-            hit = await self._proof(f"seeing {fault.name} hit", injection.hit, HITS_WITHIN)
-            left = strike.lasts - (time.monotonic_ns() - since) / 1e9
-            await asyncio.sleep(max(0.0, left))
-        except (CallFailed, Undecided, EnvironmentFault, OSError) as reason:
-            said = str(reason)
-        healed = await self._heal(injection, fault)
-        until = time.monotonic_ns()
-        self.tell(f"       {fault.name}: {hit or 'DID NOT HIT: ' + said}; {healed or 'NOT HEALED'}")
-        if injection.blinds:
-            self._blind(since, until)
-        return Struck(
+            hit, missed = await self._proof(f"seeing {fault.name} hit", injection.hit, HITS_WITHIN)
+        if not missed:
+            await self._load_ended(began + strike.lasts)
+        _, reason = await _outcome(injection.heal(), _HEAL_ENDS_WITHIN)
+        if not reason:
+            healed, reason = await self._healed(fault, injection, HEALED_WITHIN)
+        shown = healed or f"not seen healed yet: {reason}"
+        self.tell(f"       {fault.name}: {hit or f'not seen to hit: {missed}'}; {shown}")
+        struck = Struck(
             strike=strike,
-            subject=subject,
+            subject=subject or "",
             since=since,
-            until=until,
+            until=time.monotonic_ns(),
             hit=hit,
             healed=healed,
-            trouble=said,
+            trouble=missed,
+        )
+        return _Played(number, fault, injection, struck, led | await self._led(injection))
+
+    async def _healed(self, fault: Fault, injection: Injection, within: float) -> tuple[str, str]:
+        return await self._proof(f"seeing {fault.name} healed", injection.healed, within)
+
+    async def _proof(
+        self, what: str, probe: Callable[[], Awaitable[str]], within: float
+    ) -> tuple[str, str]:
+        """Return what a probe saw, or why it saw nothing."""
+        last = ""
+
+        async def ask() -> str | None:
+            nonlocal last
+            try:
+                return await probe() or None
+            except _REFUSED as reason:
+                last = f": {reason}"
+                return None
+
+        found, reason = await _outcome(eventually(what, ask, within), within + _CALL_ENDS_WITHIN)
+        return found or "", reason + last if reason else ""
+
+    def _end(self, played: _Played) -> None:
+        """Record a strike that is over."""
+        struck = played.struck
+        self.struck.append(struck)
+        row = (played.fault.name, struck.subject, struck.since, struck.until, struck.hit)
+        self.world.course.journal.add("faults", played.number, *row)
+        group, lock_ms = played.injection.locks
+        for watched in self.world.course.share_partitions if group else ():
+            if watched.group == group:
+                change = (watched.share_partition, lock_ms, struck.since, struck.until)
+                self.world.course.journal.add("locks", *change)
+        # Who gets a response, however late, sees what it acquired. Clients wait for so long, but
+        # for those that close their connection earlier.
+        beyond = struck.until - struck.since > (self.world.course.load.patience - 1) * 1e9
+        window = (struck.since - _BEFORE, struck.until + _AFTER)
+        for share_partition in sorted(played.led) * (MOST_DELIVERIES if beyond else _HASTY):
+            self.world.course.journal.add("unseen_responses", share_partition, *window)
+
+    async def _led(self, injection: Injection) -> frozenset[int]:
+        """Return the share-partitions that a broker leads which carries out requests late."""
+        course = self.world.course
+        if injection.late_broker < 0:
+            return frozenset()
+        leaders, _ = await _outcome(self._leaders(), HITS_WITHIN)
+        return frozenset(
+            watched.share_partition
+            for watched in course.share_partitions
+            if leaders is None
+            or leaders.get(watched.partition, injection.late_broker) == injection.late_broker
         )
 
-    async def _heal(self, injection: Injection, fault: Fault) -> str:
-        """Heal a fault, whatever became of it, and return the proof."""
-        try:
-            await injection.heal()
-            return await self._proof(f"seeing {fault.name} healed", injection.healed, HEALED_WITHIN)
-        except (CallFailed, Undecided, EnvironmentFault, OSError) as reason:
-            self.trouble.append(f"{fault.name} was not healed: {reason}")
-            return ""
+    async def _leaders(self) -> dict[int, int]:
+        topic = await self.world.topic(self.world.course.topic.name)
+        return {part.partition_index: part.leader_id for part in topic.partitions}
 
-    async def _proof(self, what: str, probe: Callable[[], Awaitable[str]], within: float) -> str:
-        async def ask() -> str | None:
-            with contextlib.suppress(CallFailed):
-                return await probe() or None
-            return None
 
-        return await eventually(what, ask, within)
-
-    def _record(self, number: int, fault: Fault, struck: Struck) -> None:
-        row = (number, fault.name, struck.subject, struck.since, struck.until, struck.hit)
-        self.world.course.journal.add("faults", *row)
-
-    def _blind(self, since: int, until: int) -> None:
-        """Say that fetches may have acquired something meanwhile that was seen late or never."""
-        for watched in self.world.course.share_partitions:
-            window = (since - _BEFORE, until + _AFTER)
-            self.world.course.journal.add("unseen_responses", watched.share_partition, *window)
+async def _outcome(doing: Awaitable[T], within: float) -> tuple[T | None, str]:
+    """Return what something came to, or why it came to nothing; it may not hang."""
+    try:
+        async with asyncio.timeout(within):
+            return await doing, ""
+    except TimeoutError as reason:
+        return None, str(reason) or f"no end of it after {within:g} s"
+    except _REFUSED as reason:
+        return None, str(reason) or type(reason).__name__
+    except Exception as reason:  # whatever a fault stumbles over, the run goes on
+        return None, f"{type(reason).__name__}: {reason}"

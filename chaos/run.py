@@ -65,6 +65,7 @@ class Chaos:
         brokers: How many, one or three.
         scenario: The name of the scenario that this is, if it is one.
         owed: The rules that the run has to put to the test.
+        judged: Which share of the cases of these rules it may not excuse.
         properties: Broker properties beside ours.
         proxies: What stands in front of the brokers, ``ours`` or ``toxiproxy``.
         allowed: Whether brokers that are not ours may be broken.
@@ -81,6 +82,7 @@ class Chaos:
     brokers: int = 3
     scenario: str = ""
     owed: tuple[str, ...] = OWED
+    judged: float = 0.0
     properties: Mapping[str, str] = field(default_factory=dict)
     proxies: str = OURS
     allowed: bool = False
@@ -113,12 +115,20 @@ def usual_load(schedule: Schedule, rate: float) -> Load:
     """Return the load that a schedule is played on.
 
     One group only accepts, so that nothing but faults disturbs it; one does all that acknowledging
-    offers; one crashes now and then.
+    offers; one crashes now and then; one reads what transactions committed; and one rejects under
+    limits that change, and has dead letters. Without all of these some invariants see nothing.
     """
     groups = (
         Group(name="calm", members=(PLAIN, PLAIN)),
         Group(name="odd", members=tuple(BEHAVIOURS[n] for n in ("picky", "renewing", "explicit"))),
         Group(name="rough", members=(BEHAVIOURS["crashing"], PLAIN)),
+        Group(name="committed", members=(PLAIN,), committed_only=True),
+        Group(
+            name="dead",
+            members=(BEHAVIOURS["refusing"], BEHAVIOURS["wavering"]),
+            dead_letters=True,
+            limits_change=True,
+        ),
     )
     keyed = is_keyed(schedule)
     return Load(
@@ -129,7 +139,6 @@ def usual_load(schedule: Schedule, rate: float) -> Load:
         drain=90.0,
         patience=10.0,
         delivery_limit=DELIVERY_LIMIT,
-        background=False,
         keyed=keyed,
         spare=growth(schedule),
         topic_configs=COMPACTED if keyed else {},
@@ -197,7 +206,9 @@ class RunningTarget:
         out.mkdir(parents=True, exist_ok=True)
         (out / "schedule.json").write_text(chaos.schedule.to_json(), encoding="utf-8")
         broke = asyncio.run(_under_load(chaos, self, out))
-        document = broke.to_document(chaos.schedule, scenario=chaos.scenario, owed=chaos.owed)
+        document = broke.to_document(
+            chaos.schedule, scenario=chaos.scenario, owed=chaos.owed, judged=chaos.judged
+        )
         text = json.dumps(document, indent=1, ensure_ascii=False)
         (out / RECORD).write_text(text + "\n", encoding="utf-8")
         return broke
@@ -268,10 +279,12 @@ async def _under_load(chaos: Chaos, on: RunningTarget, out: Path) -> Broke:
         clients=info,
         environment=_clocked(on.clocks, client_clock),
         hosts=chaos.hosts,
+        loads=proxies.loads if isinstance(proxies, FrameProxies) else None,
     )
     died = [f"broker {b.node_id} ended by itself" for b in target.brokers if not b.is_alive]
     return Broke(
         loaded=loaded,
         struck=tuple(players[0].struck),
         trouble=(*players[0].trouble, *died),
+        notes=tuple(players[0].notes),
     )

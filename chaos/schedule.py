@@ -11,6 +11,7 @@ import json
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from typing import Any, Protocol
 
 SCHEMA = 1
@@ -27,8 +28,23 @@ _FIRST = 3.0
 _LAST = 4.0
 """Seconds before the end in which nothing new breaks."""
 _REST = 8.0
-"""Seconds that a broker which was away is given to come back, before another one goes."""
+"""Seconds that what was broken is given to recover, before it is broken or relied on again."""
 _BETWEEN = (2.0, 8.0)
+
+
+class Resource(StrEnum):
+    """Something that faults break, or that they rely on to strike, to be seen, and to heal."""
+
+    BROKER = "broker"
+    BROKER_LINK = "broker link"
+    CLIENT_LINK = "client link"
+    STATE_WRITES = "state writes"
+    CLOCK = "broker clock"
+    PROCESS = "load process"
+    REPLICAS = "replicas"
+    TOPIC = "topic"
+    LOG = "log"
+    GROUP_CONFIG = "group config"
 
 
 class Schedulable(Protocol):
@@ -43,8 +59,12 @@ class Schedulable(Protocol):
         """Seconds from which to which it may last."""
 
     @property
-    def exclusive(self) -> bool:
-        """Whether it takes a broker away: two at a time would be more than a quorum bears."""
+    def takes(self) -> frozenset[Resource]:
+        """What it breaks or changes."""
+
+    @property
+    def relies_on(self) -> frozenset[Resource]:
+        """What must be whole for it to strike, to be seen, and to be healed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,34 +130,53 @@ def _strike(*, fault: str, **others: Any) -> Strike:
     return Strike(fault=FORMER_NAMES.get(fault, fault), **others)
 
 
-def draw(seed: int, seconds: float, faults: Sequence[Schedulable]) -> Schedule:
+def in_conflict(one: Schedulable, other: Schedulable) -> bool:
+    """Tell whether two faults may not overlap.
+
+    One takes what the other one takes or relies on. Two brokers away at a time would be more than a
+    quorum bears.
+    """
+    return bool(one.takes & (other.takes | other.relies_on) or other.takes & one.relies_on)
+
+
+def draw(
+    seed: int, seconds: float, faults: Sequence[Schedulable], *, free: bool = False
+) -> Schedule:
     """Return a schedule for a load of so many seconds.
 
     Every fault gets its turn before one comes again. Strikes overlap as it happens, but for those
-    that take a broker away.
+    in conflict; ``free``: those too, but for two that take a broker away.
     """
     rng = random.Random(seed)
+    known = {fault.name: fault for fault in faults}
     strikes: list[Strike] = []
     bag = _bag(rng, faults)
-    moment, alone = _FIRST, _FIRST
+    moment = _FIRST
     while faults:
-        fault = next(bag)
-        at = max(moment, alone) if fault.exclusive else moment
-        lasts = rng.uniform(*fault.lasts)
-        if at + lasts > seconds - _LAST:
-            if moment + _shortest(faults) > seconds - _LAST:
-                break
-            moment += rng.uniform(*_BETWEEN)
-            continue
-        subject = rng.randrange(1 << 16)
-        strikes.append(
-            Strike(fault=fault.name, at=round(at, 1), lasts=round(lasts, 1), subject=subject)
-        )
-        if fault.exclusive:
-            alone = at + lasts + _REST
+        fault, subject = next(bag), rng.randrange(1 << 16)
+        lasts = round(rng.uniform(*fault.lasts), 1)
+        others = [one for one in strikes if _apart(fault, known[one.fault], free=free)]
+        at = _earliest(round(moment, 1), lasts, others)
+        if at + lasts <= seconds - _LAST:
+            strikes.append(Strike(fault=fault.name, at=at, lasts=lasts, subject=subject))
+        elif moment + _shortest(faults) > seconds - _LAST:
+            break
         moment += rng.uniform(*_BETWEEN)
     strikes.sort(key=lambda one: one.at)
     return Schedule(seed=seed, seconds=seconds, strikes=tuple(strikes))
+
+
+def _apart(one: Schedulable, other: Schedulable, *, free: bool) -> bool:
+    both = one.takes & other.takes
+    return Resource.BROKER in both if free else in_conflict(one, other)
+
+
+def _earliest(moment: float, lasts: float, others: Sequence[Strike]) -> float:
+    """Return the first moment from which a strike overlaps none of the others, nor their rest."""
+    for other in sorted(others, key=lambda one: one.at):
+        if moment < other.ends + _REST and other.at < moment + lasts + _REST:
+            moment = round(other.ends + _REST, 1)
+    return moment
 
 
 def _shortest(faults: Sequence[Schedulable]) -> float:

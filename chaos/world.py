@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import re
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from fixtures.clients.admin import Admin
-from fixtures.clients.cluster import SHARE, Cluster, eventually, share_key
+from fixtures.clients.cluster import SHARE, Cluster, share_key
 from fixtures.clocks import Clocks
 from fixtures.interface.handle import Handle, Plugged
 from fixtures.interface.names import Address
 from fixtures.proxies.broker_proxies import FrameProxies
 from fixtures.proxies.conditions import BrokerProxies
 from fixtures.targets import Target
+from fixtures.targets.broker import Broker
 from fixtures.targets.hooks import HookedBroker, Hooks, hooked_brokers
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed, Connection
@@ -23,6 +27,9 @@ from spec.verdict import EnvironmentFault, Undecided
 
 STATE, OFFSETS = "__share_group_state", "__consumer_offsets"
 _BYTES = 1 << 20
+_EVERY = 0.25
+_LINES = 5
+"""How many lines of a log are shown."""
 _SILENT_FOR = 1.0
 """Seconds without a word after which a broker counts as silent."""
 
@@ -180,41 +187,101 @@ class World:
         except CallFailed:
             return False
 
-    async def in_sync(self) -> bool:
-        """Tell whether every broker knows all others and sees every replica in sync."""
+    async def missing(self) -> str:
+        """Return what some broker does not see in place: another broker, a leader, a replica."""
         for node in self.nodes:
-            answer = await (await self.cluster.to(node)).call("Metadata", timeout=5, topics=None)
-            parts = [part for topic in answer.topics for part in topic.partitions]
-            if len(answer.brokers) < len(self.nodes):
-                return False
-            if any(p.leader_id < 0 or set(p.isr_nodes) != set(p.replica_nodes) for p in parts):
-                return False
-        return True
+            try:
+                connection = await self.cluster.to(node)
+                answer = await connection.call("Metadata", timeout=5, topics=None)
+            except (CallFailed, Undecided) as reason:
+                return f"broker {node} does not respond ({reason})"
+            known = {broker.node_id for broker in answer.brokers}
+            if gone := sorted(set(self.nodes) - known):
+                return f"broker {gone[0]} is fenced, as broker {node} sees it"
+            for topic in answer.topics:
+                for part in topic.partitions:
+                    if part.leader_id < 0:
+                        return f"{topic.name}-{part.partition_index} has no leader"
+                    if behind := sorted(set(part.replica_nodes) - set(part.isr_nodes)):
+                        where = f"{topic.name}-{part.partition_index}"
+                        return f"broker {behind[0]} is not in sync in {where}"
+        return ""
 
-    async def mend(self, within: float) -> None:
+    async def serves(self, node: int) -> bool:
+        """Tell whether a broker is not fenced, serves, and is in sync in all its replicas."""
+        if not await self.answers(node):
+            return False
+        answer = await (await self.cluster.any()).call("Metadata", timeout=5, topics=None)
+        if node not in {broker.node_id for broker in answer.brokers}:
+            return False
+        parts = [part for topic in answer.topics for part in topic.partitions]
+        return all(node in p.isr_nodes for p in parts if node in p.replica_nodes)
+
+    async def mend(self, within: float) -> str:
         """Start the brokers that are away, and wait until the cluster is whole.
 
+        What does not get whole by itself is restarted, broker by broker, as somebody on call would
+        do: a wall clock that steps back may keep timers of Kafka from running out for as long as
+        the step. Returns what was still missing then, and nothing if no restart was needed.
+
+        Args:
+            within: seconds for which one and the same thing may be missing.
+
         Raises:
-            EnvironmentFault: it does not get whole.
+            EnvironmentFault: it does not get whole; it says which broker is not back, with the last
+                lines of its log.
         """
         for broker in self.victims:
             await asyncio.to_thread(broker.resume)
             if isinstance(broker, Plugged):
                 await asyncio.to_thread(broker.connect)
-            if not broker.is_alive:
-                await asyncio.to_thread(broker.start)
+            await self._start(broker)
         self.cluster.away.clear()
+        missing = await self._still_missing(within)
+        if missing and self.hooks is None:
+            for broker in self.victims:
+                if broker.is_alive:
+                    await asyncio.to_thread(broker.kill)
+                await self._start(broker)
+            if not (last := await self._still_missing(within)):
+                return missing
+            missing = last
+        if missing:
+            found = re.search(r"broker (\d+)", missing)
+            lines = self._last_lines(int(found[1])) if found else ""
+            said = f"the cluster did not come back within {within:g} s: {missing}"
+            raise EnvironmentFault(f"{said}{lines}")
+        return ""
 
-        async def whole() -> bool | None:
-            try:
-                return (await self.in_sync()) or None
-            except (CallFailed, Undecided):
-                return None
+    async def _start(self, broker: Handle) -> None:
+        """Start a broker that is away; whether it stays is seen by those that miss it."""
+        if not broker.is_alive:
+            with contextlib.suppress(EnvironmentFault):
+                await asyncio.to_thread(broker.start)
 
-        try:
-            await eventually("a whole cluster", whole, within)
-        except Undecided as reason:
-            raise EnvironmentFault(f"after the last fault: {reason}") from None
+    async def _still_missing(self, within: float) -> str:
+        """Return what is missing for longer than some seconds, or nothing."""
+        seen: set[str] = set()
+        deadline = time.monotonic() + within
+        while missing := await self.missing():
+            if missing not in seen:
+                seen.add(missing)
+                deadline = time.monotonic() + within
+            if time.monotonic() > deadline:
+                return missing
+            await asyncio.sleep(_EVERY)
+        return ""
+
+    def _last_lines(self, node: int) -> str:
+        """Return the last lines of a broker's log, if it is one of ours."""
+        for broker in self.victims:
+            if broker.node_id == node and isinstance(broker, Broker):
+                with contextlib.suppress(OSError):
+                    text = (broker.home / "broker.log").read_text(
+                        encoding="utf-8", errors="replace"
+                    )
+                    return "; its log ends: " + " | ".join(text.splitlines()[-_LINES:])
+        return ""
 
 
 def broker_clock(node: int) -> str:

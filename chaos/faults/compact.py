@@ -9,6 +9,7 @@ import asyncio
 import time
 
 from chaos.faults.fault import Injection, fault
+from chaos.schedule import Resource
 from chaos.world import World
 from fixtures.interface.capability import Capability
 from fixtures.wire.records import Record, encode_batch
@@ -22,7 +23,12 @@ _PRODUCER = 1 << 20
 """Numbers from here on are no producer's of the load."""
 
 
-@fault("compact", "Compact the log of a keyed topic.", Capability.COMPACTED_TOPIC)
+@fault(
+    "compact",
+    "Compact the log of a keyed topic.",
+    Capability.COMPACTED_TOPIC,
+    takes={Resource.LOG},
+)
 class Compact(Injection):
     """Write some keys again and again, and wait until the older records are gone."""
 

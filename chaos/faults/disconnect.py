@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from chaos.faults.outage import Outage
 from chaos.faults.roles import for_each_role
+from chaos.schedule import Resource
 from chaos.world import in_thread
 from fixtures.interface.capability import Capability
 from fixtures.interface.handle import Handle, Plugged
@@ -22,11 +23,15 @@ from spec.verdict import Undecided
     "Disconnect {} from the container network, and reconnect it.",
     *(Capability.SPARE_BROKER, Capability.CONTAINER),
     lasts=(7.0, 11.0),
+    takes={Resource.BROKER},
 )
 class Disconnect(Outage):
     """The plug is taken out, and put back later on."""
 
-    blinds = True
+    @property
+    def late_broker(self) -> int:
+        """That broker: requests wait in its connections."""
+        return self.node
 
     def go(self, broker: Handle) -> Callable[[], None]:
         """Take it off the network."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
+from chaos.schedule import Resource
 from chaos.world import World
 from fixtures.interface.capability import Capability
 
@@ -18,13 +19,20 @@ class Injection(ABC):
     Whatever goes wrong, :meth:`heal` is called once :meth:`inject` was, and must bear that.
     """
 
-    blinds: ClassVar[bool] = False
-    """Whether fetches may meanwhile acquire records unseen, or seen only later."""
-
     def __init__(self, world: World, subject: int) -> None:
         """Choose nothing yet: :meth:`inject` finds out which broker has which role."""
         self.world = world
         self.subject = subject
+
+    @property
+    def late_broker(self) -> int:
+        """The broker that may carry out requests late, when clients have given up; -1 for none."""
+        return -1
+
+    @property
+    def locks(self) -> tuple[str, int]:
+        """A group whose locks may last so many ms, whatever responses say; no group for none."""
+        return "", 0
 
     @abstractmethod
     async def inject(self) -> str:
@@ -53,6 +61,8 @@ class Fault:
         make: Makes an injection of it, of the target with a number.
         lasts: Seconds from which to which it usually lasts.
         needs: What the run must offer.
+        takes: What it breaks or changes.
+        relies_on: What must be whole for it to strike, to be seen, and to be healed.
     """
 
     name: str
@@ -60,11 +70,13 @@ class Fault:
     make: Callable[[World, int], Injection]
     lasts: tuple[float, float]
     needs: frozenset[Capability]
+    takes: frozenset[Resource] = frozenset()
+    relies_on: frozenset[Resource] = frozenset()
 
     @property
     def exclusive(self) -> bool:
         """Whether it takes a broker away, so that no other such fault may overlap."""
-        return Capability.SPARE_BROKER in self.needs
+        return Resource.BROKER in self.takes
 
 
 FAULTS: dict[str, Fault] = {}
@@ -74,7 +86,12 @@ Make = TypeVar("Make", bound=Callable[[World, int], Injection])
 
 
 def fault(
-    name: str, sentence: str, *needs: Capability, lasts: tuple[float, float] = (3.0, 6.0)
+    name: str,
+    sentence: str,
+    *needs: Capability,
+    lasts: tuple[float, float] = (3.0, 6.0),
+    takes: Iterable[Resource] = (),
+    relies_on: Iterable[Resource] = (),
 ) -> Callable[[Make], Make]:
     """Register what makes injections, such as a class of them, as a fault of this name.
 
@@ -86,7 +103,13 @@ def fault(
         if name in FAULTS:
             raise ValueError(f"two faults are called {name}")
         FAULTS[name] = Fault(
-            name=name, sentence=sentence, make=make, lasts=lasts, needs=frozenset(needs)
+            name=name,
+            sentence=sentence,
+            make=make,
+            lasts=lasts,
+            needs=frozenset(needs),
+            takes=frozenset(takes),
+            relies_on=frozenset(relies_on),
         )
         return make
 

@@ -12,6 +12,7 @@ import psutil
 
 from chaos.faults.outage import Outage
 from chaos.faults.roles import for_each_role
+from chaos.schedule import Resource
 from fixtures.interface.capability import Capability
 from fixtures.interface.handle import Handle
 from fixtures.targets.broker import Broker
@@ -26,6 +27,7 @@ _NOTHING = 1
     "Make every disk write of {} fail, until it is restarted.",
     *(Capability.SPARE_BROKER, Capability.LOCAL_PROCESS),
     lasts=(7.0, 11.0),
+    takes={Resource.BROKER},
 )
 class Fill(Outage):
     """All disk writes of a broker fail until it is restarted."""

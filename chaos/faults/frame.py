@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from chaos.faults.fault import Injection, fault
+from chaos.schedule import Resource
 from chaos.world import World
 from fixtures.interface.capability import Capability
 from fixtures.proxies.conditions import CLIENT, INTERNAL
@@ -164,4 +165,6 @@ for _one in _FRAME_FAULTS:
         _one.sentence,
         *(Capability.PROXIED, Capability.DECODING_PROXY),
         lasts=(4.0, 8.0),
+        takes={Resource.STATE_WRITES} if _one.listener == INTERNAL else (),
+        relies_on={Resource.BROKER_LINK if _one.listener == INTERNAL else Resource.CLIENT_LINK},
     )(partial(FrameInjection, spec=_one))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from chaos.faults.fault import fault
 from chaos.faults.outage import Outage
 from chaos.faults.roles import Role
+from chaos.schedule import Resource
 from chaos.world import STATE, World, in_thread
 from fixtures.clients.admin import TOPIC_RESOURCE
 from fixtures.clients.configs import alter
 from fixtures.interface.capability import Capability
-from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
 
@@ -33,6 +33,7 @@ _BYSTANDER = Role(name="bystander", title="a follower of the state topic", who=_
     "Set min.insync.replicas of the state topic above the number of replicas.",
     *(Capability.SPARE_BROKER, Capability.STOP, Capability.START),
     lasts=(5.0, 9.0),
+    takes={Resource.BROKER, Resource.STATE_WRITES},
 )
 class TooFewInSync(Outage):
     """All three replicas are demanded while one of them is shut down."""
@@ -66,10 +67,7 @@ class TooFewInSync(Outage):
 
     async def healed(self) -> str:
         """See enough in sync again."""
-        try:
-            configs = await self.world.admin.configs(TOPIC_RESOURCE, STATE)
-        except (CallFailed, Undecided):
-            return ""
+        configs = await self.world.admin.configs(TOPIC_RESOURCE, STATE)
         if int(configs[_SETTING]) >= len(self.world.nodes):
             return ""
         return await super().healed()

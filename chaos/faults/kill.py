@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from chaos.faults.outage import Outage
 from chaos.faults.roles import for_each_role
+from chaos.schedule import Resource
 from fixtures.interface.capability import Capability
 from fixtures.interface.handle import Handle
 
@@ -16,6 +17,7 @@ from fixtures.interface.handle import Handle
     "Kill {} with SIGKILL, and start it again.",
     *(Capability.SPARE_BROKER, Capability.KILL, Capability.START),
     lasts=(7.0, 11.0),
+    takes={Resource.BROKER},
 )
 class Kill(Outage):
     """SIGKILL, and a start later on."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from chaos.faults.fault import Injection, fault
+from chaos.schedule import Resource
 from chaos.world import OFFSETS, STATE, World
 from fixtures.clients.cluster import share_key
 from fixtures.interface.capability import Capability
@@ -11,7 +12,11 @@ from spec.verdict import Undecided
 
 
 @fault(
-    "elect-leader", "Elect another leader for a partition.", Capability.REPLICAS, lasts=(0.5, 1.0)
+    "elect-leader",
+    "Elect another leader for a partition.",
+    Capability.REPLICAS,
+    lasts=(0.5, 1.0),
+    relies_on={Resource.REPLICAS},
 )
 class Elect(Injection):
     """Another replica becomes the preferred one and is elected, which takes a tenth of a second."""
@@ -86,7 +91,11 @@ class ElectGroupCoordinator(Elect):
 
 
 @fault(
-    "reassign-leader", "Reassign a partition away from its leader, and back.", Capability.REPLICAS
+    "reassign-leader",
+    "Reassign a partition away from its leader, and back.",
+    Capability.REPLICAS,
+    takes={Resource.REPLICAS},
+    relies_on={Resource.BROKER},
 )
 class Reassign(Elect):
     """The leader's replica is taken away, and given back later on."""

@@ -13,6 +13,7 @@ from functools import partial
 
 from chaos.faults.fault import Injection, fault
 from chaos.faults.roles import ROLES, Role
+from chaos.schedule import Resource
 from chaos.world import World
 from fixtures.interface.capability import Capability
 from fixtures.proxies.conditions import CLIENT, INTERNAL, LATENCY, Condition, ProxiedListener
@@ -34,18 +35,23 @@ class LinkInjection(Injection):
         super().__init__(world, subject)
         self.role, self.name, self.condition = role, name, condition
         self.listener: ProxiedListener | None = None
+        self.node = -1
 
     @property
-    def blinds(self) -> bool:  # type: ignore[override]
-        """Whether what passes later, or unseen, may be carried out."""
-        return self.condition in {Condition.STALL, Condition.HALF_OPEN}
+    def late_broker(self) -> int:
+        """The broker whose clients' requests are held up; a half-open link passes them at once."""
+        late = self.condition is Condition.STALL and self.name == CLIENT
+        return self.node if late else -1
 
     async def inject(self) -> str:
         """Begin the condition."""
-        node, proxies = await self.role.who(self.world, self.subject), self.world.broker_proxies
-        self.listener = proxies.listener(node, self.name)
+        self.node, proxies = (
+            await self.role.who(self.world, self.subject),
+            self.world.broker_proxies,
+        )
+        self.listener = proxies.listener(self.node, self.name)
         await asyncio.to_thread(proxies.begin, self.listener, self.condition)
-        return f"the {self.name} listener of broker {node}, {self.role.title}"
+        return f"the {self.name} listener of broker {self.node}, {self.role.title}"
 
     async def hit(self) -> str:
         """Connect through the proxy: that fails, or is slow."""
@@ -76,6 +82,7 @@ _LINKS = (
     (_BY_NAME["leader"], CLIENT, "client-link", "a partition leader's clients"),
     (_BY_NAME["share-coordinator"], INTERNAL, "share-coordinator", "a share coordinator's brokers"),
 )
+_LINK = {CLIENT: Resource.CLIENT_LINK, INTERNAL: Resource.BROKER_LINK}
 
 for _role, _listener, _name, _title in _LINKS:
     for _condition in Condition:
@@ -84,4 +91,6 @@ for _role, _listener, _name, _title in _LINKS:
             _DOES[_condition].format(_title),
             Capability.PROXIED,
             lasts=(4.0, 8.0),
+            takes={_LINK[_listener]},
+            relies_on={Resource.BROKER},
         )(partial(LinkInjection, role=_role, name=_listener, condition=_condition))

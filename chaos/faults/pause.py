@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from chaos.faults.outage import Outage
 from chaos.faults.roles import for_each_role
+from chaos.schedule import Resource
 from chaos.world import in_thread
 from fixtures.interface.capability import Capability
 from fixtures.interface.handle import Handle
@@ -17,11 +18,15 @@ from fixtures.interface.handle import Handle
     "Pause (SIGSTOP) {} beyond its session timeout, and resume it.",
     *(Capability.SPARE_BROKER, Capability.PAUSE, Capability.RESUME),
     lasts=(8.0, 12.0),
+    takes={Resource.BROKER},
 )
 class Pause(Outage):
     """SIGSTOP, and SIGCONT later on."""
 
-    blinds = True
+    @property
+    def late_broker(self) -> int:
+        """That broker: requests wait in its connections."""
+        return self.node
 
     def go(self, broker: Handle) -> Callable[[], None]:
         """Pause it."""

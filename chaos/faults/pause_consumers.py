@@ -7,6 +7,7 @@ import signal
 import psutil
 
 from chaos.faults.fault import Injection, fault
+from chaos.schedule import Resource
 from chaos.world import World
 from fixtures.interface.capability import Capability
 from fixtures.workload.pool import LocalWorker
@@ -17,14 +18,14 @@ from fixtures.workload.pool import LocalWorker
     "Pause (SIGSTOP) a load process for longer than a lock lasts, and resume it.",
     Capability.LOAD_PROCESS,
     lasts=(6.5, 9.0),
+    takes={Resource.PROCESS},
 )
 class PauseConsumers(Injection):
     """One process of the load is stopped, with all its producers and consumers.
 
-    Answers lie unread meanwhile: what they acquired may have come and gone before anybody saw it.
+    Responses lie unread meanwhile. Its consumers see themselves that a response came late, and say
+    what may have been acquired unseen.
     """
-
-    blinds = True
 
     def __init__(self, world: World, subject: int) -> None:
         super().__init__(world, subject)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from chaos.faults.fault import Injection, fault
+from chaos.schedule import Resource
 from chaos.world import World, in_thread
 from fixtures.clients.cluster import eventually
 from fixtures.interface.capability import Capability
-from fixtures.wire.connection import CallFailed
-from spec.verdict import Undecided
 
 _WHOLE_WITHIN = 60.0
 
@@ -17,6 +16,7 @@ _WHOLE_WITHIN = 60.0
     "Restart every broker in turn, each when the previous one is in sync again.",
     *(Capability.SPARE_BROKER, Capability.STOP, Capability.START),
     lasts=(10.0, 15.0),
+    takes={Resource.BROKER},
 )
 class RollingRestart(Injection):
     """Restart one broker after the other, each when all replicas are in sync again."""
@@ -50,10 +50,7 @@ class RollingRestart(Injection):
         self.codes[node] = broker.exit_code
 
     async def _whole(self) -> bool | None:
-        try:
-            return await self.world.in_sync() or None
-        except (CallFailed, Undecided):
-            return None
+        return not await self.world.missing() or None
 
     async def hit(self) -> str:
         """See how each of them ended."""

@@ -6,12 +6,13 @@ coordinator for the members (KIP-932 §Share group membership, §Share coordinat
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
 from chaos.faults.fault import Injection, fault
+from chaos.schedule import Resource
 from chaos.world import World
 from fixtures.interface.capability import Capability
 
@@ -52,7 +53,11 @@ Make = TypeVar("Make", bound=Callable[..., Injection])
 
 
 def for_each_role(
-    verb: str, does: str, *needs: Capability, lasts: tuple[float, float]
+    verb: str,
+    does: str,
+    *needs: Capability,
+    lasts: tuple[float, float],
+    takes: Iterable[Resource],
 ) -> Callable[[Make], Make]:
     """Register a class of injections as a fault for each role of a broker.
 
@@ -61,7 +66,8 @@ def for_each_role(
 
     def register(make: Make) -> Make:
         for role in ROLES:
-            named = fault(f"{verb}-{role.name}", does.format(role.title), *needs, lasts=lasts)
+            name, sentence = f"{verb}-{role.name}", does.format(role.title)
+            named = fault(name, sentence, *needs, lasts=lasts, takes=takes)
             named(partial(make, role=role))
         return make
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from chaos.faults.fault import Injection, fault
+from chaos.schedule import Resource
 from chaos.world import World
 from fixtures.clients.admin import GROUP_RESOURCE
 
 _LOCK = "share.record.lock.duration.ms"
 
 
-@fault("change-lock-duration", "Change the lock duration of a group while locks are held.")
+@fault(
+    "change-lock-duration",
+    "Change the lock duration of a group while locks are held.",
+    takes={Resource.GROUP_CONFIG},
+    relies_on={Resource.BROKER},
+)
 class OtherLocks(Injection):
     """Locks last half as long for a while."""
 
@@ -22,6 +28,11 @@ class OtherLocks(Injection):
         """Halve them."""
         await self.world.admin.group_config(self.group, {_LOCK: str(self._half)})
         return f"{self.group}, locks of {self._half} ms instead of {self.usual}"
+
+    @property
+    def locks(self) -> tuple[str, int]:
+        """A response that is made after a lock began says what holds by then."""
+        return self.group, self._half
 
     @property
     def _half(self) -> int:

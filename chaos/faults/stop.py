@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from chaos.faults.outage import Outage
 from chaos.faults.roles import for_each_role
+from chaos.schedule import Resource
 from fixtures.interface.capability import Capability
 from fixtures.interface.handle import Handle
 
@@ -18,6 +19,7 @@ _BY_SIGTERM = (None, 0, 143)
     "Shut {} down cleanly, and start it again.",
     *(Capability.SPARE_BROKER, Capability.STOP, Capability.START),
     lasts=(3.0, 6.0),
+    takes={Resource.BROKER},
 )
 class Stop(Outage):
     """SIGTERM, and a start later on."""

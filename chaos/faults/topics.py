@@ -7,6 +7,7 @@ import base64
 import secrets
 
 from chaos.faults.fault import Injection, fault
+from chaos.schedule import Resource
 from chaos.world import World
 from fixtures.clients.cluster import Topic
 from fixtures.clients.member import Member, accept
@@ -17,6 +18,8 @@ from fixtures.workload.producer import Producer
 from fixtures.workload.recorder import Recorder
 from spec.verdict import Undecided
 
+_ALL = (Resource.BROKER, Resource.BROKER_LINK, Resource.STATE_WRITES)
+"""All brokers must know a topic, and a start offset in it must be stored."""
 _RECORDS = 20
 _PRODUCER = 1 << 21
 """Numbers from here on are no producer's of the load, nor of another fault."""
@@ -26,6 +29,8 @@ _PRODUCER = 1 << 21
     "add-partition",
     "Add a partition to the load's topic, and write to it at once.",
     Capability.SPARE_PARTITION,
+    takes={Resource.TOPIC},
+    relies_on=_ALL,
 )
 class Grow(Injection):
     """The load's topic gets one more partition, and records before anybody has noticed."""
@@ -95,6 +100,8 @@ class Grow(Injection):
     "add-partition-at-latest",
     "Add a partition while groups use reset policy latest, and write to it at once.",
     Capability.SPARE_PARTITION,
+    takes={Resource.TOPIC, Resource.GROUP_CONFIG},
+    relies_on=_ALL,
 )
 class GrowAtLatest(Grow):
     """The same while the groups would begin at the end of what they have never read.
@@ -117,7 +124,11 @@ class GrowAtLatest(Grow):
             await self.world.admin.group_config(group, {"share.auto.offset.reset": end})
 
 
-@fault("recreate-topic", "Delete a topic that a group reads beside the load's, and recreate it.")
+@fault(
+    "recreate-topic",
+    "Delete a topic that a group reads beside the load's, and recreate it.",
+    relies_on=_ALL,
+)
 class Recreate(Injection):
     """A group of the load reads another topic, too, which is deleted and recreated.
 
@@ -190,10 +201,12 @@ class Recreate(Injection):
     async def heal(self) -> None:
         """Have the member leave, and delete the topic."""
         if self.joined:
-            self.joined = False
             await self.member.leave()
+            self.joined = False
         if self.before is not None:
-            await self.world.admin.delete_topics(self.before.name)
+            topic = await self.world.topic(self.before.name)
+            if topic.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                await self.world.admin.delete_topics(self.before.name)
 
     async def healed(self) -> str:
         """See neither of them in the group any more."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from chaos.faults.fault import Injection, fault
+from chaos.schedule import Resource
 from chaos.world import World
 from fixtures.clients.admin import EARLIEST, LATEST, TOPIC_RESOURCE
 from fixtures.clients.configs import alter
@@ -13,7 +14,12 @@ from spec.history import Outcome
 from spec.verdict import Undecided
 
 
-@fault("delete-records", "Delete all records of a partition (DeleteRecords).", lasts=(0.5, 1.0))
+@fault(
+    "delete-records",
+    "Delete all records of a partition (DeleteRecords).",
+    lasts=(0.5, 1.0),
+    takes={Resource.LOG},
+)
 class DeleteRecords(Injection):
     """An admin deletes all records there are."""
 
@@ -50,7 +56,13 @@ class DeleteRecords(Injection):
         return await self.world.admin.log_offset(topic, EARLIEST, self.index)
 
 
-@fault("expire-records", "Set retention.ms of a topic to a second.", lasts=(4.0, 7.0))
+@fault(
+    "expire-records",
+    "Set retention.ms of a topic to a second.",
+    lasts=(4.0, 7.0),
+    takes={Resource.LOG},
+    relies_on={Resource.CLOCK},
+)
 class Expire(DeleteRecords):
     """The topic keeps records for a second only, for as long as the fault lasts."""
 

@@ -8,6 +8,7 @@ import psutil
 
 from chaos.faults.fault import fault
 from chaos.faults.restart import RollingRestart
+from chaos.schedule import Resource
 from chaos.world import World
 from fixtures.interface.capability import Capability
 from fixtures.interface.names import DEFAULT_VERSION, release_line
@@ -25,6 +26,7 @@ FROM = release_before(TO)
     f"Upgrade every broker in turn from an earlier release to Kafka {TO}.",
     *(Capability.SPARE_BROKER, Capability.LOCAL_PROCESS, Capability.EARLIER_RELEASE),
     lasts=(12.0, 18.0),
+    takes={Resource.BROKER},
 )
 class Upgrade(RollingRestart):
     """Upgrade one broker after the other, each when all replicas are in sync again."""
