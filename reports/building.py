@@ -139,6 +139,8 @@ def _check(seen: Observation, context: Context) -> CheckResult:
         seconds=seen.seconds,
         transcript=context.transcript(seen.check, False),
         first_try=_first_try(seen.first, context),
+        cases=seen.evidence.get("cases", 0),
+        excuses=seen.excuses,
     )
 
 

@@ -9,7 +9,7 @@ and a field that equals its default is left out of the file. The descriptions ar
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Annotated, Literal
 
@@ -137,6 +137,8 @@ class CheckResult:
     Attributes:
         transcript: Path inside the run's directory, or empty.
         first_try: Only for a check that was played twice; all else is of its second try.
+        cases: Only for histories: how many cases put the rule to the test.
+        excuses: How many more would have, but for what may have happened meanwhile, by reason.
     """
 
     check: str
@@ -145,6 +147,8 @@ class CheckResult:
     seconds: Seconds
     transcript: str
     first_try: FirstTry | None = None
+    cases: Count = 0
+    excuses: Mapping[str, Count] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,10 +283,12 @@ class ChaosRun:
     Attributes:
         run: The run's directory.
         seconds: How long records were produced.
-        verdict: Whether every fault took effect, other than those that another one blocked.
+        verdict: Whether faults took effect: one at least, and each kind of a scenario.
         owed: Rules that the run had to exercise.
+        judged: Which share of the cases of these rules it may not excuse.
         drained: Whether every group reached the end of the log.
         trouble: What went wrong that no fault explains.
+        notes: What else is worth knowing, such as that brokers had to be restarted.
     """
 
     run: str
@@ -296,6 +302,8 @@ class ChaosRun:
     drained: bool
     trouble: tuple[str, ...]
     faults: tuple[InjectedFault, ...]
+    judged: Annotated[float, {"minimum": 0, "maximum": 1}] = 0.0
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

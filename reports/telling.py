@@ -42,6 +42,26 @@ TIERS: Mapping[int, str] = {
 }
 """What the rules of a tier are about; see :mod:`spec.tiers`."""
 
+NEEDS: Mapping[str, str] = {
+    "INV-03": "members that reject",
+    "INV-05": "groups that drain to the end of the log",
+    "INV-06": "groups that drain to the end of the log",
+    "INV-08": "an acknowledgement of several records that fails: lose-responses, lose-requests, "
+    "cut-client-link, fail-state-writes",
+    "INV-09": "an acknowledgement that fails: lose-responses, lose-requests, cut-client-link, "
+    "fail-state-writes",
+    "INV-13": "a load while records are held: elect-leader, kill-leader, fence-state-writes",
+    "INV-15": "sessions that end while they hold records: members that die or leave",
+    "INV-23": "records that come again: members that release, leave, or let locks end",
+    "INV-26": "sessions that end early in a long lock, away from faults: members that die or leave",
+    "INV-33": "a group with a dead-letter topic, and members that reject",
+    "INV-34": "transactions that are aborted",
+    "INV-35": "a delivery limit that is lowered while records come again and again",
+    "INV-36": "deletions of records: delete-records, or the load's own",
+    "INV-39": "records that come until their last delivery, and a limit that does not change",
+}
+"""What puts an invariant to the test that not every run does: kinds of fault, or of load."""
+
 _ADDRESS = re.compile(r"https://\S+|\b(?:KAFKA|KIP)-\d+\b")
 _TRACKER = "https://issues.apache.org/jira/browse/"
 
@@ -52,6 +72,33 @@ class Headline:
 
     tone: str
     sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cases:
+    """How many cases of a rule a history judged, and how many it excused, by reason."""
+
+    rule: str
+    judged: int
+    excuses: Mapping[str, int]
+
+    @property
+    def every(self) -> int:
+        """All cases there were."""
+        return self.judged + sum(self.excuses.values())
+
+    @property
+    def share(self) -> float:
+        """Which share of them was judged; 1 if there were none."""
+        return self.judged / self.every if self.every else 1.0
+
+    @property
+    def sentence(self) -> str:
+        """Both in words."""
+        why = ", ".join(f"{count} because {reason}" for reason, count in self.excuses.items())
+        return f"{self.share:.1%} of {self.every} cases judged" + (
+            f"; excused: {why}" if why else ""
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,3 +249,14 @@ def runtime(client: Client) -> str:
     """Return what a client runs on: its language, unless the runtime begins with its name."""
     language, said = client.language, client.runtime
     return said if said.lower().startswith(language.lower()) else f"{language} {said}".strip()
+
+
+def cases(results: Results, run: str) -> list[Cases]:
+    """Return what the rules that excuse cases judged in one run, the least judged one first."""
+    found = [
+        Cases(rule=rule.id, judged=check.cases, excuses=check.excuses)
+        for rule in results.requirements
+        for check in rule.checks
+        if check.excuses and check.check.endswith(f"[{run}]")
+    ]
+    return sorted(found, key=lambda one: one.share)

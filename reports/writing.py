@@ -14,9 +14,9 @@ from reports.results import Results
 def write(out: Path, results: Results) -> None:
     """Write results.json and run.json into the run's directory."""
     out.mkdir(parents=True, exist_ok=True)
-    _replace(out / "results.json", text_of(results))
+    write_whole(out / "results.json", text_of(results))
     facts = {**to_plain(results.run), "target": results.target, "timing": results.timing}
-    _replace(out / "run.json", text_of(facts))
+    write_whole(out / "run.json", text_of(facts))
 
 
 def publish(out: Path, results: Results, timelines: Mapping[str, Any] | None = None) -> None:
@@ -27,8 +27,8 @@ def publish(out: Path, results: Results, timelines: Mapping[str, Any] | None = N
     html.write(out, results)
 
 
-def _replace(file: Path, text: str) -> None:
-    # Written beside and renamed, so that a reader never meets half a file.
+def write_whole(file: Path, text: str) -> None:
+    """Write a file beside its place and rename it: a reader never meets half a file."""
     draft = file.with_suffix(".draft")
     draft.write_text(text, encoding="utf-8")
     draft.replace(file)

@@ -29,10 +29,12 @@ from enum import IntEnum
 
 import pyarrow as pa
 
-SCHEMA = 3
+SCHEMA = 1
 BUCKETS = 8
 NEVER = 2**62
 """A time that does not come: no response, or no end known."""
+MOST_DELIVERIES = 10
+"""The highest delivery limit of all releases: so often may a record have come unseen."""
 
 
 class Outcome(IntEnum):
@@ -89,15 +91,19 @@ TABLES: Mapping[str, pa.Schema] = {
     # One delivery of one record to one member. The lock cannot have ended by itself before
     # "holds_until" and must have by "ends_by"; "freed" is when its session began to end, if that
     # came first. "after" is the highest offset that the same response had listed before, or -1.
-    # "loads_before_fetch" counts the loads of the share-partition that were certainly over before
-    # the fetch was sent, "loads_by_acquire" and "loads_by_ack" those that may have begun before the
-    # responses; where they agree, no load came between. "unseen_before_fetch" and
-    # "unseen_by_acquire" count likewise the fetches whose responses nobody saw, so that what they
-    # acquired is not here. "others_in_response" is how many other records of the share-partition
-    # came in the same response. A row also says what it would take a
-    # look at its neighbours to know: the "next" columns are those of the delivery of the record to
-    # the same group that was seen next, null if there is none, "lowest_after" is the lowest count
-    # of all that were seen later, and "highest_before" the highest of all that were seen before.
+    # "node" is the broker that responded. "loads_before_fetch" counts the loads of the
+    # share-partition by that broker that were certainly over before the fetch was sent, and
+    # "loads_by_ack" those that may have begun before the response to the acknowledgement; where
+    # they agree, no load came between, and the same state in that broker's memory served both.
+    # "unseen_before_fetch" counts likewise the fetches whose responses nobody saw, so that what
+    # they acquired is not here, and "unseen_meanwhile" those that may have acquired this very
+    # record before, since it was produced. The record was certainly in the log until "kept_until".
+    # "others_in_response" is how many other records of the share-partition came in the same
+    # response. A row also says what it would take a look at its neighbours to know: the "next"
+    # columns are those of the delivery of the record to the same group that was seen next, null if
+    # there is none, "lowest_after" is the lowest count of all that were seen later, and
+    # "highest_before" the highest of all that were seen before. "passed_over_s": where the record
+    # came again long after it was free, in how many seconds meanwhile records behind it came.
     "deliveries": _table(
         log=_I32,
         offset=_I64,
@@ -123,18 +129,25 @@ TABLES: Mapping[str, pa.Schema] = {
         freed=_I64,
         holds_until=_I64,
         ends_by=_I64,
+        node=_I32,
+        loaded=_I64,
         loads_before_fetch=_I32,
-        loads_by_acquire=_I32,
         loads_by_ack=_I32,
         unseen_before_fetch=_I32,
-        unseen_by_acquire=_I32,
+        unseen_meanwhile=_I32,
+        kept_until=_I64,
         others_in_response=_I32,
+        passed_over_s=_I32,
+        undisturbed=_FLAG,
+        overtaken=_FLAG,
         highest_before=_I16,
         lowest_after=_I16,
         next_op=_I64,
         next_sent=_I64,
         next_acquired=_I64,
         next_count=_I16,
+        next_node=_I32,
+        next_loaded=_I64,
         next_loads_by_acquire=_I32,
         next_unseen_by_acquire=_I32,
     ),
@@ -203,9 +216,10 @@ TABLES: Mapping[str, pa.Schema] = {
         event=_TEXT,
         at=_I64,
     ),
-    # A share-partition was reloaded, at some time between the two.
-    "reloads": _table(share_partition=_I32, since=_I64, until=_I64, why=_TEXT),
-    # A fetch whose response nobody saw may have acquired records between the two.
+    # A broker loaded a share-partition again, at some time between the two; -1 may be any broker.
+    # Nothing can have been delivered before the first load, so that is none of these.
+    "reloads": _table(share_partition=_I32, node=_I32, since=_I64, until=_I64, why=_TEXT),
+    # A fetch whose response nobody saw may have acquired records between the two; a row for each.
     "unseen_responses": _table(share_partition=_I32, since=_I64, until=_I64),
     # What was broken, from when to when, and the probe that saw it hit.
     "faults": _table(fault=_I32, kind=_TEXT, subject=_TEXT, since=_I64, until=_I64, proof=_TEXT),
@@ -213,6 +227,8 @@ TABLES: Mapping[str, pa.Schema] = {
     # A group's delivery limit was changed at some time between "since" and "until", and was that
     # until somebody began to change it again at "ends".
     "limits": _table(share_partition=_I32, delivery_limit=_I16, since=_I64, until=_I64, ends=_I64),
+    # Locks of a share-partition may have lasted so long between the two, whatever responses said.
+    "locks": _table(share_partition=_I32, lock_ms=_I32, since=_I64, until=_I64),
     # The records of a log below an offset were deleted, certainly if the outcome is OK.
     "deletions": _table(log=_I32, before=_I64, sent=_I64, received=_I64, outcome=_I8),
     "dead_letters": _table(share_partition=_I32, offset=_I64, count=_I16, position=_I64, crc=_I64),
@@ -285,6 +301,8 @@ OPTIONAL = frozenset(
         "next_sent",
         "next_acquired",
         "next_count",
+        "next_node",
+        "next_loaded",
         "next_loads_by_acquire",
         "next_unseen_by_acquire",
     },

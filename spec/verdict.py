@@ -70,7 +70,8 @@ class Observation:
     ``situations`` names those in which the rule was put to the test, if it was.
 
     ``excused`` marks a ``vacuous`` of a rule that the run was not there to exercise. ``first`` is
-    what the first try saw, where the check was played twice.
+    what the first try saw, where the check was played twice. ``excuses`` counts the cases in a
+    history that did not put the rule to the test, by what may have happened meanwhile.
     """
 
     requirement: str
@@ -82,4 +83,5 @@ class Observation:
     seconds: float = 0.0
     excused: bool = False
     first: Observation | None = None
+    excuses: dict[str, int] = field(default_factory=dict)
     situations: tuple[str, ...] = ()

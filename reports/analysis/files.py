@@ -19,7 +19,7 @@ from spec.verdict import EnvironmentFault, MixedTargets
 MANIFEST, RUN = "manifest.json", "run.json"
 NEEDED = frozenset({"share_partitions", "reloads", "unseen_responses", "members"})
 """Tables without which nothing can be judged soundly."""
-EXCUSES = frozenset({"deletions", "faults", "limits", "offsets"})
+EXCUSES = frozenset({"deletions", "faults", "limits", "locks", "offsets"})
 """Tables that say why what looks like a breach is none: without them nothing is surely broken."""
 _KINDS: dict[str, type] = {
     "target": dict,

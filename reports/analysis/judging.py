@@ -7,8 +7,9 @@ broken rule its first witnesses.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from py4j.protocol import Py4JError
@@ -16,7 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
 
 from reports.analysis.files import History
-from reports.analysis.queries import OFFSET_BITS, counts, patterns
+from reports.analysis.queries import OFFSET_BITS, counts, excuse_bits, patterns
 from reports.analysis.relations import PARTITIONS, Relation
 from reports.analysis.rules import BORNE, Invariant, by_relation
 from reports.analysis.session import INTERPRETED, SMALL_ROWS, beside, by_runs, by_turns, configured
@@ -43,6 +44,7 @@ class Found:
     seconds: float
     places: tuple[Place, ...] = ()
     hits: tuple[Hit, ...] = ()
+    excuses: Mapping[str, int] = field(default_factory=dict)
     fault: str = ""
 
     @property
@@ -173,6 +175,7 @@ def observation(
         evidence={"cases": found.exercised} if found.exercised else {},
         witness=witness,
         seconds=round(found.seconds, 3),
+        excuses=dict(found.excuses),
     )
 
 
@@ -235,7 +238,12 @@ def _by_pattern(
 def _patterned(rows: Sequence[Row], rules: Sequence[Invariant]) -> dict[str, Found]:
     """Return what the patterns of one run say of each rule."""
     found: dict[str, Found] = {}
+    excuses = excuse_bits(rules)
     for number, rule in enumerate(rules):
+        excused: Counter[str] = Counter()
+        for bit, (name, reason, _) in enumerate(excuses):
+            if name == rule.id:
+                excused[reason] += sum(row.records for row in rows if row.excused >> bit & 1)
         tested = [row for row in rows if row.cases >> number & 1]
         broken = [row for row in tested if row.breaks >> number & 1]
         places = sorted({place for row in broken for place in (row["first"], row["last"])})
@@ -246,6 +254,7 @@ def _patterned(rows: Sequence[Row], rules: Sequence[Invariant]) -> dict[str, Fou
             places=tuple(
                 (place >> OFFSET_BITS, place % (1 << OFFSET_BITS)) for place in places[:WITNESSES]
             ),
+            excuses=+excused,
         )
     return found
 

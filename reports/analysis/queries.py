@@ -26,6 +26,17 @@ def asked(source: str, rules: Sequence[Invariant], *more: str) -> str:
     return f"SELECT {', '.join(questions)} FROM {source}"  # noqa: S608 - our own declarations
 
 
+def excuse_bits(rules: Sequence[Invariant]) -> list[tuple[str, str, str]]:
+    """Return rule, reason and expression of each excuse; a case has the first that is true."""
+    found = []
+    for rule in rules:
+        before = f"({rule.cases})"
+        for reason, when in rule.excuses:
+            found.append((rule.id, reason, f"({when}) AND NOT coalesce({before}, false)"))
+            before = f"{before} OR ({when})"
+    return found
+
+
 def counts(rules: Sequence[Invariant]) -> str:
     """Return the query for a row for each run: cases and breaches of rules over one relation."""
     (relation,) = {rule.over for rule in rules}
@@ -38,26 +49,33 @@ def patterns(rules: Sequence[Invariant]) -> str:
     """Return the query for what there is to tell apart in a relation of records.
 
     It has for each run a row for each set of rules that some records put to the test ("cases") and
-    of those that they break ("breaks"), a bit for each rule: how many records, the first, the last.
+    of those that they break ("breaks"), a bit for each rule, and of excuses: how many records, the
+    first, the last.
     There are few such sets, and counting them is cheaper than two counts for every rule.
     """
     (relation,) = {rule.over for rule in rules}
+    excuses = [f"{when} AS e{number}" for number, (_, _, when) in enumerate(excuse_bits(rules))]
     bits = {
         name: " + ".join(
-            f"CASE WHEN {letter}{number} THEN {1 << number}L ELSE 0L END"
-            for number in range(len(rules))
+            f"CASE WHEN {letter}{number} THEN {1 << number}L ELSE 0L END" for number in range(size)
         )
-        for name, letter in (("cases", "x"), ("breaks", "b"))
+        or "0L"
+        for name, letter, size in (
+            ("cases", "x", len(rules)),
+            ("breaks", "b", len(rules)),
+            ("excused", "e", len(excuses)),
+        )
     }
     marked = f"""
-        SELECT run, {bits["cases"]} AS cases, {bits["breaks"]} AS breaks,
+        SELECT run, {", ".join(f"{bit} AS {name}" for name, bit in bits.items())},
           shiftleft(CAST(log AS BIGINT), {OFFSET_BITS}) + offset AS place
-        FROM ({asked(relation.name, rules, "run", "log", "offset")})
+        FROM ({asked(relation.name, rules, "run", "log", "offset", *excuses)})
     """  # noqa: S608 - our own declarations
     return f"""
-        SELECT run, cases, breaks, count(*) AS records, min(place) AS first, max(place) AS last
+        SELECT run, cases, breaks, excused,
+          count(*) AS records, min(place) AS first, max(place) AS last
         FROM ({marked})
-        GROUP BY run, cases, breaks
+        GROUP BY run, cases, breaks, excused
     """  # noqa: S608
 
 

@@ -113,7 +113,7 @@ STATES = (
     ),
     State(
         name="a share-partition was loaded while a record of it was held",
-        question=_always("loads_by_ack > loads_by_acquire"),
+        question=_always("loads_by_ack > loads_before_fetch"),
     ),
     State(
         name="a delivery count fell back when a share-partition was loaded",

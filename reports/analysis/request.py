@@ -25,6 +25,7 @@ class Request:
         brief: Verdicts and witnesses only: no distributions, states, timeline or stories.
         owed: The rules that each run had to put to the test, where that is not what it says itself.
             That it never exercised another one is not held against it.
+        strict: Whether chaos runs are held to what they owe: rules, faults and cases not excused.
     """
 
     runs: tuple[Path, ...]
@@ -37,6 +38,7 @@ class Request:
     profile: str = ""
     version: str = ""
     brief: bool = False
+    strict: bool = False
     command: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
 

@@ -16,6 +16,12 @@ from reports.analysis import invariants
 from reports.analysis.relations import Relation
 from spec.requirement import SpecError
 
+LOAD = "its share-partition may have been loaded meanwhile"
+LOG_START = "the start of its log may have passed it"
+ORDER = "which of two deliveries came first is not known"
+DEPOSED = "it was given out again by a leader that another one had deposed"
+UNWELL = "something was broken while its dead letter was written"
+
 BORNE = 100_000_000
 """The error of clocks, in nanoseconds, up to which histories are judged: durations in rules leave
 much more room, and locks last for seconds."""
@@ -33,6 +39,9 @@ class Invariant:
         breach: Which of these break it.
         since, until: Between which times of the run's clock a breach happened, in nanoseconds.
         detail: What a witness says of a breach, as text.
+        excuses: Why rows that ought to put the rule to the test do not, each with the expression
+            for it; of a row that is no case the first that is true counts. Only of rules over
+            records.
         share_partition, log, offset: Where a breach is.
         needs_whole: Its witness is something missing: a history of which anything was lost
             cannot break it for certain.
@@ -50,6 +59,7 @@ class Invariant:
     since: str
     until: str
     detail: str
+    excuses: tuple[tuple[str, str], ...] = ()
     share_partition: str = "share_partition"
     log: str = "log"
     offset: str = "offset"

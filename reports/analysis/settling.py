@@ -93,7 +93,7 @@ def owed_by(request: Request, judged: Sequence[Judged]) -> dict[Path, tuple[str,
     for one in judged:
         run, said = one.history.folder.parent, one.history.run.get("load", {}).get("owed")
         if run in request.owed or said is not None:
-            owed[run] = request.owed.get(run) or tuple(said)
+            owed[run] = request.owed[run] if run in request.owed else tuple(said)
     return owed
 
 

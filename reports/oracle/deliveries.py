@@ -31,8 +31,8 @@ class Delivery:
     producer: int
     sequence: int
     crc: int
-    holds_until: int
-    ends_by: int
+    holds_until: int = 0
+    ends_by: int = 0
     kind: int = AckType.NONE
     ack_sent: int = NEVER
     ack_received: int = NEVER
@@ -40,11 +40,15 @@ class Delivery:
     error: int = 0
     attempts: int = 0
     freed: int = NEVER
+    node: int = -1
+    loaded: int = 0
     loads_before_fetch: int = 0
     loads_by_acquire: int = 0
     loads_by_ack: int = 0
     unseen_before_fetch: int = 0
     unseen_by_acquire: int = 0
+    unseen_meanwhile: int = 0
+    kept_until: int = NEVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,15 +90,27 @@ def delivered(rows: Rows) -> list[Delivery]:
             acts.setdefault((act.op, act.log, offset), []).append(act)
     killed = {row.member: int(row.at) for row in rows["members"] if row.event == "killed"}
     loads, unseen = _by_share(rows["reloads"]), _by_share(rows["unseen_responses"])
+    locks = _by_share(rows["locks"])
+    nodes = {row.op: int(row.node) for row in rows["operations"]}
+    stored_at = {(record.log, record.offset): record.sent for record in stored(rows)}
+    starts = _starts(rows)
     found: list[Delivery] = []
     for one in _acquired(rows["acquired"]):
         mine = acts.get((one.op, one.log, one.offset), [])
-        _renew(one, [act for act in mine if act.kind == AckType.RENEW])
+        others = [row for row in locks.get(one.share_partition, []) if row.until >= one.sent]
+        _lock(one, [row.lock_ms for row in others if row.since <= one.acquired])
+        _renew(one, [act for act in mine if act.kind == AckType.RENEW], [r.lock_ms for r in others])
         _acknowledge(one, [act for act in mine if act.kind not in (AckType.RENEW, AckType.CLOSED)])
         _close(one, [act for act in mine if act.kind == AckType.CLOSED])
         if one.member in killed:
             _die(one, killed[one.member])
-        _count(one, loads.get(one.share_partition, []), unseen.get(one.share_partition, []))
+        one.node = nodes.get(one.op, -1)
+        its = loads.get(one.share_partition, [])
+        _count(one, [load for load in its if one.node == -1 or load.node in (-1, one.node)])
+        produced = stored_at.get((one.log, one.offset), 0)
+        _count_unseen(one, unseen.get(one.share_partition, []), produced)
+        moved = (at for at, start in starts.get(one.log, []) if start > one.offset)
+        one.kept_until = min(moved, default=NEVER)
         found.append(one)
     return sorted(found, key=lambda one: one.acquired)
 
@@ -124,22 +140,25 @@ def _acquired(ranges: Sequence[Row]) -> Iterator[Delivery]:
                 producer=one.producer,
                 sequence=one.sequence + offset - one.first if one.present else -1,
                 crc=one.crc,
-                # The broker locked it between the request and the response.
-                holds_until=one.sent + one.lock_ms * MS,
-                ends_by=one.acquired + one.lock_ms * MS,
             )
 
 
-def _renew(one: Delivery, renewals: Sequence[Row]) -> None:
+def _lock(one: Delivery, others: Sequence[int]) -> None:
+    """Lock what the broker locked between the request and the response, for one of some times."""
+    one.holds_until = one.sent + min([one.lock_ms, *others]) * MS
+    one.ends_by = one.acquired + max([one.lock_ms, *others]) * MS
+
+
+def _renew(one: Delivery, renewals: Sequence[Row], others: Sequence[int]) -> None:
     """Prolong the lock: certainly by what was answered OK while it certainly lasted."""
-    lock = one.lock_ms * MS
+    shortest, longest = (end([one.lock_ms, *others]) * MS for end in (min, max))
     for act in sorted(renewals, key=lambda act: int(act.sent)):
         if act.outcome != Outcome.OK:
             one.ends_by = NEVER
             continue
         if act.received <= one.holds_until:
-            one.holds_until = max(one.holds_until, act.sent + lock)
-        one.ends_by = max(one.ends_by, act.received + lock)
+            one.holds_until = max(one.holds_until, act.sent + shortest)
+        one.ends_by = max(one.ends_by, act.received + longest)
 
 
 def _best(acts: Sequence[Row]) -> Row:
@@ -174,10 +193,39 @@ def _die(one: Delivery, at: int) -> None:
         one.kind, one.outcome, one.ack_sent = AckType.CLOSED, Outcome.UNKNOWN, at
 
 
-def _count(one: Delivery, loads: Sequence[Row], unseen: Sequence[Row]) -> None:
-    """Count the loads and the unseen responses that were over, and those that may have begun."""
+def _starts(rows: Rows) -> Mapping[int, list[tuple[int, int]]]:
+    """Return for each log where its start may have been, and from when on."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    logs = {row.share_partition: row.log for row in rows["share_partitions"]}
+    for row in rows["deletions"]:
+        found.setdefault(row.log, []).append((row.sent, row.before))
+    looked: dict[int, int] = {}
+    for row in sorted(rows["offsets"], key=lambda row: int(row.sent)):
+        since = looked.get(row.share_partition, 0)
+        found.setdefault(logs[row.share_partition], []).append((since, row.log_start))
+        looked[row.share_partition] = row.sent
+    return {log: list(_rising(sorted(moves))) for log, moves in found.items()}
+
+
+def _rising(moves: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    highest = -1
+    for at, start in moves:
+        if start > highest:
+            yield at, start
+            highest = start
+
+
+def _count_unseen(one: Delivery, unseen: Sequence[Row], produced: int) -> None:
+    """Count the responses that nobody saw, and those that may have held this record."""
+    one.unseen_before_fetch = sum(response.until < one.sent for response in unseen)
+    begun = [response for response in unseen if response.since <= one.acquired]
+    one.unseen_by_acquire = len(begun)
+    one.unseen_meanwhile = sum(response.until >= produced for response in begun)
+
+
+def _count(one: Delivery, loads: Sequence[Row]) -> None:
+    """Count the loads by its broker that were over, and those that may have begun."""
     one.loads_before_fetch = sum(load.until < one.sent for load in loads)
     one.loads_by_acquire = sum(load.since <= one.acquired for load in loads)
+    one.loaded = max((int(load.since) for load in loads if load.since <= one.acquired), default=0)
     one.loads_by_ack = sum(load.since <= one.ack_received for load in loads)
-    one.unseen_before_fetch = sum(response.until < one.sent for response in unseen)
-    one.unseen_by_acquire = sum(response.since <= one.acquired for response in unseen)

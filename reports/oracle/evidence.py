@@ -27,10 +27,11 @@ class Share:
     unseen: list[int] = field(default_factory=list)
     reloads: int = 0
     log_start: int = 0
-    failing: bool = False
+    faults: Sequence[Row] = ()
     drained: bool = False
     limits: list[Row] = field(default_factory=list)
     looks: list[Row] = field(default_factory=list)
+    came: list[tuple[int, int]] = field(default_factory=list)
 
     @property
     def unseen_responses(self) -> int:
@@ -71,24 +72,27 @@ class Position:
 
     @property
     def proven(self) -> bool:
+        """Whether the holder's acknowledgement proves that it had the lock until then."""
+        now = self.now
+        no_load_since = now.loads_before_fetch == now.loads_by_ack
+        kept = now.ack_received < now.kept_until
+        return self.in_lock and no_load_since and kept
+
+    @property
+    def in_lock(self) -> bool:
         """Whether the holder's acknowledgement was certainly answered OK within its lock."""
         now = self.now
-        in_lock = now.ack_received <= min(now.holds_until, now.freed)
-        no_load_since = now.loads_before_fetch == now.loads_by_ack
-        kept = now.offset >= self.share.log_start
-        return bool(now.outcome == Outcome.OK and in_lock and no_load_since and kept)
+        return bool(
+            now.outcome == Outcome.OK and now.ack_received <= min(now.holds_until, now.freed)
+        )
 
     @property
     def no_load_between(self) -> bool:
-        """Whether there is a next delivery and no load can have come before it."""
-        return self.after is not None and self.after.loads_by_acquire == self.now.loads_before_fetch
-
-    @property
-    def seen(self) -> bool:
-        """Whether there is a next delivery and none can have come unseen before it."""
-        return (
-            self.after is not None and self.after.unseen_by_acquire == self.now.unseen_before_fetch
-        )
+        """Whether one state in one broker's memory gave this delivery and the next."""
+        now, after = self.now, self.after
+        if after is None or after.node != now.node:
+            return False
+        return after.loads_by_acquire == now.loads_before_fetch
 
     @property
     def ordered(self) -> bool:
@@ -102,7 +106,10 @@ class Position:
     def skips(self) -> bool:
         """Whether the next delivery's count skips one, and none seen late explains that."""
         after = self.after
-        if after is None or not self.seen or after.count <= self.now.count + 1:
+        if after is None:
+            return False
+        unseen = after.unseen_by_acquire - self.now.unseen_before_fetch
+        if after.count <= self.now.count + 1 + unseen:
             return False
         if any(one.count >= after.count - 1 for one in self.earlier):
             return False
@@ -151,6 +158,8 @@ def read_evidence(history: Path) -> Evidence:
     run = json.loads((history / "run.json").read_text(encoding="utf-8"))
     release = release_of(str(run.get("target", {}).get("version", "")))
     partitions, deliveries = _partitions_of(rows), delivered(rows)
+    for one in deliveries:
+        partitions[one.share_partition].came.append((one.offset, one.acquired))
     lives = _lives(deliveries, partitions, close_uncounted=release.close_uncounted)
     return Evidence(rows, stored(rows), deliveries, partitions, lives, release)
 
@@ -182,7 +191,7 @@ def _partitions_of(rows: Rows) -> dict[int, Share]:
         share.log_start = max(share.log_start, row.log_start)
         share.drained |= row.phase == "quiet" and (row.spso >= row.log_end or row.lag == 0)
     for share in partitions.values():
-        share.failing = bool(rows["faults"])
+        share.faults = rows["faults"]
     for row in rows["deletions"]:
         for share in partitions.values():
             if share.row.log == row.log:

@@ -17,8 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from spec import older_history
-from spec.history import JOURNALS, LATEST, NEVER, TIMES
+from spec.history import JOURNALS, LATEST, MOST_DELIVERIES, NEVER, TIMES
 from spec.verdict import EnvironmentFault
 
 Row = Any
@@ -26,6 +25,8 @@ Row = Any
 Rows = dict[str, list[Row]]
 
 SECOND = 1_000_000_000
+LEADER = 0
+"""The process that leads a run, and notes the loads of share-partitions."""
 UNSEEN_DRIFT = 1e-4
 """By how much a clock may be fast or slow that was never seen to be."""
 _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
@@ -50,7 +51,7 @@ def read(history: Path) -> Rows:
     died: dict[int, int] = {}
     for folder in folders:
         files = sorted(folder.glob("*.arrows"))
-        own = {older_history.table_now(file.stem): list(_rows(file)) for file in files}
+        own = {file.stem: list(_rows(file)) for file in files}
         hosts = _exact(own.get("host_clocks", []))
         behind = _behind(own.get("clocks", []))
         if hosts:
@@ -66,11 +67,11 @@ def read(history: Path) -> Rows:
 
 
 def _rows(file: Path) -> Iterator[Row]:
-    kind = _KINDS[older_history.table_now(file.stem)]
+    kind = _KINDS[file.stem]
     try:
         with pa.ipc.open_stream(file.read_bytes()) as stream:
             for batch in stream:
-                yield from (kind(**row) for row in older_history.rows_now(batch).to_pylist())
+                yield from (kind(**row) for row in batch.to_pylist())
     except pa.ArrowInvalid:
         return  # Its process was killed while it wrote, or before.
 
@@ -134,7 +135,8 @@ def _doubt(rows: Rows, died: Mapping[int, int]) -> None:
     """Add what is not known of processes that died and of whose members nobody says so.
 
     These were gone a second before the last that was told. From a second before that on anything
-    may have been acquired by their groups, and their share-partitions may have been loaded.
+    may have been acquired by their groups, and their share-partitions may have been loaded; so may
+    all have been, from a second before the last that the process told which notes the loads.
     """
     seen_dying = {row.member for row in rows["members"] if row.event == "killed"}
     last = {row.member: row for row in rows["members"]}
@@ -152,5 +154,12 @@ def _doubt(rows: Rows, died: Mapping[int, int]) -> None:
                 "since": min(times) - SECOND,
                 "until": NEVER - 1,
             }
-            rows["unseen_responses"].append(_KINDS["unseen_responses"](**span))
-            rows["reloads"].append(_KINDS["reloads"](**span, why="its members were killed"))
+            # Of how many deliveries nobody knows.
+            unseen = _KINDS["unseen_responses"](**span)
+            rows["unseen_responses"].extend([unseen] * MOST_DELIVERIES)
+            killed = {"node": -1, "why": "its members were killed"}
+            rows["reloads"].append(_KINDS["reloads"](**span, **killed))
+        if LEADER in died:
+            span = {"since": died[LEADER] - SECOND, "until": NEVER - 1, "node": -1}
+            why = {"share_partition": share.share_partition, "why": "nobody noted loads any more"}
+            rows["reloads"].append(_KINDS["reloads"](**span, **why))

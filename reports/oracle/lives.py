@@ -13,6 +13,7 @@ from spec.history import AckType, Outcome
 
 SECOND, MS = 1_000_000_000, 1_000_000
 SLACK = 15 * SECOND
+AFTERMATH = 15 * SECOND
 UNKNOWN_SERVER = -1
 _FINAL = (AckType.ACCEPT, AckType.REJECT)
 _ANSWERED = (AckType.ACCEPT, AckType.RELEASE, AckType.REJECT, AckType.RENEW)
@@ -26,9 +27,9 @@ def one_holder(at: Position) -> bool | None:
     if at.now.kind not in (AckType.ACCEPT, AckType.RELEASE, AckType.REJECT) or not at.proven:
         return None
     after = at.after
-    return after is not None and (
-        at.no_load_between and at.ordered and after.acquired < at.now.ack_sent
-    )
+    if after is None or after.acquired >= at.now.ack_sent:
+        return False
+    return True if at.no_load_between and at.ordered else None
 
 
 def _final(kind: AckType) -> Rule:
@@ -38,7 +39,11 @@ def _final(kind: AckType) -> Rule:
             return None
         if after is None or after.acquired <= now.ack_sent:
             return False
-        return after.sent >= now.ack_received or (at.no_load_between and after.count > now.count)
+        if after.node != now.node and after.loaded < now.loaded:
+            return None  # by a leader that does not know yet that it was deposed
+        if after.sent >= now.ack_received:
+            return True
+        return after.count > now.count if at.no_load_between else None
 
     return rule
 
@@ -50,7 +55,8 @@ def came_again(at: Position) -> bool | None:
         return None
     if now.kind not in (AckType.NONE, AckType.RELEASE, AckType.CLOSED):
         return None
-    if at.after is not None or any(one.count > now.count for one in at.earlier):
+    overtaken = any(one.sent > now.sent for one in at.earlier)
+    if at.after is not None or overtaken or any(one.count > now.count for one in at.earlier):
         return False
     released = now.kind == AckType.RELEASE
     let_go = now.outcome == Outcome.OK if released else True
@@ -78,16 +84,16 @@ def rising(at: Position) -> bool | None:
 
 def counted(at: Position) -> bool | None:
     """INV-12: counts begin with one and rise by one."""
-    if at.earlier and not at.no_load_between:
+    begins = not at.earlier
+    if not begins and not at.no_load_between:
         return None
-    return _wrong_start(at) or _wrong_step(at)
+    return (begins and _wrong_start(at)) or _wrong_step(at)
 
 
 def _wrong_start(at: Position) -> bool:
     now = at.now
-    if at.earlier or now.loads_by_acquire or now.unseen_by_acquire or now.count == 1:
-        return False
-    return all(one.count >= now.count for one in at.later)
+    explained = 1 <= now.count <= 1 + now.unseen_meanwhile
+    return not explained and all(one.count >= now.count for one in at.later)
 
 
 def _wrong_step(at: Position) -> bool:
@@ -127,10 +133,10 @@ def lock_lasts(at: Position) -> bool | None:
     now, after = at.now, at.after
     if after is None:
         return None
-    if not (at.no_load_between and at.ordered) or at.proven or after.op == now.op:
+    early = after.acquired < at.locked_until and after.acquired < now.ack_sent
+    if not early or at.proven or after.op == now.op or now.attempts > 1:
         return False
-    soon = after.acquired < at.locked_until and after.acquired < now.ack_sent
-    return bool(soon and now.attempts <= 1)
+    return True if at.no_load_between and at.ordered else None
 
 
 def comes_soon(at: Position) -> bool | None:
@@ -141,12 +147,42 @@ def comes_soon(at: Position) -> bool | None:
     received = now.outcome == Outcome.OK
     if now.kind == AckType.RELEASE and not received:
         return None
-    free = now.ends_by
-    if received and now.kind != AckType.NONE:
-        free = now.ack_received if now.kind == AckType.RELEASE else now.ack_sent
+    free = _free_by(at)
     limit = now.lock_ms * MS + SLACK
-    # A machine that hardly runs needs long for a fetch, too: that has the limit for itself.
-    return bool(after.sent - free > limit or after.acquired - max(free, after.sent) > limit)
+    if after.sent - free > limit and _passed_over(at, free) * SECOND > limit:
+        return True
+    # Whatever was broken may have kept anybody from being served. A machine that hardly runs needs
+    # long for a fetch, too: that has the limit for itself.
+    waited = after.sent - free > limit or after.acquired - max(free, after.sent) > limit
+    return bool(waited and _undisturbed(at))
+
+
+def _free_by(at: Position) -> int:
+    """Return when a record was certainly free again, if its holder did not finish it."""
+    now = at.now
+    if now.outcome == Outcome.OK and now.kind in (AckType.RELEASE, AckType.CLOSED):
+        return int(now.ack_received if now.kind == AckType.RELEASE else now.ack_sent)
+    return int(now.ends_by)
+
+
+def _undisturbed(at: Position) -> bool:
+    """Tell whether no fault, nor what it left behind, can have kept others from the record."""
+    assert at.after is not None
+    came = at.after.acquired
+    since = min(_free_by(at), at.now.freed, came) - AFTERMATH
+    return not any(row.since < came and row.until > since for row in at.share.faults)
+
+
+def _passed_over(at: Position, free: int) -> int:
+    """Return in how many seconds records behind this one came to its group, until it came again."""
+    assert at.after is not None
+    return len(
+        {
+            came // SECOND
+            for offset, came in at.share.came
+            if offset > at.now.offset and free < came < at.after.sent
+        }
+    )
 
 
 def freed_by_closing(at: Position) -> bool | None:
@@ -154,7 +190,7 @@ def freed_by_closing(at: Position) -> bool | None:
     now, after = at.now, at.after
     if after is None or now.kind != AckType.CLOSED or not at.no_load_between:
         return None
-    if now.freed >= now.holds_until - 4 * SECOND or at.share.failing:
+    if now.freed >= now.holds_until - 4 * SECOND or not _undisturbed(at):
         return None
     slow = after.acquired - after.sent >= 2 * SECOND
     return bool(after.acquired >= now.holds_until > after.sent and not slow)

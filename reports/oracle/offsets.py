@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -22,7 +23,7 @@ def shown(evidence: Evidence) -> Iterator[Case]:
                 continue
             if look.spso >= 0 and before.spso >= 0:
                 yield "INV-19", share_partition, look.spso < before.spso
-            if look.leader_epoch >= 0:
+            if look.leader_epoch >= 0 and look.spso >= 0:
                 yield "INV-22", share_partition, look.leader_epoch < before.leader_epoch
         for look, later in pairwise(share.looks):
             if look.lag >= 0 and look.spso >= 0:
@@ -62,36 +63,65 @@ def _wrong_lag(share: Share, look: Row, end_after: int, high: list[tuple[int, in
 
 
 def in_flight(evidence: Evidence) -> Iterator[Case]:
-    """INV-17, INV-20: how much is in flight, and what the start offset passes."""
+    """INV-17, INV-20: how much is in flight, and what the start offset passes.
+
+    Both are judged from one load of a share-partition to the next.
+    """
     for share_partition, share in evidence.partitions.items():
-        if share.reloads or share.log_start > share.row.first:
+        if share.log_start > share.row.first:
             continue
-        records = evidence.lives.get(share_partition, [])
-        high = _highest(records)
-        held = _held(records)
-        starts: dict[int, int] = {}
+        acquired, held = _by_state(evidence.lives.get(share_partition, []), bool(share.reloads))
+        known = sorted(
+            {(tick, state) for some in (acquired, held) for state in some for tick in some[state]}
+        )
+        shown: dict[int, int] = {}
         for look in share.looks:
             tick = look.received // TICK
-            starts[tick] = max(look.spso, starts.get(tick, look.spso))
-        acquired = {at.now.acquired // TICK for life in records for at in life}
-        for tick in sorted({*acquired, *starts, *(tick for tick, _ in held)}):
-            low = min((offset for at, offset in held if at > tick), default=None)
-            top = _by(high, tick)
-            if low is not None and top is not None and top >= low:
-                room = share.row.window + share.row.batch
-                yield "INV-17", share_partition, top - low + 1 > room
-            if low is not None and starts.get(tick, 0) > 0:
-                yield "INV-20", share_partition, low < starts[tick]
+            shown[tick] = max(look.spso, shown.get(tick, look.spso))
+        rows = {(tick, state, False): -1 for tick, state in known}
+        for tick, spso in shown.items():
+            key = (tick, _state_at(tick, known), True) if share.reloads else (tick, _ONLY, False)
+            rows[key] = spso
+        room = share.row.window + share.row.batch
+        for (tick, state, _), spso in rows.items():
+            high = max((o for at, o in acquired.get(state, {}).items() if at <= tick), default=None)
+            low = min((o for at, o in held.get(state, {}).items() if at > tick), default=None)
+            if low is not None and high is not None and high >= low:
+                yield "INV-17", share_partition, high - low + 1 > room
+            if low is not None and spso > 0:
+                yield "INV-20", share_partition, low < spso
 
 
-def _held(records: Sequence[list[Position]]) -> list[tuple[int, int]]:
-    """Return when which records were proven to have been held until then."""
-    return [
-        (at.now.ack_sent // TICK, at.now.offset)
-        for life in records
-        for at in life
-        if at.now.kind in (AckType.ACCEPT, AckType.REJECT) and at.proven
-    ]
+State = tuple[int, int]
+"""A state of a share-partition: the broker whose memory has it, and how many loads came before."""
+_NONE, _ONLY = (-2, -2), (0, 0)
+"""What belongs to no state for certain, and the one state of what was never loaded again."""
+Offsets = dict[State, dict[int, int]]
+"""For each state an offset for some ticks."""
+
+
+def _by_state(lives: Sequence[list[Position]], loaded: bool) -> tuple[Offsets, Offsets]:
+    """Return the highest offset acquired in a tick, and the lowest that was held until one."""
+    acquired: Offsets = {}
+    held: Offsets = {}
+    for at in (at for life in lives for at in life):
+        now = at.now
+        state = (now.node, now.loads_before_fetch) if loaded else _ONLY
+        highest, tick = acquired.setdefault(state, {}), now.acquired // TICK
+        highest[tick] = max(now.offset, highest.get(tick, now.offset))
+        final = now.kind in (AckType.ACCEPT, AckType.REJECT)
+        if final and at.in_lock and now.loads_before_fetch == now.loads_by_ack:
+            lowest, tick = held.setdefault(state, {}), now.ack_sent // TICK
+            lowest[tick] = min(now.offset, lowest.get(tick, now.offset))
+    return acquired, held
+
+
+def _state_at(tick: int, known: Sequence[tuple[int, State]]) -> State:
+    """Return the state that deliveries before and after a tick belong to, if it is one."""
+    before, after = bisect_left(known, (tick,)), bisect_left(known, (tick + 1,))
+    if not before or after == len(known) or known[before - 1][1] != known[after][1]:
+        return _NONE
+    return known[after][1]
 
 
 def stored_epochs(evidence: Evidence) -> Iterator[Case]:

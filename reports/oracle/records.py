@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from reports.oracle.deliveries import Delivery, Stored
 from reports.oracle.evidence import Case, Evidence, Position, grouped
-from reports.oracle.journals import Row
+from reports.oracle.journals import SECOND, Row
 from spec.history import AckType, Outcome, Transaction
 
 _ACKNOWLEDGED, _UNFINISHED = 2, (0, 1)
@@ -81,7 +81,16 @@ def dead_letters(evidence: Evidence) -> Iterator[Case]:
             if owed is not None:
                 found = letters.get((share_partition, at.now.offset), [])
                 alike = len({(one.count, one.crc) for one in found}) == 1
-                yield "INV-33", share_partition, not alike if owed else bool(found)
+                wrong = not alike if owed else bool(found)
+                if not wrong or not _was_broken(evidence, at):
+                    yield "INV-33", share_partition, wrong
+
+
+def _was_broken(evidence: Evidence, at: Position) -> bool:
+    """Tell whether a dead letter may have been given up, as something was broken meanwhile."""
+    until = min(at.now.ack_received, at.now.ends_by) + 10 * SECOND
+    since = at.now.acquired - 5 * SECOND
+    return any(row.since < until and row.until > since for row in evidence.rows["faults"])
 
 
 def _is_owed_a_letter(at: Position) -> bool | None:
@@ -165,6 +174,7 @@ class _States:
     spso: int = 1 << 62
     available_at: int = -1
     finished_at: int = -1
+    whole_at: int = -1
 
     def add(self, row: Row) -> None:
         """Take a row of the state topic into account."""
@@ -174,6 +184,18 @@ class _States:
         self.count = max(self.count, row.count)
         self.spso = min(self.spso, row.spso)
         self.available_at = max(self.available_at, row.position)
+        if row.snapshot:
+            self.whole_at = max(self.whole_at, row.position)
+
+    def is_available_after(self, count: int) -> bool:
+        """Tell whether what was finished at a count is available later.
+
+        Of two updates with the same count the one that finishes counts, whichever came first.
+        """
+        if self.available_at <= self.finished_at:
+            return False
+        same = self.finished_at < 0 or self.whole_at > self.finished_at
+        return self.count > count or (self.count == count and same)
 
 
 def stays_finished(evidence: Evidence) -> Iterator[Case]:
@@ -192,7 +214,7 @@ def stays_finished(evidence: Evidence) -> Iterator[Case]:
             now = at.now
             if now.kind in (AckType.ACCEPT, AckType.REJECT) and at.proven:
                 found = stored.get((share_partition, now.offset), _States())
-                again = found.available_at > found.finished_at and found.count >= now.count
+                again = found.is_available_after(now.count)
                 yield "INV-21", share_partition, again and now.offset >= found.spso
 
 

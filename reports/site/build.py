@@ -10,6 +10,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from reports import badge, html
+from reports.nights import Night, before_each, changes
 from reports.results import RuleResult
 from reports.site import feed
 from reports.site.archive import Archive, Run
@@ -17,7 +18,7 @@ from reports.site.comparing import KINDS, Comparison, compare
 from reports.site.crossing import by_broker, by_release, by_version, cross
 from reports.site.detecting import KINDS as BROKEN
 from reports.site.detecting import Detection, Row, figures, matrix
-from reports.telling import SIGNS, WORDS, uncrossed
+from reports.telling import NEEDS, SIGNS, WORDS, uncrossed
 from spec.requirement import AREAS, load_requirements
 from spec.track_record import Past, load_track_record
 
@@ -41,6 +42,7 @@ def build(
     detection: Detection,
     *,
     watched: Callable[[Sequence[Run]], Iterable[Run]] = iter,
+    nights: Sequence[tuple[Path, Night]] = (),
 ) -> Path:
     """Write the site into a folder, over what is there; return its first page.
 
@@ -49,6 +51,7 @@ def build(
         out: the folder.
         detection: what the suite was seen to notice.
         watched: gives the runs one by one, and tells whoever waits how far it has come.
+        nights: the nights that the runs were played in, and the directory of each.
     """
     out.mkdir(parents=True, exist_ok=True)
     pages = _Pages(out, len(archive.runs))
@@ -69,7 +72,8 @@ def build(
     pages.write(
         "track-record.html", "track-record.html", entries=_past(archive), judged=rules.keys()
     )
-    before = _write_index(pages, archive)
+    _write_nights(pages, archive, nights)
+    before = _write_index(pages, archive, [night for _, night in nights])
     _write_feeds(archive, before, out)
     return out / "index.html"
 
@@ -138,7 +142,31 @@ def _write_badge(run: Run, path: Path) -> None:
     path.with_name(f"{path.name}.svg").write_text(shield.picture(), encoding="utf-8")
 
 
-def _write_index(pages: _Pages, archive: Archive) -> dict[str, tuple[str, Comparison]]:
+def _write_nights(pages: _Pages, archive: Archive, nights: Sequence[tuple[Path, Night]]) -> None:
+    """Write a page for each night, with those of the same target beside it."""
+    before = before_each([night for _, night in nights])
+    for folder, night in nights:
+        old = before.get(night.name)
+        pages.write(
+            "night.html",
+            f"nights/{night.name}.html",
+            night=night,
+            before=old,
+            changed=changes(old, night) if old else (),
+            nights=[one for _, one in reversed(nights) if one.target == night.target],
+            archive=folder.parent,
+            needs=NEEDS,
+            pages={
+                run.folder.relative_to(folder.resolve()).as_posix(): f"runs/{run.slug}/report.html"
+                for run in archive.runs
+                if folder.resolve() in run.folder.parents
+            },
+        )
+
+
+def _write_index(
+    pages: _Pages, archive: Archive, nights: Sequence[Night]
+) -> dict[str, tuple[str, Comparison]]:
     """Write the first page and what changed; return of each run what did since the one before."""
     of_clients = [run for run in archive.newest if run.kind == "client"]
     releases = cross((run for run in archive.newest if run.kind == "broker"), by_release)
@@ -163,6 +191,7 @@ def _write_index(pages: _Pages, archive: Archive) -> dict[str, tuple[str, Compar
         meanings=MEANINGS,
         tallies={run.slug: _tallies(run) for run in archive.newest},
         unreadable=archive.unreadable,
+        nights=list(reversed(nights)),
     )
     return before
 

@@ -111,9 +111,9 @@ LAGS = Relation(
     name="lags",
     # What was shown, with the highest offset that was acquired by then.
     sql="""
-        SELECT o.*, t.high
+        SELECT o.*, t.highest AS high
         FROM {offset_samples} AS o
-        LEFT JOIN {in_flight} AS t
+        LEFT JOIN (SELECT * FROM {in_flight} WHERE is_sample) AS t
           ON t.share_partition = o.share_partition AND t.tick = o.received DIV 100000000
     """,
     uses=(OFFSET_SAMPLES, IN_FLIGHT),

@@ -2,11 +2,11 @@
 -- that in the row, so this is one pass without a shuffle, a sort or a window: what is sent around is the
 -- share-partitions, however many rows Spark expects of all that they are joined from.
 --
--- "proven": the holder's acknowledgement was answered OK certainly inside its lock, with no load of
--- the share-partition possible in between. Brokers respond OK to anything below the start offset, so
--- no other OK says anything, and none does about a record that the log's start may have passed.
--- "no_load_between" and "seen": no load, and no fetch with an unseen response, can have come between the two
--- deliveries. "order_known": the second is the later one at the broker too, as its fetch was sent after
+-- "in_lock": the holder's acknowledgement was answered OK certainly inside its lock. "proven": it was,
+-- with no load of the share-partition possible in between. Brokers respond OK to anything below the start offset, so
+-- no other OK says anything, and none does about a record that the log's start may have passed by then.
+-- "no_load_between": both came from the same broker, and no load by it can have come between: one state in its
+-- memory gave both. "order_known": the second is the later one at the broker too, as its fetch was sent after
 -- the first was here, or as its count is higher. A response may be on its way for longer than its lock
 -- lasts, so the order in which deliveries were seen may be wrong.
 -- "free_by": when the record was certainly free for others again, if its holder did not finish it.
@@ -20,18 +20,18 @@ SELECT /*+ BROADCAST(s) */
   s.committed_only,
   s.slot,
   s.reloads,
-  s.failing,
   s.close_uncounted,
   s.throttling,
   d.highest_before IS NULL AS is_first,
+  d.outcome = 1 AND d.ack_received <= least(d.holds_until, d.freed) AS in_lock,
   d.outcome = 1
     AND d.ack_received <= least(d.holds_until, d.freed)
     AND d.loads_before_fetch = d.loads_by_ack
-    AND d.offset >= s.log_start AS proven,
-  d.next_op IS NOT NULL AND d.next_loads_by_acquire = d.loads_before_fetch AS no_load_between,
-  d.next_op IS NOT NULL AND d.next_unseen_by_acquire = d.unseen_before_fetch AS seen,
+    AND d.ack_received < d.kept_until AS proven,
+  d.next_op IS NOT NULL AND d.next_node = d.node AND d.next_loads_by_acquire = d.loads_before_fetch AS no_load_between,
   d.next_op IS NOT NULL AND (
-    d.next_sent > d.acquired OR (d.next_loads_by_acquire = d.loads_before_fetch AND d.next_count > d.count)
+    d.next_sent > d.acquired
+    OR (d.next_node = d.node AND d.next_loads_by_acquire = d.loads_before_fetch AND d.next_count > d.count)
   ) AS order_known,
   CASE
     WHEN d.kind = 2 AND d.outcome = 1 THEN d.ack_received

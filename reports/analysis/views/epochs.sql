@@ -2,7 +2,8 @@
 SELECT run, share_partition, log, -1L AS offset, since, received AS until, 'leader epoch' AS what,
   leader_epoch AS epoch, epoch_before AS before
 FROM {offset_samples}
-WHERE leader_epoch >= 0 AND sent >= since
+-- What is not known at the coordinator is shown without a start offset, and with epoch 0.
+WHERE leader_epoch >= 0 AND spso >= 0 AND sent >= since
 UNION ALL
 SELECT run, share_partition, log, position, 0L, 0L, what, epoch,
   lag(epoch) OVER (PARTITION BY share_partition, what ORDER BY position)

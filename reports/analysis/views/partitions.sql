@@ -12,7 +12,6 @@ SELECT
   least(q.delivery_limit, coalesce(l.lowest, q.delivery_limit)) AS lowest_limit,
   greatest(q.delivery_limit, coalesce(l.highest, q.delivery_limit)) AS highest_limit,
   coalesce(o.drained, false) AS drained,
-  coalesce(f.failing, 0) AS failing,
   c.close_uncounted,
   c.throttling
 FROM {share_partitions} AS q
@@ -40,5 +39,4 @@ LEFT JOIN (
   AND e.place = least(q.delivery_limit, coalesce(l.lowest, q.delivery_limit))
 LEFT JOIN (SELECT run, log, max(before) AS before FROM {deletions} GROUP BY run, log) AS x
   ON x.run = q.run AND x.log = q.log
-LEFT JOIN (SELECT run, count(*) AS failing FROM {faults} GROUP BY run) AS f ON f.run = q.run
 JOIN {release} AS c ON c.run = q.run
