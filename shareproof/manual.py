@@ -47,6 +47,11 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
             ("two scenarios", "--scenario leader-change --scenario lock-expiry --out run"),
             ("list the faults", "--list-faults"),
         ),
+        "night": (
+            ("a night", "--hours 8 --archive nights"),
+            ("go on with one that was stopped", "--hours 8 --archive nights --resume"),
+            ("shrink a run that broke a rule", "--shrink nights/night-202611260100-7/seed-9"),
+        ),
         "clean": (
             ("what killed runs left on a cluster", "--target external:broker1:9092 --dry-run"),
             ("remove it", "--command-config client.properties"),

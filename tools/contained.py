@@ -35,7 +35,7 @@ def main(arguments: Sequence[str]) -> int:
         optional.not_run("the scenario in containers", lacks)
         return OK
     command = [sys.executable, "-m", "shareproof", "chaos", "--target", asked.target]
-    command += ["--scenario", asked.scenario, "--out", str(asked.out)]
+    command += ["--strict", "--scenario", asked.scenario, "--out", str(asked.out)]
     return subprocess.run(command, check=False).returncode
 
 

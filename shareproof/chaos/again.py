@@ -158,7 +158,7 @@ def _asked(one: Earlier, settings: Mapping[str, str], *, brief: bool) -> Request
             only=run.only,
             command=run.command,
             control=None if one.chaotic else _control(run),
-            owed={each: read(each).owed for each in one.runs} if one.chaotic else {},
+            owed=dict.fromkeys(one.runs, ()) if one.chaotic else {},
             brief=brief,
             settings=settings,
         )

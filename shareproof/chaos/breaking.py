@@ -30,6 +30,7 @@ from fixtures.workload.terms import Load
 from reports.analysis.request import Request
 from reports.console import line
 from reports.results import InjectedFault, Results
+from reports.telling import cases
 from shareproof.chaos.judging import judge, spark_settings
 from shareproof.chaos.playing import as_chaos, play_all
 from shareproof.chaos.warming import Tell, telling
@@ -40,6 +41,8 @@ from suites.options import words
 if TYPE_CHECKING:
     from shareproof.commands.breaking import ChaosOptions
 
+WHOLE, FREE = "whole", "free"
+OVERLAPS = (WHOLE, FREE)
 Listening = Callable[[Sequence[Load]], tuple[Tell, Callable[[], None]]]
 """Gives for loads that will be played what to tell lines to, and what to wait for after them."""
 
@@ -61,6 +64,7 @@ def run(asked: ChaosOptions, console: Console) -> Results | None:
         master=asked.master,
         memory=asked.memory,
         settings=asked.settings,
+        strict=asked.strict,
     )
     if asked.rejudge:
         runs = tuple(each for run in asked.rejudge for each in _runs_in(run.absolute()))
@@ -170,7 +174,10 @@ def _schedule(asked: ChaosOptions) -> Schedule:
             hooks=_hooks(asked),
             on_hosts=bool(asked.workers_on),
         )
-        drawn = draw(asked.seed, seconds, fitting(faults, offers))
+        if asked.overlap not in OVERLAPS:
+            raise UsageFault(f"--overlap {asked.overlap}: give {' or '.join(OVERLAPS)}.")
+        free = asked.overlap == FREE
+        drawn = draw(asked.seed, seconds, fitting(faults, offers), free=free)
         if not drawn.strikes:
             raise UsageFault(f"{asked.minutes:g} minutes are too short for any of these faults.")
         return drawn
@@ -206,6 +213,8 @@ def list_faults() -> list[dict[str, object]]:
             "sentence": fault.sentence,
             "brokers": _brokers(fault),
             "needs": [need.name.lower().replace("_", "-") for need in sorted(fault.needs)],
+            "takes": sorted(fault.takes),
+            "relies_on": sorted(fault.relies_on),
             "seconds": list(fault.lasts),
         }
         for fault in FAULTS.values()
@@ -232,10 +241,12 @@ def list_scenarios() -> list[dict[str, object]]:
 
 def show_faults(console: Console) -> None:
     """Print every kind of fault."""
-    table = Table("fault", "brokers", "seconds", "effect", box=None)
+    table = Table("fault", "brokers", "seconds", "takes", "relies on", "effect", box=None)
     for fault in FAULTS.values():
         low, high = fault.lasts
-        table.add_row(fault.name, str(_brokers(fault)), f"{low:g}-{high:g}", fault.sentence)
+        breaks = [", ".join(sorted(some)) for some in (fault.takes, fault.relies_on)]
+        row = (fault.name, str(_brokers(fault)), f"{low:g}-{high:g}", *breaks, fault.sentence)
+        table.add_row(*row)
     console.print(table)
 
 
@@ -257,6 +268,8 @@ def show_struck(results: Results, console: Console) -> None:
         name = chaos.scenario or "schedule"
         said = f"{name}: {len(chaos.faults)} faults, {_missed(chaos.faults) or 'all took effect'}"
         console.print(said, highlight=False)
+        for case in cases(results, Path(chaos.run).name):
+            console.print(f"  {case.rule}: {case.sentence}", highlight=False)
     totals: Counter[str] = Counter()
     for states in (results.reached or {}).values():
         totals.update({state.state: state.count for state in states})

@@ -20,6 +20,7 @@ from reports.analysis.request import Request
 from reports.analysis.session import ALL_BRANCHES
 from reports.reading import chaos_run
 from reports.results import ChaosRun, Results, RuleResult
+from reports.telling import cases
 from reports.verdicts import BROKEN, FAULT, OK
 from spec.verdict import EnvironmentFault
 
@@ -40,11 +41,14 @@ def judge(request: Request, out: Path, tell: Tell) -> Results:
             bring_up_to_date(run, tell)
         whole = replace(
             request,
-            owed={run: one.owed for run, one in zip(request.runs, played, strict=True)},
+            owed={
+                run: one.owed if request.strict else ()
+                for run, one in zip(request.runs, played, strict=True)
+            },
             settings={**spark_settings(request.runs, request.master), **request.settings},
         )
         found = analyse(whole, tell)
-    results = with_chaos(found.results, played)
+    results = with_chaos(found.results, played, strict=request.strict)
     with kept_at(out, tell) as folder:
         writing.publish(folder, results, found.timelines)
     return results
@@ -76,13 +80,28 @@ def read(run: Path) -> ChaosRun:
         raise EnvironmentFault(f"{run}: no chaos run ({error})") from None
 
 
-def with_chaos(results: Results, played: Sequence[ChaosRun]) -> Results:
-    """Return results of judged histories with the faults injected, and what that changes."""
+def with_chaos(results: Results, played: Sequence[ChaosRun], *, strict: bool = False) -> Results:
+    """Return results of judged histories with the faults injected, and what that changes.
+
+    ``strict``: a scenario fails that did without one of its faults, or excused too much.
+    """
     trouble = [f"{Path(one.run).name}: {what}" for one in played for what in one.trouble]
+    missed = [
+        f"{Path(one.run).name}: {_unseen(one)}"
+        for one in played
+        if one.verdict != "pass" and (strict or not any(each.hit for each in one.faults))
+    ]
+    if strict:
+        missed += [said for one in played for said in excused_too_much(results, one)]
+    code = results.run.exit_code
+    if code == OK:
+        code = FAULT if trouble else BROKEN if missed else OK
+    notes = [f"{Path(one.run).name}: {what}" for one in played for what in one.notes]
     run = replace(
         results.run,
-        errors=(*results.run.errors, *trouble),
-        exit_code=exit_code(results.run.exit_code, played),
+        errors=(*results.run.errors, *trouble, *missed),
+        notices=(*results.run.notices, *notes),
+        exit_code=code,
     )
     again = tuple(
         replace(rule, reproduce=_again(results, rule, played)) if rule.reproduce else rule
@@ -91,13 +110,19 @@ def with_chaos(results: Results, played: Sequence[ChaosRun]) -> Results:
     return replace(results, run=run, requirements=again, chaos=tuple(played))
 
 
-def exit_code(code: int, played: Sequence[ChaosRun]) -> int:
-    """Return the exit code: that of the verdicts, unless faults missed or something else broke."""
-    if code != OK:
-        return code
-    if any(one.trouble for one in played):
-        return FAULT
-    return BROKEN if any(one.verdict != "pass" for one in played) else OK
+def _unseen(run: ChaosRun) -> str:
+    missed = dict.fromkeys(one.fault for one in run.faults if not one.hit)
+    return f"not seen to take effect: {', '.join(missed)}"
+
+
+def excused_too_much(results: Results, run: ChaosRun) -> list[str]:
+    """Return a sentence for each rule of a run of which it excused more than it may."""
+    name = Path(run.run).name
+    return [
+        f"{name}: {case.rule}: {case.sentence}; this scenario is to judge {run.judged:.0%}"
+        for case in cases(results, name)
+        if case.rule in run.owed and case.share < run.judged
+    ]
 
 
 def _again(results: Results, rule: RuleResult, played: Sequence[ChaosRun]) -> str:

@@ -112,5 +112,6 @@ def as_chaos(scenario: Scenario, target: str, seed: int, proxies: str = "") -> C
         load=load,
         scenario=scenario.name,
         owed=scenario.rules,
+        judged=scenario.judged,
         proxies=proxies or usual_proxies(target, faults),
     )

@@ -48,6 +48,13 @@ class ChaosOptions(SparkOptions):
     schedule: Annotated[
         Path | None, typer.Option(help="Replay the schedule.json of an earlier run.")
     ] = None
+    overlap: Annotated[
+        str,
+        typer.Option(
+            help="Which faults of a random schedule may overlap: whole, those that do not break "
+            "what the other one relies on; free, all but two that take a broker away.",
+        ),
+    ] = "whole"
     scenario: Annotated[
         list[str] | None, typer.Option(help="Run a scenario, several, or all; repeatable.")
     ] = None
@@ -75,7 +82,15 @@ class ChaosOptions(SparkOptions):
     judged: Annotated[
         bool, typer.Option("--judge/--no-judge", help="Judge the history at the end.")
     ] = True
-    rate: Annotated[float, typer.Option(min=1, help="Records per second.")] = 1000.0
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Fail where a run leaves a rule that it is for unexercised, misses a kind of "
+            "fault of its scenario, or excuses too many cases. For CI of this suite.",
+        ),
+    ] = False
+    rate: Annotated[float, typer.Option(min=1, help="Records per second.")] = 600.0
     workers_on: WorkersOn = ""
     processes: Processes = 2
     level: LowestLevel = Level.SHOULD

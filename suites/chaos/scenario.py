@@ -27,6 +27,7 @@ class Scenario:
         sentence: What happens.
         strikes: What breaks.
         rules: What it has to put to the test; what it exercises beyond is judged as well.
+        judged: Which share of the cases of these rules it may not excuse.
         seconds: How long records are produced.
         rate: Records a second.
         lock_ms: How long locks last.
@@ -43,6 +44,7 @@ class Scenario:
     lock_ms: int = 5000
     members: str = MIXED
     release: str = ""
+    judged: float = 0.9
 
 
 def strike(at: float, fault: str, lasts: float, subject: int = 0) -> Strike:

@@ -24,10 +24,16 @@ _NONE = Strikes(struck=0, hit=0, healed=0)
 def faults() -> str:
     """Return the table of faults."""
     rows = (
-        (f"`{kind.name}`", kind.sentence, f"{kind.lasts[0]:g}-{kind.lasts[1]:g} s")
+        (
+            f"`{kind.name}`",
+            kind.sentence,
+            ", ".join(sorted(kind.takes)),
+            ", ".join(sorted(kind.relies_on)),
+            f"{kind.lasts[0]:g}-{kind.lasts[1]:g} s",
+        )
         for kind in FAULTS.values()
     )
-    return _table(("fault", "what it does", "lasts"), rows)
+    return _table(("fault", "what it does", "takes", "relies on", "lasts"), rows)
 
 
 def scenarios() -> str:

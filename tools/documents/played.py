@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fixtures.history.upgrading import is_old, upgrade
 from fixtures.interface.names import KafkaName, parse_target
 from fixtures.targets import UsageFault
 from reports.analysis.files import open_history
@@ -99,8 +98,6 @@ def played(run: Path) -> Played:
         EnvironmentFault: there is no chaos run, or it left no history.
     """
     record = read_run(run)
-    if is_old(run / "history"):
-        upgrade(run / "history")
     history = open_history(run)
     target = parse_target(history.run["target"]["name"])
     if not isinstance(target, KafkaName) or target.mutant:
