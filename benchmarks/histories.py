@@ -171,8 +171,8 @@ def _deliveries(
     columns["count"] = np.select(
         [turn == TURNS["INV-14"], second & (turn == TURNS["INV-12"]), second], [LIMIT + 1, 3, 2], 1
     )
-    # A count that nobody saw grow is possible where a response went unseen, not above the limit.
-    columns["unseen_by_acquire"] = (turn == TURNS["INV-14"]).astype(np.int64)
+    # A count that nobody saw grow is possible where responses went unseen, not above the limit.
+    columns["unseen_meanwhile"] = np.where(turn == TURNS["INV-14"], LIMIT, 0)
     columns["sequence"] = offset + (turn == TURNS["INV-04"])
     # That one comes alone, as a last delivery should.
     lonely = turn == TURNS["INV-14"]
@@ -196,10 +196,12 @@ def _told(
     fetch = offset // BATCH * 4 + slot * 2 + second
     at = sent + 2 * MS + jitter // 20 * 20
     return {
-        **dict.fromkeys(
-            ("loads_before_fetch", "loads_by_acquire", "loads_by_ack", "unseen_before_fetch"), zero
-        ),
-        **dict.fromkeys(("error", "renewals"), zero),
+        **dict.fromkeys(("loaded", "loads_before_fetch", "loads_by_acquire"), zero),
+        **dict.fromkeys(("unseen_before_fetch", "unseen_by_acquire", "unseen_meanwhile"), zero),
+        **dict.fromkeys(("error", "renewals", "passed_over_s", "loads_by_ack"), zero),
+        "node": zero + 1,
+        "kept_until": zero + NEVER,
+        "undisturbed": zero == 0,
         "log": zero + log,
         "offset": offset,
         "share_partition": log * GROUPS + slot,

@@ -140,7 +140,6 @@ def _partitions_of(pl: Any, tables: dict[str, Any]) -> Any:
     return (
         partitions.join(limits, on="share_partition", how="left")
         .join(deleted, on="log", how="left")
-        .join(tables["faults"].select(failing=pl.len().cast(pl.Int64)), how="cross")
         .with_columns(
             pl.col("unseen_responses", "reloads").fill_null(0),
             pl.col("drained").fill_null(value=False),
@@ -174,19 +173,22 @@ def _delivery_pairs(pl: Any, tables: dict[str, Any], partitions: Any) -> Any:
         "reloads",
         "close_uncounted",
         "throttling",
-        "failing",
     )
     again = pl.col("next_op").is_not_null()
-    same = pl.col("next_loads_by_acquire") == pl.col("loads_before_fetch")
+    same = (pl.col("next_node") == pl.col("node")) & (
+        pl.col("next_loads_by_acquire") == pl.col("loads_before_fetch")
+    )
+    in_lock = (pl.col("outcome") == 1) & (
+        pl.col("ack_received") <= pl.min_horizontal("holds_until", "freed")
+    )
     return rows.join(partitions.select(named), on="share_partition").with_columns(
         (
-            (pl.col("outcome") == 1)
-            & (pl.col("ack_received") <= pl.min_horizontal("holds_until", "freed"))
+            in_lock
             & (pl.col("loads_before_fetch") == pl.col("loads_by_ack"))
-            & (pl.col("offset") >= pl.col("log_start"))
+            & (pl.col("ack_received") < pl.col("kept_until"))
         ).alias("proven"),
+        in_lock.alias("in_lock"),
         (again & same).alias("no_load_between"),
-        (again & (pl.col("next_unseen_by_acquire") == pl.col("unseen_before_fetch"))).alias("seen"),
         (
             again
             & (

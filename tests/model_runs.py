@@ -205,7 +205,7 @@ class RunWriter:
             case Closed():
                 self._closed(step, sent, received)
             case Reloaded():
-                add("reloads", share_partition, sent, received, "told")
+                add("reloads", share_partition, -1, sent, received, "told")
             case LogStarted():
                 add("deletions", log, step.offset, sent, received, int(Outcome.OK))
             case StartSeen():

@@ -124,16 +124,20 @@ def _write_queue(journal: Journal, case: Case, share_partition: int, slot: int) 
 
 def _write_further(journal: Journal, case: Case) -> None:
     plain = case.plain
-    for span in ("reloads", "unseen_responses"):
-        for one in plain.get(span, ()):
-            why = ("planted",) if span == "reloads" else ()
-            journal.add(span, case.share_partition, one["since"] * MS, one["until"] * MS, *why)
+    for one in plain.get("reloads", ()):
+        since, until = one["since"] * MS, one["until"] * MS
+        journal.add("reloads", case.share_partition, one.get("node", -1), since, until, "planted")
+    for one in plain.get("unseen_responses", ()):
+        journal.add("unseen_responses", case.share_partition, one["since"] * MS, one["until"] * MS)
     for place, offset in enumerate(plain.get("dead_letters", ())):
         crc = place if "unlike" in plain else -1
         journal.add("dead_letters", case.share_partition, offset, 1, place, crc)
     for one in plain.get("limits", ()):
         times = (one["since"] * MS, one["until"] * MS, one["ends"] * MS)
         journal.add("limits", case.share_partition, one["limit"], *times)
+    for one in plain.get("locks", ()):
+        since, until = one["since"] * MS, one["until"] * MS
+        journal.add("locks", case.share_partition, one["lock_ms"], since, until)
     for one in plain.get("deletions", ()):
         sent = one["at"] * MS
         journal.add("deletions", case.log, one["before"], sent, sent + MS, int(Outcome.OK))
@@ -186,6 +190,9 @@ def _deliver(
         asked = one.get("asked", one["at"] - 1)
         times = (case.plain.get("lock_ms", 1000), asked * MS, one["at"] * MS)
         payload = (True, one.get("of", 1), one.get("sequence", first), 7)
+        if "node" in one:
+            ended = (asked * MS, one["at"] * MS, 500, int(Outcome.OK), 0)
+            journal.add("operations", op, 0, 0, "ShareFetch", one["node"], *ended)
         told = (one.get("after", -1), *((False, -1, -1, -1) if "absent" in one else payload))
         journal.add("acquired", *row, *times, *told)
         for act in _acts(one):

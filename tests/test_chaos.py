@@ -11,7 +11,7 @@ import pytest
 
 from chaos.faults import FAULTS, Fault
 from chaos.faults.fault import fault
-from chaos.schedule import Schedule, Strike, draw
+from chaos.schedule import Schedule, Strike, draw, in_conflict
 from chaos.shrink import shrink
 from fixtures.proxies.interceptor import Action
 from fixtures.proxies.rules import Direction, FrameRule
@@ -55,6 +55,23 @@ def test_brokers_go_one_at_a_time(seed: int) -> None:
     assert len(lonely) > 3
     assert not any(_overlap(a, b) for a in lonely for b in lonely if a is not b)
     assert all(one.ends <= 300 for one in strikes)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_in_conflict_stays_apart(seed: int) -> None:
+    """No strike overlaps one that takes what it takes or relies on, unless overlap is free."""
+    strikes = draw(seed, 300, ALL).strikes
+    pairs = [(a, b) for a in strikes for b in strikes if a is not b and _overlap(a, b)]
+    assert pairs
+    assert not any(in_conflict(FAULTS[a.fault], FAULTS[b.fault]) for a, b in pairs)
+
+
+def test_free_overlap_spares_the_quorum() -> None:
+    """With free overlap faults in conflict meet, but never two that take a broker away."""
+    drawn = [draw(seed, 300, ALL, free=True).strikes for seed in range(5)]
+    met = [(a, b) for some in drawn for a in some for b in some if a is not b and _overlap(a, b)]
+    assert any(in_conflict(FAULTS[a.fault], FAULTS[b.fault]) for a, b in met)
+    assert not any(FAULTS[a.fault].exclusive and FAULTS[b.fault].exclusive for a, b in met)
 
 
 def test_others_overlap() -> None:

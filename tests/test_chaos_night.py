@@ -1,93 +1,172 @@
-"""A night: what is played, kept, shrunk and shown, with the plays themselves left out."""
+"""A night: what is played, resumed, confirmed, shrunk and shown, with the plays left out."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import os
+import signal
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
 
-from chaos.schedule import Schedule
-from reports.reading import parse
-from reports.results import Results
+from reports.nights import Failure, Night, Play, changes, read
 from reports.verdicts import BROKEN, FAULT, OK
 from shareproof.chaos import night as nights
-from shareproof.chaos.night import Night, whole_night
-from spec.verdict import EnvironmentFault
+from shareproof.chaos.night import INTERRUPTED, Asked, new_night, spend
 from tests.test_results import document, keep
 
 SEED = 4711
 
 
 @dataclass
-class Plays:
-    """A swarm whose runs break a rule, or none, or cannot be carried out."""
+class Children:
+    """What processes of a night leave behind: results that break a rule, or none, or nothing."""
 
-    archive: Path
     breaking: bool = False
-    trouble: str = ""
-    played: list[int] = field(default_factory=list)
+    dead: bool = False
+    stops_at: int = 0
+    played: list[str] = field(default_factory=list)
 
-    def draw(self, seed: int) -> Schedule:
-        """Return an empty schedule of a seed."""
-        return Schedule(seed=seed, seconds=1.0, strikes=())
-
-    def play(self, schedule: Schedule, out: Path) -> Results:
-        """Leave the results of a run."""
-        self.played.append(schedule.seed)
-        if self.trouble:
-            raise EnvironmentFault(self.trouble)
+    def __call__(self, command: Sequence[str], log: Path, limit: float) -> int:
+        """Stand in for a process of ours."""
+        assert limit > 0
+        log.write_text("shareproof: no cluster\n", encoding="utf-8")
+        if command[0] == "night":
+            self.played.append("shrink")
+            run = Path(command[command.index("--shrink") + 1])
+            (run / "shrunk.json").write_text("{}", encoding="utf-8")
+            log.write_text("INV-02: kill-leader\nfails 3 of 10, after 4 plays\n", "utf-8")
+            return BROKEN
+        run = Path(command[command.index("--out") + 1])
+        self.played.append(run.name)
+        if len(self.played) == self.stops_at:
+            run.mkdir()
+            os.kill(os.getpid(), signal.SIGINT)
+            threading.Event().wait(10)
+        if self.dead:
+            return FAULT
         results = document() | {"chaos": []}
         if not self.breaking:
             results["run"]["exit_code"] = OK
             for rule in results["requirements"]:
                 rule["verdict"] = "pass"
-        keep(out, results)
-        return parse(results)
+        keep(run, results)
+        return int(results["run"]["exit_code"])
 
 
 @pytest.fixture
-def shrunk(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """The runs that were shrunk."""
-    runs: list[Path] = []
-
-    def shrink_run(_: Any, run: Path, **__: int) -> int:
-        runs.append(run)
-        return BROKEN
-
-    monkeypatch.setattr(nights, "shrink_run", shrink_run)
-    return runs
+def children(monkeypatch: pytest.MonkeyPatch) -> Children:
+    """What stands in for the processes of a night."""
+    found = Children()
+    monkeypatch.setattr(nights, "_child", found)
+    return found
 
 
-def _night(site: Path) -> Night:
-    return Night(hours=0.0, seed=SEED, site=site, again=0, shrunk=3, tries=1, replays=1, most=1)
+def _asked(folder: Path, *, resume: bool = False) -> Asked:
+    return Asked(
+        archive=folder / "nights",
+        site=folder / "site",
+        brokers=3,
+        rejudge=0,
+        confirm=2,
+        shrink=3,
+        resume=resume,
+    )
 
 
-def test_a_quiet_night(tmp_path: Path, shrunk: list[Path]) -> None:
-    """A night plays one run at least, and its site shows the archive."""
-    plays = Plays(tmp_path / "archive")
-
-    assert whole_night(plays, _night(tmp_path / "site")) == OK  # type: ignore[arg-type]
-    assert plays.played == [SEED]
-    assert shrunk == []
-    assert (tmp_path / "site" / "index.html").is_file()
+def _new(hours: float = 0.0) -> Night:
+    return new_night(
+        target="kafka:4.4.0", seed=SEED, minutes=1, hours=hours, overlap="whole", rate=100
+    )
 
 
-def test_what_failed_is_shrunk(tmp_path: Path, shrunk: list[Path]) -> None:
-    """A run that broke a rule unexpectedly is shrunk, and the night ends with 1."""
-    plays = Plays(tmp_path / "archive", breaking=True)
-
-    assert whole_night(plays, _night(tmp_path / "site")) == BROKEN  # type: ignore[arg-type]
-    assert shrunk == [plays.archive / f"seed-{SEED}"]
+def _quiet(_: str) -> None:
+    pass
 
 
-def test_a_night_without_a_run(tmp_path: Path, shrunk: list[Path]) -> None:
-    """Where no run could be carried out there is nothing to show, and the night ends with 3."""
-    plays = Plays(tmp_path / "archive", trouble="no cluster")
+def test_a_quiet_night(tmp_path: Path, children: Children) -> None:
+    """A night plays one run at least, and its page shows it."""
+    night, code = spend(_new(), _asked(tmp_path), _quiet)
 
-    assert whole_night(plays, _night(tmp_path / "site")) == FAULT  # type: ignore[arg-type]
-    assert shrunk == []
-    assert not (tmp_path / "site").exists()
+    assert (code, children.played) == (OK, [f"seed-{SEED}"])
+    page = (tmp_path / "site" / "nights" / f"{night.name}.html").read_text(encoding="utf-8")
+    assert "nothing new broke." in page
+    assert f"nights/{night.name}.html" in (tmp_path / "site" / "index.html").read_text("utf-8")
+
+
+def test_what_broke_is_confirmed_and_shrunk(tmp_path: Path, children: Children) -> None:
+    """A run that broke a rule is played again and shrunk, and the night ends with 1."""
+    children.breaking = True
+
+    night, code = spend(_new(), _asked(tmp_path), _quiet)
+
+    assert code == BROKEN
+    assert children.played == [f"seed-{SEED}", f"seed-{SEED}-1", f"seed-{SEED}-2", "shrink"]
+    (broken, *_) = night.broken
+    assert (broken.confirmed, broken.verdict) == (True, "new, fails 3 of 3")
+    page = (tmp_path / "site" / "nights" / f"{night.name}.html").read_text(encoding="utf-8")
+    assert "kill-leader" in page
+    assert f"{night.name}/seed-{SEED}/shrunk.json" in page
+
+
+def test_a_night_without_a_verdict_ends(tmp_path: Path, children: Children) -> None:
+    """Where runs leave nothing to judge, a night does not go on for hours, and says why."""
+    children.dead = True
+
+    night, code = spend(_new(hours=8), _asked(tmp_path), _quiet)
+
+    assert (code, len(children.played)) == (FAULT, 3)
+    assert night.trouble == "nothing to judge of the latest runs: shareproof: no cluster"
+    assert (tmp_path / "site" / "nights" / f"{night.name}.html").is_file()
+
+
+def test_a_night_that_was_stopped_goes_on(tmp_path: Path, children: Children) -> None:
+    """Ctrl-C ends a night with a page; resumed, it plays the run again that was stopped."""
+    children.stops_at = 1
+    stopped, code = spend(_new(), _asked(tmp_path), _quiet)
+    assert (code, stopped.ended, stopped.plays) == (INTERRUPTED, "", ())
+
+    night, code = spend(_new(), _asked(tmp_path, resume=True), _quiet)
+
+    assert (night.name, code) == (stopped.name, OK)
+    assert [play.seed for play in night.plays] == [SEED]
+    assert children.played == [f"seed-{SEED}"] * 2
+    folder = tmp_path / "nights" / night.name
+    assert (folder / f"seed-{SEED}.stopped-1").is_dir()
+    assert read(folder) == night
+
+
+def test_what_changed_since_the_night_before() -> None:
+    """A night is compared with the one before it: what is newly broken, and what no longer is."""
+
+    def played(rule: str, idle: str) -> Night:
+        failure = Failure(rule=rule, reason="it broke")
+        play = Play(
+            seed=1,
+            run="seed-1",
+            faults=(),
+            began="",
+            seconds=1,
+            exit_code=1,
+            failures=(failure,),
+            idle=(idle,),
+        )
+        return replace(_new(), plays=(play,))
+
+    assert changes(played("INV-01", "INV-08"), played("INV-02", "INV-08")) == (
+        "INV-02 (new): newly broken",
+        "INV-01 (new): no longer broken",
+    )
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"plays": 3}', "{"])
+def test_what_is_no_record_of_a_night_is_said(tmp_path: Path, text: str) -> None:
+    """A file that is none is one clear sentence."""
+    (tmp_path / "night.json").write_text(text, encoding="utf-8")
+
+    with pytest.raises(ValueError, match="no record of a night"):
+        read(tmp_path)

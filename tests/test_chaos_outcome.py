@@ -1,4 +1,4 @@
-"""What the strikes of a run were worth: which misses are forgiven, and which make it vacuous."""
+"""What came of strikes: what was in the way of a miss, and what makes a run vacuous."""
 
 from __future__ import annotations
 
@@ -42,12 +42,10 @@ def test_a_fault_that_missed_is_in_nobodys_way() -> None:
     assert verdict((other, DURING), scenario=False) == "vacuous"
 
 
-def test_a_run_forgives_what_had_something_in_its_way() -> None:
-    """A drawn schedule passes with a strike that another one kept from hitting, and only so."""
-    assert verdict((FULL_DISK, DURING), scenario=False) == "pass"
-    assert verdict((FULL_DISK, LONG_AFTER), scenario=False) == "vacuous"
+def test_a_run_has_to_break_something() -> None:
+    """A drawn schedule is vacuous only if nothing of it was seen to hit."""
+    assert verdict((FULL_DISK, LONG_AFTER), scenario=False) == "pass"
     assert verdict((DURING,), scenario=False) == "vacuous"
-    assert verdict((FULL_DISK,), scenario=False) == "pass"
     assert verdict((), scenario=False) == "pass"
 
 
@@ -56,7 +54,6 @@ def test_a_scenario_needs_each_of_its_kinds() -> None:
     hit = _struck("recreate-topic", 20, 24)
     assert verdict((FULL_DISK, DURING), scenario=True) == "vacuous"
     assert verdict((FULL_DISK, DURING, hit), scenario=True) == "pass"
-    assert verdict((FULL_DISK, LONG_AFTER, hit), scenario=True) == "vacuous"
 
 
 def test_what_was_in_the_way_is_written_down() -> None:
@@ -71,6 +68,6 @@ def test_what_was_in_the_way_is_written_down() -> None:
     )
     broke = Broke(loaded=loaded, struck=(FULL_DISK, DURING), trouble=())
     schedule = Schedule(seed=1, seconds=40)
-    document = broke.to_document(schedule, scenario="", owed=("INV-01",))
+    document = broke.to_document(schedule, scenario="", owed=("INV-01",), judged=0.9)
     assert document["verdict"] == "pass"
     assert [one["blocked_by"] for one in document["faults"]] == ["", "fill-leader"]

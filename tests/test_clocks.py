@@ -50,7 +50,9 @@ def test_a_moved_clock(seconds: float) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         clock.move("x", seconds)
+        assert clock.applied("x") == 0
         said, _ = process.communicate(f"\n{time.time()}\n{time.monotonic()}\n", timeout=60)
+        assert clock.applied("x") == seconds
     wall, monotonic = map(float, said.split())
     assert seconds <= wall < seconds + 30
     assert 0 <= monotonic < 30

@@ -34,7 +34,7 @@ def text(file: Path) -> str:
 def commands(written: str) -> list[str]:
     """Return each command of ours that stands in a block of code, up to a pipe or the next one."""
     found = (line.replace('shareproof"', "shareproof") for line in _OURS.findall(written))
-    return [re.split(r" (?:\||&&) ", line)[0] for line in found]
+    return [re.split(r" (?:\||&&|>) ", line)[0] for line in found]
 
 
 def told() -> list[Any]:

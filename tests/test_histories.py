@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import subprocess
 import sys
@@ -16,22 +15,17 @@ import pytest
 pytest.importorskip("pyarrow", reason="the extra 'judge' is not installed")
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fixtures.history import expansion
-from fixtures.history.compaction import checksum, compact
+from fixtures.history.compaction import compact
 from fixtures.history.journal import Journal
 from fixtures.history.reading import read_journals
-from fixtures.history.upgrading import is_old, upgrade
 from fixtures.wire.records import Record, encode_batch
 from fixtures.workload.payload import pieces, runs_of, shape
 from reports.analysis.files import open_history
-from reports.oracle.judging import judge
-from spec import older_history
-from spec.history import NEVER, TABLES, AckType, Manifest, Outcome
+from spec.history import NEVER, AckType, Manifest, Outcome
 from spec.verdict import EnvironmentFault
-from tests.small_histories import read_cases, write_history
 
 ROOT = Path(__file__).parents[1]
 SECOND = 1_000_000_000
@@ -130,7 +124,7 @@ def test_times_are_brought_to_the_clock_of_the_run(tmp_path: Path) -> None:
     with Journal(tmp_path, 1) as journal:
         journal.measured(behind=900, within=50)
         journal.measured(behind=1000, within=5)
-        journal.add("reloads", 0, 10, NEVER, "x")
+        journal.add("reloads", 0, -1, 10, NEVER, "x")
         journal.add("operations", 1, 1, 0, "ShareFetch", 1, 20, -1, 0, 3, 0)
 
     found = read_journals(tmp_path).tables
@@ -192,93 +186,6 @@ def _looked_around(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             "next_op": later[0]["op"] if later else None,
             "next_acquired": later[0]["acquired"] if later else None,
         }
-
-
-def test_an_old_history_is_brought_up_to_date(tmp_path: Path) -> None:
-    """A history of schema 1 gets the columns that it lacks, also when a kill came between."""
-    write_history(tmp_path, read_cases())
-    manifest = compact(tmp_path)
-    whole = pq.read_table(tmp_path / "deliveries")
-    fresh = [name for name in whole.schema.names if name in _BESIDE or name.startswith("next_")]
-    files = [file for file in manifest.files if file.table == "deliveries"]
-    document = json.loads(manifest.to_json()) | {"schema": 1}
-    for file in files[1:]:  # The first one had been written before the kill.
-        pq.write_table(pq.read_table(tmp_path / file.path).drop(fresh), tmp_path / file.path)
-    for entry in document["files"]:
-        if entry["path"] in {file.path for file in files}:
-            entry["crc"] = checksum(tmp_path / entry["path"])
-    document["files"][manifest.files.index(files[0])]["crc"] = 0
-    (tmp_path / "manifest.json").write_text(json.dumps(document), encoding="utf-8")
-
-    assert is_old(tmp_path)
-    upgrade(tmp_path)
-
-    assert not is_old(tmp_path)
-    assert open_history(tmp_path).spoiled == ()
-    assert pq.read_table(tmp_path / "deliveries").equals(whole)
-
-
-_OLD_TABLES = {new: old for old, new in older_history.TABLES.items()}
-_OLD_COLUMNS = {new: old for old, new in older_history.COLUMNS.items()}
-
-
-def _in_old_words(rows: Any) -> Any:
-    """Return rows of a table or journal as schema 2 had them."""
-    rows = rows.rename_columns([_OLD_COLUMNS.get(name, name) for name in rows.schema.names])
-    if "phase" not in rows.schema.names:
-        return rows
-    phases = [name.replace("dead letters", "letters") for name in rows.column("phase").to_pylist()]
-    place = rows.schema.get_field_index("phase")
-    return rows.set_column(place, rows.schema.field(place), pa.array(phases, pa.string()))
-
-
-def _age(history: Path) -> None:
-    """Give the tables and journals of a history the names that they had in schema 2."""
-    document = json.loads((history / "manifest.json").read_text(encoding="utf-8"))
-    for entry in document["files"]:
-        path = history / entry["path"]
-        table = _in_old_words(pq.read_table(path))
-        entry["table"] = _OLD_TABLES.get(entry["table"], entry["table"])
-        entry["path"] = f"{entry['table']}/{path.name}"
-        path.unlink()
-        (history / entry["table"]).mkdir(exist_ok=True)
-        pq.write_table(table, history / entry["path"])
-        entry["crc"] = checksum(history / entry["path"])
-    for name in _OLD_TABLES.keys() & TABLES.keys():
-        (history / name).rmdir()
-    (history / "manifest.json").write_text(json.dumps(document | {"schema": 2}), encoding="utf-8")
-    for file in list((history / "journal").glob("*/*.arrows")):
-        with pa.ipc.open_stream(file.read_bytes()) as stream:
-            batches = [_in_old_words(batch) for batch in stream]
-        file.unlink()
-        old = file.with_stem(_OLD_TABLES.get(file.stem, file.stem))
-        with pa.ipc.new_stream(old, batches[0].schema) as writer:
-            for batch in batches:
-                writer.write_batch(batch)
-
-
-def test_tables_and_journals_in_the_words_of_schema_2_are_read(tmp_path: Path) -> None:
-    """An older history is brought up to date, and older journals mean the same, to both judges."""
-    write_history(tmp_path, read_cases())
-    manifest = compact(tmp_path)
-    tables = {file.path: pq.read_table(tmp_path / file.path) for file in manifest.files}
-    verdicts = judge(tmp_path)
-    _age(tmp_path)
-
-    assert is_old(tmp_path)
-    upgraded = upgrade(tmp_path)
-
-    assert open_history(tmp_path).spoiled == ()
-    assert {file.path for file in upgraded.files} == tables.keys()
-    assert [
-        path for path in tables if not pq.read_table(tmp_path / path).equals(tables[path])
-    ] == []
-    assert not (tmp_path / "queues").exists()
-    assert judge(tmp_path) == verdicts
-    compact(tmp_path)
-    assert [
-        path for path in tables if not pq.read_table(tmp_path / path).equals(tables[path])
-    ] == []
 
 
 def test_spoiled_files_are_named(tmp_path: Path) -> None:
@@ -348,7 +255,7 @@ def test_late_renewals_prove_no_lock() -> None:
         "sent": np.array([80, 120, 150]),
         "received": np.array([90, 130, 160]),
     }
-    expansion._renew(rows, acts, np.array([0, 1, 0]), np.array([100, 100]))
+    expansion._renew(rows, acts, np.array([0, 1, 0]), *[np.array([100, 100])] * 2)
     assert rows["renewals"].tolist() == [2, 1]
     assert rows["holds_until"].tolist() == [250, 100]
     assert rows["ends_by"].tolist() == [260, 230]

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from fixtures.interface.names import parse_address
+from fixtures.interface.names import Address, parse_address
 from fixtures.proxies.broker_proxies import FrameProxies
 from fixtures.proxies.conditions import CLIENT, INTERNAL, LATENCY, Condition
 from fixtures.proxies.interceptor import Action
@@ -23,6 +23,8 @@ from fixtures.wire.schema import Schemas
 pytestmark = pytest.mark.anyio
 NODE = 1
 BRIEF = 0.5
+METADATA = bytes.fromhex("0003 0000 00000007 ffff 00000000")
+"""A Metadata request of version 0, for all topics."""
 
 
 @pytest.fixture
@@ -185,3 +187,42 @@ async def test_refused_state_write(broker: ProxiedBroker) -> None:
         )
         seen = [part.error_code for result in answer.results for part in result.partitions]
         assert seen == [15, 15]
+
+
+async def test_a_rule_that_ends_before_both_responses_came(broker: ProxiedBroker) -> None:
+    """Both responses to a doubled request may come when nobody looks at frames any more."""
+    both, go = asyncio.Event(), asyncio.Event()
+
+    async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        frames = [await reader.readexactly(4 + len(METADATA)) for _ in range(2)]
+        both.set()
+        await go.wait()
+        response = (8).to_bytes(4, "big") + METADATA[4:8] + b"said"
+        writer.write(response * 2)
+        again = await reader.readexactly(4 + len(METADATA))
+        assert again == frames[0]
+        writer.write(response)
+        await writer.drain()
+
+    server = await asyncio.start_server(respond, "127.0.0.1", 0)
+    async with server:
+        host, port = server.sockets[0].getsockname()
+        with FrameProxies(broker.schemas) as proxies:
+            there = Address(host=host, port=port)
+            shown = proxies.advertise(NODE, {CLIENT: there, INTERNAL: there})[CLIENT]
+            listener = proxies.listener(NODE, CLIENT)
+            rule = FrameRule(
+                apis=frozenset({"Metadata"}), direction=Direction.REQUEST, action=Action.DUPLICATE
+            )
+            proxies.add_rule(listener, rule)
+            reader, writer = await asyncio.open_connection(shown.host, shown.port)
+            frame = len(METADATA).to_bytes(4, "big") + METADATA
+            writer.write(frame)
+            await both.wait()
+            await asyncio.to_thread(proxies.remove_rule, listener, rule)
+            go.set()
+            async with asyncio.timeout(10):
+                assert (await reader.readexactly(12))[8:] == b"said"
+                writer.write(frame)
+                assert (await reader.readexactly(12))[8:] == b"said"
+            writer.close()

@@ -28,7 +28,7 @@ from reports.analysis.relations import DELIVERY_PAIRS, RECORDS_OF_LOGS
 from reports.analysis.rules import load_invariants
 from reports.analysis.tables import register, unregister
 from reports.oracle.judging import judge
-from spec.history import AckType, Outcome, log_numbers
+from spec.history import JOURNALS, AckType, Outcome, log_numbers
 from tests.agreement import by_spark, differences
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -119,13 +119,13 @@ def _tell(to: _Recorder) -> None:
     to.fetch(7, 10, LIMIT, last=8)
     to.fetch(9, 10, LIMIT)
     to.act(to.fetch(10, 10_000), AckType.ACCEPT, 10_050)
-    to.journal.add("reloads", to.number, 10_060 * MS, 10_070 * MS, "planted")
+    to.journal.add("reloads", to.number, -1, 10_060 * MS, 10_070 * MS, "planted")
     to.act(to.fetch(10, 10_100), AckType.ACCEPT, 10_150)
     to.journal.add("unseen_responses", to.number, 5_000 * MS, 5_010 * MS)
     to.act(to.fetch(11, 5_100, 2), AckType.ACCEPT, 5_150)
 
 
-def _late_renewals_count(rows: Any, acts: Any, place: Any, lock: Any) -> None:
+def _late_renewals_count(rows: Any, acts: Any, place: Any, lock: Any, _: Any) -> None:
     sure = acts["outcome"] == Outcome.OK
     np.maximum.at(rows["holds_until"], place[sure], (acts["sent"] + lock[place])[sure])
     np.maximum.at(rows["ends_by"], place, acts["received"] + lock[place])
@@ -136,16 +136,9 @@ def _attempts_count_once(rows: Any, acts: Any, place: Any) -> None:
     rows["attempts"] = np.minimum(rows["attempts"], 1)
 
 
-def _locks_begin_late(rows: Any, journal: Any) -> None:
-    _end_deliveries(rows, journal)
+def _locks_begin_late(rows: Any, journal: Any, locks: Any) -> None:
+    _end_deliveries(rows, journal, locks)
     rows["holds_until"] = np.maximum(rows["holds_until"], rows["acquired"] + LOCK * MS)
-
-
-def _numbered_but_for(wanted: str) -> Callable[..., None]:
-    def number(rows: Any, spans: Any, **names: str) -> None:
-        _number(rows, {} if wanted in names.values() else spans, **names)
-
-    return number
 
 
 def _backwards(rows: Any) -> Any:
@@ -154,9 +147,11 @@ def _backwards(rows: Any) -> Any:
     return found | {name: np.ma.masked_array(found[name] * 0, found[name].mask) for name in names}
 
 
-_end, _end_deliveries, _number = expansion._end, expansion._end_deliveries, expansion._number
+_end, _end_deliveries = expansion._end, expansion._end_deliveries
+_number_loads, _number_unseen = expansion._number_loads, expansion._number_unseen
 _neighbours, _fellows, _spread = expansion.neighbours, expansion._fellows, expansion.spread
 _offsets = clocks.offsets
+_NOT_PRODUCED = JOURNALS["produced"].empty_table()
 
 
 def _nothing(*_: Any) -> None:
@@ -175,10 +170,10 @@ MISTAKES: dict[str, Mistake] = {
         expansion, "_end_deliveries", _locks_begin_late
     ),
     "loads are not counted": lambda it: it.setattr(
-        expansion, "_number", _numbered_but_for("loads_before_fetch")
+        expansion, "_number_loads", lambda rows, _: _number_loads(rows, {})
     ),
     "unseen responses are not counted": lambda it: it.setattr(
-        expansion, "_number", _numbered_but_for("unseen_before_fetch")
+        expansion, "_number_unseen", lambda rows, *_: _number_unseen(rows, {}, _NOT_PRODUCED)
     ),
     "neighbours are others": lambda it: it.setattr(expansion, "neighbours", _backwards),
     "a record is its own fellow": lambda it: it.setattr(

@@ -151,7 +151,7 @@ def _rows(system: str, turn: int, course: Course, logs: Sequence[int]) -> Iterat
         if course.down:
             # The new leader loads the share-partition when somebody asks it, so a little later.
             since, until = course.down[0], course.down[1] + NOTICED_MS * _SECOND // 1000
-            yield "reloads", (queue, since, until, "a broker was away")
+            yield "reloads", (queue, -1, since, until, "a broker was away")
             yield "unseen_responses", (queue, since, until)
     for one in course.sent:
         outcome = Outcome.OK if one.offset >= 0 else Outcome.UNKNOWN

@@ -27,6 +27,7 @@ _OF_SHARE_PARTITIONS = (
     "offsets",
     "persisted",
     "limits",
+    "locks",
     "dead_letters",
     "share_partitions",
 )
@@ -127,6 +128,9 @@ class Copy:
         twin |= {"holds_until": sent + lock, "ends_by": acquired + lock}
         twin |= acknowledged(AckType.ACCEPT, acquired + MS, NEVER, Outcome.UNKNOWN) | changes
         self.tables["deliveries"].append(twin)
+        fetch = next(one for one in self.tables["operations"] if one["op"] == row["op"])
+        answered = {"op": twin["op"], "sent": sent, "received": acquired}
+        self.tables["operations"].append({**fetch, **answered})
         return twin
 
     def request(self, row: Row, **changes: Any) -> None:
@@ -141,8 +145,8 @@ class Copy:
 
     def reload(self, share_partition: int, since: int, until: int) -> None:
         """Have a share-partition reloaded."""
-        row = {"share_partition": share_partition, "since": since, "until": until, "why": "altered"}
-        self.tables["reloads"].append(row)
+        span = {"share_partition": share_partition, "since": since, "until": until}
+        self.tables["reloads"].append({**span, "node": -1, "why": "altered"})
 
     def unseen_response(self, share_partition: int, since: int, until: int) -> None:
         """Have the response to a fetch be seen by nobody."""

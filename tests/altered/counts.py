@@ -20,7 +20,7 @@ def _let_go(life: list[Row]) -> bool:
     """Tell whether a record came twice and no response that nobody saw can lie between."""
     if not _twice(life) or life[0]["kind"] not in (AckType.NONE, AckType.RELEASE):
         return False
-    return bool(life[1]["unseen_by_acquire"] == life[0]["unseen_before_fetch"])
+    return bool(life[0]["next_unseen_by_acquire"] == life[0]["unseen_before_fetch"])
 
 
 def _run_out(copy: Copy, row: Row, upto: int) -> None:
@@ -146,7 +146,8 @@ def _accompanied(life: list[Row]) -> bool:
 def _last_with_others(copy: Copy) -> Row:
     (row,) = copy.choose(_accompanied)
     row["count"] = copy.share(row["share_partition"])["delivery_limit"]
-    copy.unseen_response(row["share_partition"], 0, 1)
+    for _ in range(row["count"] - 1):
+        copy.unseen_response(row["share_partition"], row["sent"], row["acquired"])
     return row
 
 

@@ -179,12 +179,12 @@ def _an_acceptance_from_a_session_that_was_ending_proves_nothing(copy: Copy) -> 
 @keeps("INV-02", partition=1)
 def _a_deleted_record_is_accepted_by_nobody_in_particular(copy: Copy) -> None:
     (row,) = copy.choose(_accepted)
-    at = row["ack_received"] + MS
+    at = row["ack_sent"] - MS
     told = {"log": copy.log, "before": row["offset"] + 1, "sent": at, "outcome": int(Outcome.OK)}
-    copy.tables["deletions"].append({**told, "received": at + 2 * MS})
+    copy.tables["deletions"].append({**told, "received": row["ack_received"] + MS})
     below = row["offset"]
     copy.drop("deliveries", lambda one: one["offset"] <= below and one["sent"] > at)
-    copy.again(row, sent=row["ack_received"], acquired=at, count=2)
+    copy.again(row, sent=row["ack_received"], acquired=row["ack_received"] + MS, count=2)
 
 
 @keeps("INV-03")

@@ -126,10 +126,16 @@ def _what_was_acknowledged_twice_may_be_stored_in_either_way(copy: Copy) -> None
 # --- INV-21 -------------------------------------------------------------------------------------
 
 
-@breaks("INV-21")
+@keeps("INV-21")
 def _what_was_accepted_is_stored_as_available_with_that_count(copy: Copy) -> None:
     row = _choose(copy, _accepted)
     _store(copy, row, AVAILABLE, count=row["count"], spso=row["offset"])
+
+
+@breaks("INV-21")
+def _what_was_accepted_is_stored_as_available_with_a_higher_count(copy: Copy) -> None:
+    row = _choose(copy, _accepted)
+    _store(copy, row, AVAILABLE, count=row["count"] + 1, spso=row["offset"])
 
 
 @breaks("INV-21")
