@@ -59,9 +59,7 @@ def test_what_breaks_everything_kills_no_rule() -> None:
     assert ALTERATIONS.keys() >= GENERIC
     assert not GENERIC & BREAKS.keys()
     [name, *_] = sorted(GENERIC)
-    one = Entry(
-        kind=evidence.ALTERATION, name=name, rule="ACK-01", verdict="fail", release="4.4.0", date=""
-    )
+    one = Entry(kind=evidence.ALTERATION, name=name, rule="ACK-01", release="4.4.0")
     assert own_kills([one]) == {}
 
 
@@ -73,9 +71,7 @@ def test_a_kill_is_by_a_declared_rule() -> None:
             kind=evidence.REFERENCE_MUTANT,
             name=mutant.name,
             rule=rule,
-            verdict="fail",
             release=evidence.REFERENCE,
-            date="",
         )
         for rule in (mutant.rules[0], "CFG-01")
     )

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -29,13 +28,12 @@ from reports.evidence import FOLDER, Entry
 from reports.results import suite_version
 from reports.verdicts import BROKEN, FAULT, OK
 from shareproof.cli import run
-from shareproof.runner.inventory import read_checks
+from shareproof.runner.inventory import CLIENT, read_checks
+from spec.requirement import load_requirements
 from tools import requests
 from tools.campaign import (
     alterations,
     clients,
-    hashing,
-    honest,
     kafka,
     reference,
     releases,
@@ -43,7 +41,7 @@ from tools.campaign import (
     rules,
 )
 from tools.campaign.asked import Asked, Outcome, Progress, means_check, means_rule, split
-from tools.campaign.record import Keeper, rehash
+from tools.campaign.record import Keeper
 
 CHECK = "check"
 """Stands for the subjects that a new check has to come through."""
@@ -53,7 +51,7 @@ CHECK = "check"
 class Subject:
     """What can be played, and played again: the entries of ``owns``."""
 
-    play: Callable[[Asked], Outcome] | None
+    play: Callable[[Asked], Outcome]
     broken: Mapping[str, Mutant[Any] | Alteration] = field(default_factory=dict)
     replay: Callable[[Sequence[Entry], Asked], list[Entry]] | None = None
     owns: Callable[[Entry], bool] = lambda entry: False  # noqa: ARG005
@@ -76,7 +74,6 @@ SUBJECTS = {
         replay=alterations.replay,
         owns=_on(True, evidence.ALTERATION),
     ),
-    "honest": Subject(play=None, replay=honest.replay, owns=_on(True, evidence.HONEST)),
     "kafka": Subject(
         play=kafka.play,
         broken=KAFKAS,
@@ -117,20 +114,12 @@ Only = Annotated[
     ),
 ]
 Listed = Annotated[bool, typer.Option("--list", help="List what is broken on purpose, and exit.")]
-Stale = Annotated[
-    bool, typer.Option("--stale", help="Play only what evidence no longer fits, and record it.")
+Again = Annotated[
+    bool, typer.Option("--again", help="Play what evidence has again, and record what was seen.")
 ]
 Record = Annotated[bool, typer.Option("--record", help="Write what is seen to evidence/.")]
 Full = Annotated[
     bool, typer.Option("--full", help="Go on where something was seen to notice already.")
-]
-Renew = Annotated[
-    bool, typer.Option("--rehash", help="Renew hashes of stale evidence without playing; see docs.")
-]
-Because = Annotated[str, typer.Option(help="With --rehash: why evidence still holds.")]
-Certified = Annotated[
-    list[Path] | None,
-    typer.Option(help="Record what certifications in this directory accepted; repeatable."),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
 Workers = Annotated[
@@ -149,12 +138,9 @@ def campaign(
     *,
     only: Only = None,
     listed: Listed = False,
-    stale: Stale = False,
+    again: Again = False,
     record: Record = False,
     full: Full = False,
-    renew: Renew = False,
-    because: Because = "",
-    certified: Certified = None,
     seed: Seed = 1,
     workers: Workers = 0,
     rounds: Rounds = 20,
@@ -164,14 +150,12 @@ def campaign(
 ) -> None:
     """Break something on purpose, see which checks notice, and keep that as evidence."""
     console = screen(stderr=True, soft_wrap=True, highlight=False)
-    keeper = Keeper(record=record or stale or bool(certified))
-    if (record or stale or renew or certified) and not (FOLDER.parent / "tox.ini").exists():
+    keeper = Keeper(record=record or again)
+    if (record or again) and not (FOLDER.parent / "tox.ini").exists():
         raise UsageFault("evidence is written in a checkout; this is an installation.")
     words = split(only or [])
-    if renew:
-        raise typer.Exit(_rehash(because, words))
-    if listed or certified:
-        for line in _listing(subjects) if listed else honest.take(certified or [], keeper):
+    if listed:
+        for line in _listing(subjects):
             typer.echo(line)
         raise typer.Exit(OK)
     with _watching(console) as progress:
@@ -188,11 +172,9 @@ def campaign(
             progress=progress,
         )
         began = time.monotonic()
-        outcomes = _replayed(subjects, asked) if stale else _played(subjects, asked)
+        outcomes = _replayed(subjects, asked) if again else _played(subjects, asked)
     if record and CHECK in (subjects or ()):
         _record_requests(words)
-    if record or stale:
-        keeper.prune()
     code = _code(outcomes)
     if as_json:
         document = _document(asked, outcomes, code, time.monotonic() - began)
@@ -218,10 +200,7 @@ def _played(subjects: Sequence[str] | None, asked: Asked) -> dict[str, Outcome]:
         names = [name for name in names if name != CHECK] + ["reference", "alterations", "repeat"]
     outcomes = {}
     for name in dict.fromkeys(names):
-        play = _subject(name).play
-        if play is None:
-            raise UsageFault(f"{name} is played with --stale only, or read with --certified.")
-        outcomes[name] = play(asked)
+        outcomes[name] = _subject(name).play(asked)
     return outcomes
 
 
@@ -233,32 +212,24 @@ def _record_requests(words: Sequence[str]) -> None:
 
 
 def _replayed(subjects: Sequence[str] | None, asked: Asked) -> dict[str, Outcome]:
-    """Play stale entries again, and forget those that are not seen again."""
-    found = [one for one, _ in hashing.stale(asked.keeper.known) if _means(asked.only, one)]
+    """Play what evidence has again, and forget what is not seen again, or is no more."""
+    asked.keeper.drop(gone(asked.keeper.known))
+    found = [one for one in asked.keeper.known if _means(asked.only, one)]
     outcomes = {}
     for name in subjects or SUBJECTS:
         subject = _subject(name)
         mine = [one for one in found if subject.owns(one)]
         if subject.replay is None or not mine:
             continue
-        asked.say(f"{name}: {len(mine)} stale entries")
+        asked.say(f"{name}: {len(mine)} entries")
         lost = subject.replay(mine, replace(asked, only=()))
         asked.keeper.drop(lost)
         hunt = f"`python -m tools.campaign {name} --record --only ...` looks for others"
         outcomes[name] = Outcome(
-            said=[f"{len(mine) - len(lost)} of {len(mine)} stale entries of {name} seen again"],
+            said=[f"{len(mine) - len(lost)} of {len(mine)} entries of {name} seen again"],
             broken=[f"not seen again: {_named(one)}; {hunt}" for one in lost],
         )
-    return outcomes or {"stale": Outcome(said=["no evidence is stale"])}
-
-
-def _rehash(because: str, words: Sequence[str]) -> int:
-    if not because.strip():
-        raise UsageFault('--rehash needs --because "why evidence holds although code changed".')
-    counts = rehash(because, lambda one: _means(words, one))
-    told = ", ".join(f"{count} by {part}" for part, count in sorted(counts.items()))
-    typer.echo(f"hashes renewed: {told or 'none were stale'}")
-    return OK
+    return outcomes or {"again": Outcome(said=["there is no such evidence"])}
 
 
 def _means(words: Sequence[str], entry: Entry) -> bool:
@@ -274,6 +245,21 @@ def _means(words: Sequence[str], entry: Entry) -> bool:
 
 def _named(entry: Entry) -> str:
     return " ".join(filter(None, (entry.rule, entry.check, entry.kind, entry.name, entry.release)))
+
+
+def gone(entries: Iterable[Entry]) -> list[Entry]:
+    """Return the entries whose check, rule, mutant or alteration is no more."""
+    known = {evidence.REFERENCE_MUTANT: BROKERS, evidence.ALTERATION: ALTERATIONS}
+    known |= {evidence.KAFKA_MUTANT: KAFKAS, evidence.CLIENT_MUTANT: CLIENTS}
+    checks = {one.id: one.rules for one in (*read_checks(drafts=True), *read_checks(CLIENT))}
+    rules = load_requirements()
+    return [
+        one
+        for one in entries
+        if one.rule not in rules
+        or ("::" in one.check and one.rule not in checks.get(one.check, ()))
+        or one.name not in known.get(one.kind, {one.name})
+    ]
 
 
 def _subject(name: str) -> Subject:

@@ -243,9 +243,7 @@ def _entry(name: str, rule: str, check: Check, reason: str, seed: int) -> Entry:
         name=name,
         rule=rule,
         check=check.id,
-        verdict="fail",
         release=evidence.REFERENCE,
-        date="",
         seed=seed,
         reason=reason,
     )

@@ -143,9 +143,7 @@ def _entry(name: str, seen: runs.Seen, seed: int) -> Entry:
         name=name,
         rule=seen.rule,
         check=seen.check,
-        verdict="fail",
         release=RELEASE,
-        date="",
         seed=seed,
         reason=seen.reason,
     )
@@ -158,7 +156,6 @@ def _survived(name: str) -> Entry:
         rule=MUTANTS[name].rules[0],
         verdict="survived",
         release=RELEASE,
-        date="",
         reason=MUTANTS[name].equivalent,
     )
 

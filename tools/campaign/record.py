@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
 import json
 import re
+import subprocess
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache
 from pathlib import Path
 
-from reports.evidence import FILES, FOLDER, Entry, read, read_kind
-from tools.campaign import hashing
+from reports.evidence import FILE, FOLDER, Entry, read
+from reports.writing import write_whole
 
-_ORDER = (
-    "rule", "check", "name", "release", "verdict", "reason", "seed", "date", "evidence", "hash"
-)  # fmt: skip
+_PLAYED = ("kind", "name", "release", "date", "commit")
+_SEEN = ("check", "rule", "verdict", "seed", "reason")
 LONGEST = 200
 """Characters of a reason that are kept."""
-
-REHASHED = "rehashed"
-"""The file that says when hashes were renewed without playing again, and why."""
 
 
 class Keeper:
@@ -37,34 +35,40 @@ class Keeper:
         self._record, self._folder = record, folder
 
     def add(self, entries: Iterable[Entry]) -> None:
-        """Take over what was just seen, with today's date and the hashes of today's code."""
+        """Take over what was just seen, with today's date and commit."""
         made = [
-            replace(one, date=today(), reason=first_sentence(one.reason), hash=hashing.hashes(one))
+            replace(one, date=today(), commit=commit(), reason=first_sentence(one.reason))
             for one in entries
         ]
         self.new += made
-        self.known = _replaced(made, self.known)
-        if self._record:
-            for kind in {one.kind for one in made}:
-                mine = [one for one in made if one.kind == kind]
-                change(kind, partial(_replaced, mine), self._folder)
+        self._change(lambda old: _replaced(made, old))
 
     def drop(self, entries: Iterable[Entry]) -> None:
         """Forget what was not seen again."""
         gone = {one.key for one in entries}
-        self.known = [one for one in self.known if one.key not in gone]
-        if self._record:
-            for kind in {key[0] for key in gone}:
-                change(kind, lambda old: [e for e in old if e.key not in gone], self._folder)
+        self._change(lambda old: [one for one in old if one.key not in gone])
 
-    def prune(self) -> None:
-        """Forget entries whose check, rule, mutant or alteration is no more."""
-        self.drop([one for one in self.known if hashing.gone(one)])
+    def _change(self, changed: Callable[[list[Entry]], list[Entry]]) -> None:
+        self.known = changed(self.known)
+        if self._record:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with (self._folder / ".lock").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                write(changed(read(self._folder)), self._folder)
 
 
 def today() -> str:
     """Return the date of new entries."""
     return datetime.now(UTC).date().isoformat()
+
+
+@cache
+def commit() -> str:
+    """Return the commit of this checkout; nothing where it has changes, or is none."""
+    words = ("git", "-C", str(FOLDER.parent), "describe", "--always", "--dirty", "--exclude", "*")
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    found = done.stdout.strip()
+    return "" if found.endswith("-dirty") else found
 
 
 def first_sentence(reason: str) -> str:
@@ -74,49 +78,21 @@ def first_sentence(reason: str) -> str:
     return sentence if len(sentence) <= LONGEST else f"{sentence[: LONGEST - 1]}…"
 
 
-def rehash(because: str, only: Callable[[Entry], bool], folder: Path = FOLDER) -> dict[str, int]:
-    """Take today's code for what stale entries were played with, and write down why.
-
-    Returns how many entries there were by the part of them that changed; entries of which only
-    names changed count as ``names``.
-    """
-    counts: dict[str, int] = {}
-    for kind in FILES:
-        renewed: dict[tuple[str, ...], Entry] = {}
-        for one, parts in hashing.stale(read_kind(kind, folder)):
-            if only(one) and not hashing.gone(one):
-                renewed[one.key] = replace(one, hash=hashing.hashes(one))
-                for part in parts:
-                    counts[part] = counts.get(part, 0) + 1
-        if renewed:
-            change(kind, partial(_replaced, list(renewed.values())), folder)
-    if counts:
-        line = {"date": today(), "because": because, "entries": dict(sorted(counts.items()))}
-        with (folder / f"{REHASHED}.jsonl").open("a", encoding="utf-8") as log:
-            log.write(json.dumps(line, ensure_ascii=False) + "\n")
-    return counts
+def write(entries: Iterable[Entry], folder: Path = FOLDER) -> None:
+    """Write all entries: a line for each thing that was broken, in the order of their keys."""
+    ordered = sorted(entries, key=lambda one: (one.key[:3], one.date, one.commit, one.key))
+    lines = []
+    for _, some in itertools.groupby(ordered, lambda one: _kept(one, _PLAYED)):
+        group = list(some)
+        line = {**_kept(group[0], _PLAYED), "seen": [_kept(one, _SEEN) for one in group]}
+        lines.append(json.dumps(line, ensure_ascii=False) + "\n")
+    write_whole(folder / FILE, "".join(lines))
 
 
-def change(
-    kind: str, changed: Callable[[list[Entry]], Iterable[Entry]], folder: Path = FOLDER
-) -> None:
-    """Replace the entries of a kind by what a function makes of them, under a lock."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        write(kind, changed(list(read_kind(kind, folder))), folder)
-
-
-def write(kind: str, entries: Iterable[Entry], folder: Path = FOLDER) -> None:
-    """Write all entries of a kind, one on a line, in the order of checks and mutants."""
-    lines = [_line(entry) for entry in sorted(entries, key=lambda entry: entry.key)]
-    (folder / f"{FILES[kind]}.jsonl").write_text("".join(lines), encoding="utf-8")
-
-
-def _line(entry: Entry) -> str:
-    raw = asdict(entry)
-    kept = {name: raw[name] for name in _ORDER if raw[name] not in (None, "", {})}
-    return json.dumps(kept, ensure_ascii=False) + "\n"
+def _kept(entry: Entry, names: Iterable[str]) -> dict[str, object]:
+    """Return the attributes of some names that differ from their defaults."""
+    found = {name: getattr(entry, name) for name in names}
+    return {k: v for k, v in found.items() if v not in (None, "") and (k, v) != ("verdict", "fail")}
 
 
 def _replaced(new: Iterable[Entry], old: Iterable[Entry]) -> list[Entry]:

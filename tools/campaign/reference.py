@@ -21,7 +21,7 @@ from tools.campaign import hunting
 from tools.campaign.asked import Asked, Outcome, Progress, T, means_check, means_rule, nothing
 from tools.campaign.hunting import Control, Lead
 
-KINDS = (evidence.HONEST, evidence.REFERENCE_MUTANT, evidence.ALTERATION)
+KINDS = (evidence.REFERENCE_MUTANT, evidence.ALTERATION)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +196,6 @@ def play(asked: Asked) -> Outcome:
         if asked.full:
             old = (one for one in keeper.known if one.kind == evidence.REFERENCE_MUTANT)
             keeper.drop([one for one in old if one.name in seen.plan.mutants])
-        keeper.add([one for control in seen.controls.values() for one in control.accepted])
         keeper.add(seen.rejections)
     return _outcome(seen)
 

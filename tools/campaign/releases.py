@@ -152,7 +152,6 @@ def _entry(question: Question, rule: str, seen: Seen) -> Entry:
         check=f"{SCENARIO}{question.scenario}" if question.scenario else "",
         verdict=seen.verdict,
         release=question.release,
-        date="",
         seed=question.seed if question.scenario else None,
         reason=seen.reason if seen.verdict != "pass" else "",
     )
