@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from chaos.faults import FAULTS, Fault
-from chaos.schedule import FORMER_NAMES
 from fixtures.clocks.clocks import lacking as lacking_for_clocks
 from fixtures.interface.capability import Capability, why_not
 from fixtures.interface.names import ContainerName, innermost, no_such, parse_target
@@ -73,7 +72,6 @@ def fitting(names: Collection[str], offers: Collection[Capability]) -> list[Faul
     if not names:
         plain = frozenset(offers) - ON_REQUEST
         return [fault for fault in FAULTS.values() if fault.needs <= plain]
-    names = [FORMER_NAMES.get(name, name) for name in names]
     for name in names:
         if name not in FAULTS:
             raise no_such(name, "fault", FAULTS, "shareproof chaos --list-faults")

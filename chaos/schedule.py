@@ -12,17 +12,9 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Protocol
 
 SCHEMA = 1
-FORMER_NAMES = {
-    "nap-consumers": "pause-consumers",
-    "lose-answers": "lose-responses",
-    "lose-state-answers": "lose-state-responses",
-    "truncate-answers": "truncate-responses",
-    "delay-answers": "delay-responses",
-}
-"""Faults that schedules of earlier versions of this suite name otherwise."""
 _FIRST = 3.0
 """Seconds without faults at the beginning, in which the load gets going."""
 _LAST = 4.0
@@ -117,17 +109,13 @@ class Schedule:
             raw = json.loads(text)
             if raw.pop("schema") != SCHEMA:
                 raise ValueError(f"not a schedule of schema {SCHEMA}")
-            strikes = tuple(_strike(**strike) for strike in raw.pop("strikes"))
+            strikes = tuple(Strike(**strike) for strike in raw.pop("strikes"))
             schedule = cls(strikes=tuple(sorted(strikes, key=lambda one: one.at)), **raw)
         except (AttributeError, KeyError, TypeError) as error:
             raise ValueError(f"not a schedule: {error!r}") from None
         if any(one.at < 0 or one.lasts < 0 or one.subject < 0 for one in schedule.strikes):
             raise ValueError("a strike has a negative time or subject")
         return schedule
-
-
-def _strike(*, fault: str, **others: Any) -> Strike:
-    return Strike(fault=FORMER_NAMES.get(fault, fault), **others)
 
 
 def in_conflict(one: Schedulable, other: Schedulable) -> bool:

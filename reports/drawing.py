@@ -17,9 +17,7 @@ from reports.results import Measure, Results
 FILE = "timelines.json"
 """Timelines and stories of a directory's runs, by the folder of their histories."""
 
-SCHEMA = 2
-_OLD = {"moments": "bins", "answers": "response_ms"}
-"""The keys of a timeline that schema 1 called otherwise."""
+SCHEMA = 1
 SCHEMA_FILE = Path(__file__).with_name("timelines.schema.json")
 
 
@@ -31,16 +29,9 @@ def read_timelines(folder: Path | None) -> dict[str, Any]:
         document = json.loads((folder / FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    if not isinstance(document, dict) or document.get("schema") not in {1, SCHEMA}:
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         return {}
-    runs = dict(document.get("runs", {}))
-    return runs if document["schema"] == SCHEMA else {name: _new(run) for name, run in runs.items()}
-
-
-def _new(run: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what schema 1 says of a run in the words of today."""
-    drawn = {_OLD.get(key, key): value for key, value in (run.get("timeline") or {}).items()}
-    return {**run, "timeline": drawn}
+    return dict(document.get("runs", {}))
 
 
 def write_timelines(out: Path, runs: Mapping[str, Any]) -> None:

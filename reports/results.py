@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 from spec.requirement import About, Basis, Honesty, Internal, Level
 from spec.verdict import Verdict
 
-SCHEMA = 3
+SCHEMA = 1
 """Additions keep the number; a change that breaks readers raises it."""
 
 Word = Literal[

@@ -76,8 +76,7 @@ class Profile:
 
     ``internals`` says that it has the inside of Apache Kafka, so that the rules about that are its
     own, too. ``as_written`` has the set-ups that checks are not played in, because a known failure
-    would hide all else there. ``older`` tells that its file has entries of the older form, one
-    ``[[expected]]`` for each rule.
+    would hide all else there.
     """
 
     name: str
@@ -86,7 +85,6 @@ class Profile:
     expected: tuple[Expected, ...] = ()
     internals: bool = False
     as_written: tuple[str, ...] = ()
-    older: bool = False
 
     def absences(self, version: str) -> dict[str, Absent]:
         """Return the features declared absent in ``version``, by name."""
@@ -154,18 +152,17 @@ def parse_profile(text: str, where: str) -> Profile:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"{where}: {error}") from None
-    if surplus := set(document) - {"profile", "absent", "known", "expected"}:
+    if surplus := set(document) - {"profile", "absent", "known"}:
         raise SpecError(f"{where}: unknown tables {sorted(surplus)}")
     head = document.get("profile", {})
     if not isinstance(head, Mapping) or not head.get("name"):
         raise SpecError(f"{where}: [profile] has no name")
     absent = tuple(_absent(raw, where) for raw in document.get("absent", []))
-    older = document.get("expected", [])
-    plain = [
-        *older,
-        *(raw for cause in document.get("known", []) for raw in _failures(cause, where)),
-    ]
-    expected = tuple(_expected(raw, where) for raw in plain)
+    expected = tuple(
+        _expected(raw, where)
+        for cause in document.get("known", [])
+        for raw in _failures(cause, where)
+    )
     _refuse_twins((f"{entry.feature} {entry.versions}" for entry in absent), where)
     _refuse_twins((f"{e.requirement} {e.versions} {e.match}" for e in expected), where)
     return Profile(
@@ -175,7 +172,6 @@ def parse_profile(text: str, where: str) -> Profile:
         expected=expected,
         internals=_flag(head, "internals", f"{where}: [profile]"),
         as_written=_setups(head, f"{where}: [profile]"),
-        older=bool(older),
     )
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from chaos.faults import FAULTS
 from chaos.fitting import ON_REQUEST, TOXIPROXY, fitting, offered
-from chaos.schedule import FORMER_NAMES, Schedule, Strike
 from fixtures.interface.capability import Capability, unmet, why_not
 from fixtures.interface.names import innermost
 from fixtures.targets import DEFAULT_TARGET, UsageFault
@@ -69,15 +68,6 @@ def test_the_reason_is_said(fault: str, target: str, brokers: int, proxies: str,
     """A fault that cannot be played on a target is refused with what is missing."""
     with pytest.raises(UsageFault, match=f"{fault}.*{said}"):
         fitting([fault], offered(target, brokers=brokers, proxies=proxies))
-
-
-def test_former_names_are_read() -> None:
-    """Schedules and commands of earlier versions name faults that were renamed."""
-    assert set(FORMER_NAMES.values()) <= set(FAULTS)
-    assert not set(FORMER_NAMES) & set(FAULTS)
-    old = Schedule(seed=1, seconds=9, strikes=(Strike(fault="nap-consumers", at=1, lasts=2),))
-    assert Schedule.from_json(old.to_json()).faults == ("pause-consumers",)
-    assert fitting(["nap-consumers"], offered(DEFAULT_TARGET)) == [FAULTS["pause-consumers"]]
 
 
 @pytest.mark.parametrize(

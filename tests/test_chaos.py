@@ -18,7 +18,7 @@ from fixtures.proxies.rules import Direction, FrameRule
 from fixtures.targets import UsageFault
 from reports.analysis.rules import load_invariants
 from suites.chaos.scenario import Scenario
-from suites.chaos.scenarios import FORMER_NAMES, SCENARIOS, SHORT, chosen
+from suites.chaos.scenarios import SCENARIOS, SHORT, chosen
 from tools.documents.chaos import PAGE, renewed
 
 ROOT = Path(__file__).parents[1]
@@ -238,9 +238,3 @@ def test_ten_minutes_are_enough_for_some() -> None:
         scenario.name for scenario in some
     }
     assert sum(scenario.seconds for scenario in some) < 330
-
-
-def test_former_names_of_scenarios_are_accepted() -> None:
-    """A scenario is still found by the name that earlier versions gave it."""
-    assert [one.name for one in chosen(["answers-lost"])] == ["responses-lost"]
-    assert set(FORMER_NAMES.values()) <= set(SCENARIOS)

@@ -243,7 +243,7 @@ def chaos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     story = {"record": HOSTILE, "group": HOSTILE, "rules": ["ACK-01"], "steps": [[1.0, HOSTILE]]}
     drawn = {"timeline": recorded(HOSTILE), "stories": [story]}
-    text = json.dumps({"schema": 2, "runs": {"/run/history": drawn}})
+    text = json.dumps({"schema": 1, "runs": {"/run/history": drawn}})
     (folder / "timelines.json").write_text(text, encoding="utf-8")
     return html.write(folder, parse(found))
 

@@ -456,11 +456,9 @@ def test_{rule[4:]}({fixtures}):
 def entry(rule: str, match: str, expires: str = "2999-01-01") -> str:
     """Return a ledger entry as TOML."""
     return f"""
-[[expected]]
-requirement = "{rule}"
-verdict = "fail"
+[[known]]
+failures = [{{ rule = "{rule}", match = "{match}" }}]
 versions = ">=4.1"
-match = "{match}"
 reason = "a known bug"
 bug = "KAFKA-1"
 expires = {expires}

@@ -41,20 +41,6 @@ failures = [
 ]
 """
 
-OLDER = """
-[profile]
-name = "p"
-
-[[expected]]
-requirement = "ACK-01"
-verdict = "fail"
-versions = ">=4.1,<4.3"
-match = "redelivered .* times"
-reason = "known"
-bug = "KAFKA-1"
-expires = 2027-01-31
-"""
-
 
 def test_setups_that_are_left_out() -> None:
     """A ledger may name set-ups in which a known failure would hide all else: a list of names."""
@@ -118,14 +104,6 @@ def test_entries_are_read() -> None:
     assert (second.requirement, second.verdict, second.versions) == ("ACK-02", "unknown", "<4.2")
     assert third == replace(second, requirement="ACK-03")
     assert (second.reason, second.bug, second.intermittent) == ("known", "KAFKA-1", True)
-
-
-def test_the_older_form_is_read() -> None:
-    """A ledger with one table for each rule is the same ledger, and is known to be older."""
-    older, newer = parse_profile(OLDER, "p.toml"), parse_profile(GOOD, "p.toml")
-
-    assert older.expected == newer.expected[:1]
-    assert (older.older, newer.older) == (True, False)
 
 
 @pytest.mark.parametrize(

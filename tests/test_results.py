@@ -17,7 +17,7 @@ from reports.badge import DIM, GOOD, of_results
 from reports.building import Context, build, timing_of
 from reports.plain import to_plain
 from reports.reading import SCHEMA_FILE, parse, read
-from reports.results import SCHEMA, Client, Results, Run, Target
+from reports.results import Client, Results, Run, Target
 from reports.verdicts import exit_code, settle
 from reports.writing import write
 from spec.profile import Expected, Profile
@@ -172,12 +172,12 @@ def test_results_survive_the_disk(tmp_path: Path) -> None:
     assert (facts["seed"], facts["command"]) == (7, ["shareproof", "A rule."])
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 4}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 2}'])
 def test_foreign_results_are_refused(tmp_path: Path, text: str) -> None:
     """Anything but results of the known schema is refused in one sentence."""
     (tmp_path / "results.json").write_text(text, encoding="utf-8")
 
-    with pytest.raises(ValueError, match=r"results\.json: (not|results of schema 4)"):
+    with pytest.raises(ValueError, match=r"results\.json: (not|results of schema 2)"):
         read(tmp_path)
 
 
@@ -233,46 +233,6 @@ def test_runtime_of_a_client_is_told_once(language: str, runtime: str, told: str
 def test_schema_is_generated_from_the_types() -> None:
     """The committed schema is what the types say; python -m tools.documents.schemas writes it."""
     assert SCHEMA_FILE.read_text(encoding="utf-8") == schemas.text()
-
-
-def _earlier(rule: dict[str, Any]) -> dict[str, Any]:
-    return {"ledger" if name == "known_failures" else name: said for name, said in rule.items()}
-
-
-def earlier(plain: dict[str, Any]) -> dict[str, Any]:
-    """Return results as schema 1 had them."""
-    old = {**plain, "schema": 1, "later": plain["newer_than_target"]}
-    old["summary"] = {key: n for key, n in plain["summary"].items() if key != "out of reach"}
-    del old["newer_than_target"]
-    old["run"] = {**plain["run"], "faults": plain["run"]["errors"]}
-    del old["run"]["errors"], old["run"]["notices"]
-    old["requirements"] = [_earlier(rule) for rule in plain["requirements"]]
-    return old
-
-
-@pytest.mark.parametrize("results", [document, certificate])
-def test_results_of_schema_1_are_read(
-    tmp_path: Path, results: Callable[[], dict[str, Any]], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Results with the names of before mean the same, and a sentence says that they are old."""
-    (tmp_path / "results.json").write_text(json.dumps(earlier(results())), encoding="utf-8")
-
-    found = to_plain(read(tmp_path))
-
-    assert found["run"].pop("notices") == []
-    wanted = results()
-    del wanted["run"]["notices"]
-    assert found == wanted
-    assert f"results of schema 1, read as schema {SCHEMA}" in capsys.readouterr().err
-
-
-def test_results_of_schema_2_are_read(tmp_path: Path) -> None:
-    """Results of before counted no rule as out of reach."""
-    old = document() | {"schema": 2}
-    del old["summary"]["out of reach"]
-    (tmp_path / "results.json").write_text(json.dumps(old), encoding="utf-8")
-
-    assert to_plain(read(tmp_path)) == document()
 
 
 def reaching(*reasons: str, passing: int = 0, strict: bool = False) -> Results:
@@ -334,21 +294,6 @@ def test_strict_reach_fails_the_run() -> None:
     assert found.run.exit_code == 1
     assert found.summary["unexpected"] == 1
     assert "out of reach ACK-01 MUST A rule." in console.render_text(found)
-
-
-def test_chaos_of_schema_1_is_read() -> None:
-    """What was injected has other names than before, and one that was not always there."""
-    fault = dict.fromkeys(("fault", "subject", "hit", "healed", "trouble"), "x")
-    times = dict.fromkeys(("at", "lasts", "since", "until"), 1)
-    run: dict[str, Any] = {"run": "r", "scenario": "", "seed": 1, "seconds": 1.0, "owed": []}
-    run |= {"verdict": "pass", "produced": 1, "delivered": 1, "dry": True, "trouble": []}
-    blocked = {**fault, **times, "in_the_way": "fill-leader"}
-    old = earlier(document()) | {"chaos": [{**run, "faults": [{**fault, **times}, blocked]}]}
-
-    (found,) = parse(old).chaos or ()
-
-    assert found.drained
-    assert [one.blocked_by for one in found.faults] == ["", "fill-leader"]
 
 
 def test_notices_are_shown() -> None:

@@ -23,7 +23,7 @@ from reports.analysis.stories import stories
 from reports.analysis.tables import register, unregister
 from reports.analysis.timeline import Course, intervals_for, marks, timelines
 from reports.analysis.witnesses import Hit
-from reports.drawing import FILE, SCHEMA_FILE, read_timelines, write_timelines
+from reports.drawing import FILE, SCHEMA_FILE, write_timelines
 from tests.small_histories import Case, write_history
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -134,14 +134,6 @@ def test_what_is_written_is_as_its_schema_says(
     written["runs"]["told/history"]["timeline"]["marks"][0]["rule"] = 2
     with pytest.raises(jsonschema.ValidationError, match="2 is not of type 'string'"):
         schema.validate(written)
-
-
-def test_timelines_of_schema_1_are_still_read(tmp_path: Path) -> None:
-    """What an older suite wrote is drawn; two of its keys had other names."""
-    old = {"timeline": {"began": 1, "moments": 3, "answers": {"p99": [1]}}, "stories": []}
-    (tmp_path / FILE).write_text(json.dumps({"schema": 1, "runs": {"history": old}}))
-    drawn = {"began": 1, "bins": 3, "response_ms": {"p99": [1]}}
-    assert read_timelines(tmp_path) == {"history": {"timeline": drawn, "stories": []}}
 
 
 def test_a_page_of_many_runs_has_fewer_bins_of_each() -> None:

@@ -15,7 +15,7 @@ from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 
-from reports.reading import on_stderr, read
+from reports.reading import read
 from reports.results import Results, RuleResult
 from reports.telling import Told
 
@@ -149,18 +149,13 @@ def find(paths: Iterable[Path]) -> Archive:
     """
     found: dict[Path, Results] = {}
     unreadable: list[str] = []
-    earlier: list[str] = []
     for file in dict.fromkeys(file for path in paths for file in _files(path)):
         try:
-            found[file] = read(file, earlier.append)
+            found[file] = read(file)
         except ValueError as error:
             unreadable.append(str(error))
     if not found:
         raise ValueError("; ".join(unreadable))
-    if earlier:
-        on_stderr(
-            earlier[0] if len(earlier) == 1 else f"{earlier[0]}; so are {len(earlier) - 1} more"
-        )
     doubles = _doubles(found)
     ordered = sorted(
         ((file, results) for file, results in found.items() if file not in doubles),

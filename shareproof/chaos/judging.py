@@ -18,7 +18,7 @@ from reports import writing
 from reports.analysis.analysis import analyse
 from reports.analysis.request import Request
 from reports.analysis.session import ALL_BRANCHES
-from reports.reading import chaos_run
+from reports.plain import from_plain
 from reports.results import ChaosRun, Results, RuleResult
 from reports.telling import cases
 from reports.verdicts import BROKEN, FAULT, OK
@@ -75,7 +75,7 @@ def read(run: Path) -> ChaosRun:
     """
     try:
         record = json.loads((run / RECORD).read_text(encoding="utf-8"))
-        return chaos_run({**record, "run": str(run)})
+        return from_plain(ChaosRun, {**record, "run": str(run)})
     except (OSError, ValueError, TypeError) as error:
         raise EnvironmentFault(f"{run}: no chaos run ({error})") from None
 

@@ -152,7 +152,8 @@ class Recorder:
             strict_reach=options.strict_reach,
         )
         self._note_strangers(observations)
-        self._note_what_is_new(profile, info)
+        self.notices += info.notices if info else (release_notice(self.options.version),)
+        self.notices = list(dict.fromkeys(filter(None, self.notices)))
         newer = [rule.id for rule in rules.values() if not defined_in(rule, release)]
         listed = {entry.rule.id for entry in judged}
         return Verdicts(
@@ -168,15 +169,6 @@ class Recorder:
         live = requirement.load_requirements()
         strangers = sorted({o.requirement for o in observations} - set(live))
         self.faults.extend(f"harness: a check judges {rule}, not a live rule" for rule in strangers)
-
-    def _note_what_is_new(self, profile: Profile, info: ClusterInfo | None) -> None:
-        self.notices += info.notices if info else (release_notice(self.options.version),)
-        if profile.older:
-            self.notices.append(
-                f"ledger {profile.name}: [[expected]] is the older form of an entry; "
-                "docs/ledger.md has today's, by cause."
-            )
-        self.notices = list(dict.fromkeys(filter(None, self.notices)))
 
     def heed_canary(self) -> None:
         """Note a fault unless the canary has failed as it must; an ended run owes none."""

@@ -274,9 +274,6 @@ _SCENARIOS = (
     ),
 )
 
-FORMER_NAMES = {"answers-lost": "responses-lost", "topic-made-anew": "topic-recreated"}
-"""Names of scenarios in earlier versions of this suite; they are still accepted."""
-
 SCENARIOS: Mapping[str, Scenario] = {one.name: one for one in (*_SCENARIOS, *AROUND, *UNPLUGGED)}
 TEN_MINUTES = (
     "leader-change",
@@ -315,8 +312,7 @@ def chosen(names: Sequence[str], target: str = DEFAULT_TARGET) -> list[Scenario]
         offers = offered(target) | {Capability.CLOCK_LIBRARY}
         every = [one for one in SCENARIOS.values() if not one.release]
         return [one for one in every if offers.issuperset(needed(s.fault for s in one.strikes))]
-    named = [FORMER_NAMES.get(name, name) for name in names]
-    wanted = [one for name in named for one in (TEN_MINUTES if name == SOME else (name,))]
+    wanted = [one for name in names for one in (TEN_MINUTES if name == SOME else (name,))]
     for name in wanted:
         if name not in SCENARIOS:
             raise no_such(name, "scenario", SCENARIOS, "shareproof chaos --list-scenarios")

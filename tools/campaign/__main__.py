@@ -282,7 +282,7 @@ def _document(
     asked: Asked, outcomes: dict[str, Outcome], code: int, seconds: float
 ) -> dict[str, Any]:
     return {
-        "schema": 2,
+        "schema": 1,
         "run": {
             "seed": asked.seed,
             "full": asked.full,
