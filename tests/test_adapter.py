@@ -55,7 +55,6 @@ async def fault_of(body: str, **fields: Any) -> AdapterFault:
 
 
 async def test_hello_says_who_it_is() -> None:
-    """The driver knows an adapter's name, version and capabilities after hello."""
     adapter = await started("ok(request)")
     try:
         assert (adapter.hello.name, adapter.hello.version) == ("fake", "1")
@@ -67,7 +66,6 @@ async def test_hello_says_who_it_is() -> None:
 
 
 async def test_a_library_s_refusal_is_an_answer() -> None:
-    """An error of the library is a value with the normalised name, no fault of the adapter."""
     body = """
 error = {"name": "illegal-state", "raw": "IllegalStateException", "message": "no"}
 say({"id": request["id"], "ok": False, "us": 1, "error": error})
@@ -83,7 +81,6 @@ say({"id": request["id"], "ok": False, "us": 1, "error": error})
 
 
 async def test_what_is_not_declared_may_be_unsupported() -> None:
-    """Unsupported is a response for a capability that hello did not name."""
     adapter = await started(
         'say({"id": request["id"], "ok": False, "us": 0, "unsupported": "renew"})'
     )
@@ -95,7 +92,6 @@ async def test_what_is_not_declared_may_be_unsupported() -> None:
 
 
 async def test_declared_and_unsupported_is_a_fault() -> None:
-    """Unsupported for a capability that hello named is the adapter's error."""
     fault = await fault_of(
         'say({"id": request["id"], "ok": False, "us": 0, "unsupported": "wakeup"})'
     )
@@ -104,7 +100,6 @@ async def test_declared_and_unsupported_is_a_fault() -> None:
 
 
 async def test_a_crash_is_a_fault_with_its_last_words() -> None:
-    """An adapter that dies under a call is its own error, and its last words are kept."""
     fault = await fault_of('print("out of luck", file=sys.stderr, flush=True); sys.exit(3)')
 
     assert isinstance(fault, AdapterDied)
@@ -113,7 +108,6 @@ async def test_a_crash_is_a_fault_with_its_last_words() -> None:
 
 
 async def test_a_hang_is_a_fault() -> None:
-    """A call without a reply ends at its deadline."""
     fault = await fault_of("pass", within=0.3)
 
     assert isinstance(fault, AdapterHang)
@@ -121,7 +115,6 @@ async def test_a_hang_is_a_fault() -> None:
 
 
 async def test_a_late_reply_is_no_second_fault() -> None:
-    """The reply to a call that was given up is dropped, and the next call goes on."""
     body = """
 if request["consumer"] == "slow":
     slow = request
@@ -152,12 +145,10 @@ ok(request)
     ],
 )
 async def test_garbage_is_a_fault(body: str, sentence: str) -> None:
-    """A line that is no JSON, fits no schema or answers nobody ends the adapter's credit."""
     assert sentence in str(await fault_of(body))
 
 
 async def test_a_second_reply_is_a_fault() -> None:
-    """A request is answered once."""
     adapter = await started("ok(request); ok(request)")
     try:
         await adapter.call("wakeup", consumer="c")
@@ -177,7 +168,6 @@ async def _breaks(adapter: Adapter) -> bool:
 
 
 async def test_another_protocol_is_refused() -> None:
-    """An adapter that speaks another version of the protocol is refused at hello."""
     source = HELLO.replace("protocol=1", "protocol=2")
     adapter = Adapter([sys.executable, "-c", source])
     try:
@@ -188,13 +178,11 @@ async def test_another_protocol_is_refused() -> None:
 
 
 async def test_a_command_that_does_not_exist_is_named() -> None:
-    """An adapter that cannot be started says which command it was."""
     with pytest.raises(EnvironmentFault, match="no-such-adapter"):
         await Adapter(["/no-such-adapter"]).start()
 
 
 async def test_no_client_is_judged_whose_start_was_cut_short(tmp_path: Path) -> None:
-    """The next check gets another process, not one that never said what it can do."""
     mark = tmp_path / "second"
     script = f"import pathlib, sys\nmark = pathlib.Path({str(mark)!r})\n"
     script += "if not mark.exists():\n    mark.touch()\n    sys.stdin.read()\n" + HELLO
@@ -207,7 +195,6 @@ async def test_no_client_is_judged_whose_start_was_cut_short(tmp_path: Path) -> 
 
 
 async def test_crashing_on_request_is_no_fault() -> None:
-    """A crash that was asked for is expected, and the process is gone."""
     adapter = await started('import os; os._exit(17) if request["op"] == "crash" else ok(request)')
     await adapter.crash()
 
@@ -216,7 +203,6 @@ async def test_crashing_on_request_is_no_fault() -> None:
 
 
 def test_every_request_and_result_has_a_schema() -> None:
-    """Each op that the schema lists has its request's shape, and its result's if it has one."""
     definitions = json.loads(SCHEMA.read_text(encoding="utf-8"))["$defs"]
     ops = {name.partition(".")[2] for name in definitions if name.startswith("request.")}
     listed = {one["$ref"].rpartition(".")[2] for one in definitions["request"]["oneOf"]}
@@ -241,5 +227,4 @@ def test_every_request_and_result_has_a_schema() -> None:
     ],
 )
 def test_schemas_tell_good_from_bad(name: str, message: Any, good: bool) -> None:
-    """A schema takes what the protocol allows, and says where something else is wrong."""
     assert (flaw(name, message) is None) is good

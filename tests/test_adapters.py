@@ -21,7 +21,6 @@ RECORDED = Path(__file__).parent / "adapters"
 
 @pytest.mark.parametrize("client", sorted(path.stem for path in RECORDED.glob("*.jsonl")))
 def test_recorded_lines_fit_the_schema(client: str) -> None:
-    """Every line that an adapter wrote on its walk is a message of the protocol."""
     lines = (RECORDED / f"{client}.jsonl").read_text(encoding="utf-8").splitlines()
     messages = [json.loads(line) for line in lines]
 
@@ -42,7 +41,6 @@ def test_recorded_lines_fit_the_schema(client: str) -> None:
     ],
 )
 def test_bad_names_are_usage_faults_with_advice(name: str, advice: str) -> None:
-    """A client that no adapter fits is the caller's fault, said with what does."""
     with pytest.raises(UsageFault, match=advice):
         command_of(name)
 
@@ -51,7 +49,6 @@ def test_bad_names_are_usage_faults_with_advice(name: str, advice: str) -> None:
 def test_missing_toolchain_is_said(
     client: str, named: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Without the toolchain an adapter is not built, and one sentence says what to install."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
 
@@ -62,7 +59,6 @@ def test_missing_toolchain_is_said(
 def test_failed_build_leaves_nothing_and_is_tried_again(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A build that fails leaves nothing in the cache that the next one would believe."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
 
     def broken(into: Path) -> None:
@@ -77,7 +73,6 @@ def test_failed_build_leaves_nothing_and_is_tried_again(
 
 
 def test_the_model_starts_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Our own client starts where no path leads to our rooms, as it must in an installation."""
     monkeypatch.delenv("PYTHONPATH", raising=False)
     started = subprocess.run(
         command_of("model"), input="", capture_output=True, text=True, cwd=tmp_path, check=False

@@ -43,7 +43,6 @@ def verdict_of(folder: Path, rule: str, verdict: str) -> None:
 def test_what_changed_is_shown_and_what_did_not_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Real histories, judged again after the archive moved: one verdict is other than before."""
     (case,) = (one for one in read_cases() if str(one) == BREAKS)
     made, archive = tmp_path / "made", tmp_path / "archive"
     write_history(made / "history", [case])
@@ -69,7 +68,6 @@ def test_what_changed_is_shown_and_what_did_not_says_so(
 
 
 def test_changed_verdicts_end_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A verdict that is another one now is told with its reason, and ends with 1."""
     (tmp_path / "run" / "history").mkdir(parents=True)
     found = earlier(find([results(tmp_path / "run", runs=["/long/gone/run"])]))
     assert found[0].runs == (tmp_path / "run",)
@@ -92,7 +90,6 @@ def test_changed_verdicts_end_with_1(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_a_lost_history_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Histories that were not kept are named, and end with 3: nothing is known of them."""
     assert main([str(results(tmp_path / "run", runs=["/long/gone/run"]))]) == 3
     assert "the history of /long/gone/run was not kept" in capsys.readouterr().err
 
@@ -100,7 +97,6 @@ def test_a_lost_history_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_certificates_are_not_judged_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An archive of certificates only has nothing that could be judged again: wrong usage."""
     keep(tmp_path, document())
     assert main([str(tmp_path)]) == 2
     assert "no judged history there" in capsys.readouterr().err
@@ -109,7 +105,6 @@ def test_certificates_are_not_judged_again(
 def test_what_cannot_be_read_is_told_and_ends_with_3(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Half a file is named, and ends with 3 although all that could be read was judged again."""
     (tmp_path / "run" / "history").mkdir(parents=True)
     results(tmp_path / "run", runs=["/long/gone/run"])
     (tmp_path / "half").mkdir()

@@ -59,12 +59,10 @@ def report(run: Path, *, passed: int = 1, category: str = KNOWN) -> Path:
 
 
 def test_a_report_of_the_run_agrees(run: Path) -> None:
-    """A report that has the last end of each check, its category and the environment is right."""
     assert differences(expected(run), told(report(run))) == []
 
 
 def test_a_report_that_differs_is_told(run: Path) -> None:
-    """A check too few and a category of another name are both told."""
     lost, misplaced = differences(expected(run), told(report(run, passed=0, category="?")))
 
     assert lost.startswith("its statuses are {'skipped': 1}, those of the run {'passed': 1,")
@@ -72,7 +70,6 @@ def test_a_report_that_differs_is_told(run: Path) -> None:
 
 
 def test_no_run_is_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A directory without a run is refused, with the command that would fill it."""
     with pytest.raises(SystemExit) as ended:
         main([str(tmp_path)])
     assert ended.value.code == 2
@@ -94,7 +91,6 @@ def test_what_keeps_allure_from_working_is_told(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """No Node.js, no registry, or a failing Allure is the environment's fault, in one sentence."""
     if npx is not None:
         tool = run / "npx"
         tool.write_text(f"#!/bin/sh\n{npx}\n")
@@ -122,7 +118,6 @@ def test_a_registry_out_of_reach_is_not_run(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Where npm reaches no registry nothing was run; a registry without Allure is a fault."""
     tool, record = run / "npx", run / "record"
     tool.write_text(f"#!/bin/sh\necho npm error code {code} >&2; exit 1\n")
     tool.chmod(0o755)
@@ -139,5 +134,4 @@ def test_a_registry_out_of_reach_is_not_run(
 
 @pytest.mark.skipif(not (ROOT / "docs").exists(), reason="an installation has no documents")
 def test_the_recipe_names_the_same_allure() -> None:
-    """The documents tell people to use the very Allure that CI has tried."""
     assert f"npx --yes {ALLURE} generate {RESULTS}" in (ROOT / "docs" / "ci.md").read_text()

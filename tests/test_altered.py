@@ -52,7 +52,6 @@ def judged(spark: SparkSession, altered: Altered) -> tuple[Verdicts, list[str]]:
 def test_what_is_altered_is_told_by_its_rule_alone(
     altered: Altered, judged: tuple[Verdicts, list[str]]
 ) -> None:
-    """A planted violation is told by exactly the right invariant, and what is legal by none."""
     assert altered.impossible == ()
     assert "\n".join(mistakes(judged[0], altered)) == ""
 
@@ -60,7 +59,6 @@ def test_what_is_altered_is_told_by_its_rule_alone(
 def test_what_really_happened_breaks_nothing(
     altered: Altered, judged: tuple[Verdicts, list[str]]
 ) -> None:
-    """Copies that nothing was done to break no rule."""
     broken = {
         rule
         for rule, places in judged[0].items()
@@ -72,12 +70,10 @@ def test_what_really_happened_breaks_nothing(
 
 
 def test_the_oracle_agrees(judged: tuple[Verdicts, list[str]]) -> None:
-    """Spark and the oracle count the same cases and the same broken ones, copy by copy."""
     assert judged[1] == []
 
 
 def test_copies_are_what_the_recorder_wrote(recorded: Path, altered: Altered) -> None:
-    """What rows say of loads, unseen responses and neighbours comes out as it was recorded."""
     original, copied = (
         [
             {name: value for name, value in row.items() if name not in {"log", "share_partition"}}
@@ -94,7 +90,6 @@ def test_copies_are_what_the_recorder_wrote(recorded: Path, altered: Altered) ->
 
 
 def test_every_rule_is_altered_in_both_ways() -> None:
-    """Every invariant has at least two violations planted, or one at both ends, and a near miss."""
     rules = {rule.id for rule in load_invariants()}
     broken = {one.rule for one in ALTERATIONS if one.breaks}
     kept = {one.rule for one in ALTERATIONS if not one.breaks}

@@ -61,7 +61,6 @@ def cluster(tmp_path: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize(("said", "excused"), [(["INV-02"], {"INV-01"}), (None, set())])
 def test_a_run_owes_what_it_says(said: list[str] | None, excused: set[str]) -> None:
-    """What a run never exercised is held against it if it owed it, or says nothing about that."""
     run = {"load": {} if said is None else {"owed": said}}
     history = History(folder=Path("run/history"), manifest=Manifest(files=()), run=run)
     rules = [rule for rule in load_invariants() if rule.id in {"INV-01", "INV-02"}]
@@ -77,8 +76,6 @@ def test_a_run_owes_what_it_says(said: list[str] | None, excused: set[str]) -> N
 
 @pytest.mark.parametrize("others", ["kafka:4.2.1", None])
 def test_histories_of_several_targets_are_not_judged_together(others: str | None) -> None:
-    """One ledger is held against all runs that are judged together, so they are of one target."""
-
     def of(name: str | None) -> History:
         run = {"target": {"name": name}} if name else {}
         return History(folder=Path("run/history"), manifest=Manifest(files=()), run=run)
@@ -124,7 +121,6 @@ def test_a_cut_and_spoiled_history_is_judged(tmp_path: Path) -> None:
 
 
 def test_archives_of_classes_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where another archive is to be left, the oldest ones go."""
     monkeypatch.setenv("SHAREPROOF_CACHE", str(tmp_path))
     monkeypatch.delenv("SHAREPROOF_CDS", raising=False)
     for age in range(KEPT + 2):
@@ -138,7 +134,6 @@ def test_archives_of_classes_make_room(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_on_a_real_cluster(tmp_path: Path, cluster: str) -> None:
-    """A master and two workers find what was planted; a spoiled file is named, the rest judged."""
     history = _history(tmp_path, [*RIGHT, ACCEPTED_TWICE])
     manifest = compact(history)
     spared = ACCEPTED_TWICE.log

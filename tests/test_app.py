@@ -95,7 +95,6 @@ def seen(
 
 
 def test_every_rule_has_a_judge_and_a_scenario() -> None:
-    """The rules FRM are those that programs are judged by, and each is some scenario's."""
     rules = {rule for rule in load_requirements() if rule.startswith("FRM-")}
     assert JUDGES.keys() == rules
     assert {rule for one in SCENARIOS.values() for rule in one.rules} == rules
@@ -107,7 +106,6 @@ def test_every_rule_has_a_judge_and_a_scenario() -> None:
 def test_a_right_program_holds_every_rule(
     seen: dict[tuple[str, str], list[Observation]], scenario: str
 ) -> None:
-    """Each rule that a scenario is there for is put to the test, and holds."""
     found = {one.requirement: (one.verdict, one.reason) for one in seen["", scenario]}
     assert found == dict.fromkeys(SCENARIOS[scenario].rules, (Verdict.PASS, ""))
 
@@ -117,7 +115,6 @@ def test_a_right_program_holds_every_rule(
 def test_a_wrong_program_breaks_its_rule(
     seen: dict[tuple[str, str], list[Observation]], wrong: str
 ) -> None:
-    """The rule that it is wrong about is broken, with a witness."""
     rule, scenario = WRONG[wrong]
     (found,) = [one for one in seen[wrong, scenario] if one.requirement == rule]
     assert found.verdict is Verdict.FAIL
@@ -132,7 +129,6 @@ def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 
 @pytest.mark.timeout(120)
 def test_the_command_ends_with_the_verdict(shell: Shell, tmp_path: Path) -> None:
-    """Report, results, frames and the command that repeats a broken rule; exit code 1."""
     python, out = str(confluent_python(NEWEST["confluent"])), tmp_path / "out"
     few = ("--records", "10", "--scenario", "calm", "--only", "FRM-01,FRM-09", "--out", str(out))
     program = (python, str(CONSUMER), "--wrong", "accept-failed")
@@ -163,7 +159,6 @@ def test_the_command_ends_with_the_verdict(shell: Shell, tmp_path: Path) -> None
 def test_what_cannot_be_tried_is_one_sentence(
     shell: Shell, tmp_path: Path, arguments: tuple[str, ...], code: int, told: str
 ) -> None:
-    """Wrong usage ends with 2, a program that joins no group with 3."""
     out = ("--out", str(tmp_path / "out"))
     ended, _, said = shell("app", "--target", "reference", *out, *arguments)
     assert ended == code
@@ -175,7 +170,6 @@ def test_what_cannot_be_tried_is_one_sentence(
 async def test_other_libraries_are_judged_alike(
     info: ClusterInfo, tmp_path: Path, language: str
 ) -> None:
-    """The programs in Java and Go are right, and wrong, by the same rules as that in Python."""
     if not shutil.which(language):
         pytest.skip(f"there is no {language} on PATH")
     command = await asyncio.to_thread(command_of, language)
@@ -191,7 +185,6 @@ async def test_other_libraries_are_judged_alike(
 
 
 async def test_a_program_that_never_joins_is_no_verdict(info: ClusterInfo, tmp_path: Path) -> None:
-    """What cannot be tried is told with the program's last words."""
     how = playing(info, tmp_path, "sh", "-c", "echo I am lost; exit 7")
     with pytest.raises(EnvironmentFault, match=r"ended with code 7 .*: I am lost"):
         await play(how, [SCENARIOS["calm"]], [*JUDGES])

@@ -61,7 +61,6 @@ def became(*exchanges: Any) -> Deliveries:
 
 
 def test_an_acknowledgement_belongs_to_the_last_delivery() -> None:
-    """A record that is released comes again, and each delivery has its own end."""
     seen = became(
         said(0, got=((0, 1),)),
         said(1, acks=((0, AckType.RELEASE),), got=((0, 2),)),
@@ -75,7 +74,6 @@ def test_an_acknowledgement_belongs_to_the_last_delivery() -> None:
 
 
 def test_locks_end_and_are_renewed() -> None:
-    """Who is late has let the lock end; a renewal makes it last from then on."""
     late = became(said(0, got=((0, 1),)), said(11, acks=((0, AckType.ACCEPT),), error=121))
     kept = became(
         said(0, got=((0, 1),)),
@@ -90,7 +88,6 @@ def test_locks_end_and_are_renewed() -> None:
 
 
 def test_a_closed_session_gives_back() -> None:
-    """The last epoch of a session ends what its member holds on that broker, and nothing else."""
     seen = became(
         said(0, got=((0, 1),)),
         said(0, member="n", got=((1, 1),)),
@@ -109,12 +106,10 @@ def test_a_closed_session_gives_back() -> None:
     ],
 )
 def test_an_acknowledgement_by_somebody_else_is_a_stray(ack: Any, why: str) -> None:
-    """It names who held the record."""
     assert [one.why for one in became(said(0, got=((0, 1),)), ack).strays] == [why]
 
 
 def test_what_was_lost_may_be_sent_again() -> None:
-    """A second acknowledgement is a stray only if the first one was confirmed."""
     ack = ((0, AckType.ACCEPT),)
     got, again = said(0, got=((0, 1),)), said(2, acks=ack)
     assert became(got, said(1, acks=ack, answered=False), again).strays == []
@@ -122,7 +117,6 @@ def test_what_was_lost_may_be_sent_again() -> None:
 
 
 def test_the_limit_finishes_what_is_released() -> None:
-    """At the delivery limit a released record is archived; before that it comes again."""
     seen = became(said(0, got=((0, 5),)), said(1, acks=((0, AckType.RELEASE),)))
     assert seen.finished(GOOD.place, 5, 2.0)
     assert not seen.finished(GOOD.place, 6, 2.0)
@@ -220,12 +214,10 @@ STOPPED: dict[str, Any] = {
 def test_judges_know_right_from_wrong(
     rule: str, deliveries: list[Delivery], facts: dict[str, Any], expected: str
 ) -> None:
-    """Each judge holds what it has to, and nothing else, against a program."""
     assert verdict(rule, *deliveries, **facts) == expected
 
 
 def test_what_a_program_does_not_have_is_excused() -> None:
-    """A rule about dead letters is nothing to a program without any, unless it claims to have."""
     seen = Played(scenario=SCENARIOS["calm"], group="g", sent={}, deliveries=Deliveries())
     assert observe("FRM-04", seen, owed=False).excused
     assert not observe("FRM-04", seen, owed=True).excused
@@ -233,7 +225,6 @@ def test_what_a_program_does_not_have_is_excused() -> None:
 
 
 def test_poison_comes_to_each_partition() -> None:
-    """One in ten is poison, in the batches of one partition and of the other."""
     poison = [number for number in range(40) if Template().is_poison(number)]
     assert poison == [2, 17, 22, 37]
     assert not any(Template(every=0).is_poison(number) for number in range(40))

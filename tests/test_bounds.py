@@ -37,14 +37,12 @@ FIXED = bounds((30_000, 30_000), (45_000, 45_000), (5000, 5000))
 def test_durations_are_the_shortest_allowed(
     target: Bounds, locks: tuple[int, ...], timing: tuple[int, int]
 ) -> None:
-    """A check waits as short as the target lets it."""
     found = (target.short_lock, target.prompt_lock, target.long_lock, target.longest_lock)
     assert found == locks
     assert (target.short_session, target.short_heartbeat) == timing
 
 
 def test_what_is_not_allowed_is_out_of_reach() -> None:
-    """Two locks that must differ cannot where there is one duration only."""
     assert (FIXED.short_lock, FIXED.longest_lock, FIXED.short_session) == (30_000, 30_000, 45_000)
     with pytest.raises(OutOfReach, match="at most 30000 here, and 60000 is needed"):
         _ = FIXED.long_lock
@@ -53,14 +51,12 @@ def test_what_is_not_allowed_is_out_of_reach() -> None:
 
 
 def test_patience_grows_with_what_must_be_waited_for() -> None:
-    """A check on our own configuration gets no second more than it asks for."""
     assert OURS.patience == 0
     assert SHIPPED.patience == 3 * 14 + 2 * 44
 
 
 @pytest.mark.parametrize(("shortest", "session"), [(15_000, 45_000), (1000, 1000)])
 async def test_bounds_are_those_of_the_brokers(shortest: int, session: int) -> None:
-    """What a broker describes is what checks may use, asked once for a cluster."""
     properties = {
         "group.share.min.record.lock.duration.ms": str(shortest),
         "group.share.min.session.timeout.ms": str(session),
@@ -80,7 +76,6 @@ async def test_bounds_are_those_of_the_brokers(shortest: int, session: int) -> N
 
 
 async def test_a_fetch_tells_how_long_locks_last() -> None:
-    """Where nothing can be asked or configured, every lock is as long as responses say."""
     usual = {
         "group.share.record.lock.duration.ms": "17000",
         "group.share.heartbeat.interval.ms": "900",
@@ -95,7 +90,6 @@ async def test_a_fetch_tells_how_long_locks_last() -> None:
 
 
 async def test_what_is_not_described_is_tried() -> None:
-    """Where a broker does not show its bounds, a group that takes a short lock proves it."""
     with restricted("broker-configs") as info:
         async with Cluster(info) as cluster:
             asked = await bounds_of(cluster)

@@ -76,13 +76,11 @@ def test_same_seed_same_transcripts() -> None:
 
 
 def test_cases_have_the_same_names_in_every_process() -> None:
-    """No case is named after where an object lies in memory: its name decides its choices."""
     names = [case.name for check in playable() for case in cases_of(check)]
     assert [name for name in names if " at 0x" in name] == []
 
 
 def test_honest_broker_is_accepted() -> None:
-    """The honest broker satisfies a check, and what that rests on is counted."""
     found = control(EXPIRED, seed=3)
 
     assert found.evidence.keys() == set(checks()[EXPIRED].rules)
@@ -91,7 +89,6 @@ def test_honest_broker_is_accepted() -> None:
 
 
 def test_mutant_is_killed_by_its_rule() -> None:
-    """A kill names check, rule, seed and the check's own sentence."""
     [seen] = hunt_mutant("locks-never-end", 1, [(EXPIRED, 1)], full=False)
 
     assert (seen.check, seen.rule, kills(seen)) == (EXPIRED, "LCK-01", True)
@@ -100,12 +97,10 @@ def test_mutant_is_killed_by_its_rule() -> None:
 
 
 def test_check_that_sees_nothing_kills_nothing() -> None:
-    """A broken broker that a check has no eyes for is not rejected by it."""
     assert rejection("reference:locks-never-end", ACCEPTED, 1) is None
 
 
 def test_check_that_fails_anyway_kills_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A check that rejects the honest broker, too, has rejected nothing."""
     wrong = play("reference:accept-releases", cases_of(ACCEPTED)[0], 1)
     monkeypatch.setattr("tools.campaign.hunting._honest", lambda *_: wrong)
 
@@ -114,7 +109,6 @@ def test_check_that_fails_anyway_kills_nothing(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_check_rejects_an_alteration() -> None:
-    """A check that no mutant provokes is shown an alteration of the honest broker."""
     name = next(
         one.name for one in read() if (one.kind, one.check) == (evidence.ALTERATION, ACCEPTED)
     )
@@ -131,7 +125,6 @@ def seen_of(mutants: Sequence[str] = (), names: Sequence[str] = ()) -> Seen:
 
 
 def test_survivors_and_blind_checks_are_named() -> None:
-    """What nothing was found about is alive, or blind; what was found the wrong way, too."""
     found = seen_of(["locks-never-end"], [ACCEPTED, EXPIRED])
     wrong = Entry(
         kind=evidence.REFERENCE_MUTANT,
@@ -151,7 +144,6 @@ def test_survivors_and_blind_checks_are_named() -> None:
 
 
 def test_words_choose_mutants_and_checks() -> None:
-    """A word is a mutant's name, an area, a rule, or a part of a check's name."""
     plan = reference.everything()
 
     assert reference.matching(plan, "locks-never-end") == (["locks-never-end"], [])
@@ -163,7 +155,6 @@ def test_words_choose_mutants_and_checks() -> None:
 
 
 def test_command_line() -> None:
-    """One mutant is hunted, JSON comes alone, and the exit code is 0."""
     words = ("--only", "locks-never-end", "-n", "1", "--json")
     done = python("-m", "tools.campaign", *words)
     told: dict[str, Any] = json.loads(done.stdout)
@@ -194,7 +185,6 @@ def test_wrong_usage(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """What means nothing ends with one sentence and exit code 2."""
     monkeypatch.setattr(sys, "argv", ["campaign", *words])
     with pytest.raises(SystemExit) as ended:
         main()
@@ -204,7 +194,6 @@ def test_wrong_usage(
 
 
 def test_every_entry_can_be_played_again() -> None:
-    """Each kind of evidence belongs to exactly one subject, which can play it again."""
     owners = Counter(
         sum(subject.owns(one) and subject.replay is not None for subject in SUBJECTS.values())
         for one in read()
@@ -213,7 +202,6 @@ def test_every_entry_can_be_played_again() -> None:
 
 
 def test_checks_without_evidence_are_pending() -> None:
-    """A check that was not seen failing for each of its rules is played behind alterations."""
     keeper = Keeper(record=False)
     both = [checks()[ACCEPTED], checks()[EXPIRED]]
     assert alterations.pending(Asked(keeper=keeper), both) == []
@@ -222,14 +210,12 @@ def test_checks_without_evidence_are_pending() -> None:
 
 
 def test_mutants_of_kafka_are_chosen_by_their_rules() -> None:
-    """A word is a mutant, a rule, an area, or a check of a rule that the mutant breaks."""
     assert kafka._chosen(["lock-a-third"]) == ["lock-a-third"]
     assert "lock-never-expires" in kafka._chosen(["LCK-01"])
     assert "lock-never-expires" in kafka._chosen(["test_expired_lock_frees"])
 
 
 def test_verdicts_that_differ_are_named() -> None:
-    """A rule whose verdict is not the same in all certifications is named, with its verdicts."""
     whole = document()
     judged = whole["requirements"][0]
 

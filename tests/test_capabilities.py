@@ -30,7 +30,6 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_fault_fits_somewhere() -> None:
-    """No fault needs what no run offers."""
     offers = frozenset().union(*(offered(t) for t in ("kafka:4.1.2", CONTAINER)))
     for fault in FAULTS.values():
         assert any(fault.needs <= offered(t) for t in ("kafka:4.1.2", CONTAINER)), fault.name
@@ -38,7 +37,6 @@ def test_every_fault_fits_somewhere() -> None:
 
 
 def test_what_is_drawn_unasked() -> None:
-    """Whoever names no fault gets all that the target bears, and none that change the load."""
     here, inside = names(DEFAULT_TARGET), names(CONTAINER)
     asked_for = {each.name for each in FAULTS.values() if each.needs & ON_REQUEST}
     assert asked_for == {"compact", "rolling-upgrade"}
@@ -65,7 +63,6 @@ def test_what_is_drawn_unasked() -> None:
     ],
 )
 def test_the_reason_is_said(fault: str, target: str, brokers: int, proxies: str, said: str) -> None:
-    """A fault that cannot be played on a target is refused with what is missing."""
     with pytest.raises(UsageFault, match=f"{fault}.*{said}"):
         fitting([fault], offered(target, brokers=brokers, proxies=proxies))
 
@@ -81,7 +78,6 @@ def test_the_reason_is_said(fault: str, target: str, brokers: int, proxies: str,
     ],
 )
 def test_what_checks_may_ask_for(target: str, lacking: set[Capability]) -> None:
-    """A check learns in one sentence what its target does not offer; an external one has none."""
     for need in (
         Capability.OWN_CLUSTER,
         Capability.LOCAL_FILES,
@@ -99,7 +95,6 @@ def test_what_checks_may_ask_for(target: str, lacking: set[Capability]) -> None:
 
 
 def test_one_comparison() -> None:
-    """The most basic need that is not offered is named; ``a|b`` is met by either."""
     assert why_not({Capability.JVM}, {Capability.JVM}) == ""
     needs = {Capability.KILL, Capability.OWN_CLUSTER}
     assert why_not(needs, innermost(EXTERNAL).offers) == f"needs {Capability.OWN_CLUSTER}"

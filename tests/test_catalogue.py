@@ -30,14 +30,12 @@ BOTH = pytest.mark.parametrize("load", [load_catalogue, load_defects])
     ("load", "expected"), [(load_catalogue, BEHAVIOURS), (load_defects, DEFECTS)]
 )
 def test_lists_are_whole(load: Loader, expected: Mapping[str, int]) -> None:
-    """No behaviour and no defect is dropped, and no area appears unnoticed."""
     found = Counter(entry.area for entry in load().values())
 
     assert expected == found
 
 
 def test_behaviours_are_numbered_without_holes() -> None:
-    """A behaviour's id is its area and the next number; a letter marks a later insertion."""
     for area in BEHAVIOURS:
         ids = [entry.id for entry in load_catalogue().values() if entry.area == area]
         plain = [identity for identity in ids if identity[-1].isdigit()]
@@ -48,7 +46,6 @@ def test_behaviours_are_numbered_without_holes() -> None:
 
 @BOTH
 def test_every_entry_is_reached_by_a_rule(load: Loader) -> None:
-    """Every behaviour and every defect names at least one rule that would notice it."""
     empty = [entry.id for entry in load().values() if not entry.rules]
 
     assert not empty, f"no rule reaches {len(empty)} entries: {' '.join(empty)}"
@@ -56,7 +53,6 @@ def test_every_entry_is_reached_by_a_rule(load: Loader) -> None:
 
 @BOTH
 def test_every_rule_named_is_alive(load: Loader) -> None:
-    """An entry names only rules that exist and are not retired."""
     rules = load_requirements()
     unknown = {
         entry.id: missing
@@ -69,7 +65,6 @@ def test_every_rule_named_is_alive(load: Loader) -> None:
 
 @BOTH
 def test_labels_are_short_and_distinct(load: Loader) -> None:
-    """A label is three to six words of our own, and no two entries share one."""
     labels = [entry.label for entry in load().values()]
 
     assert [label for label in labels if not 3 <= len(label.split()) <= 6] == []
@@ -77,13 +72,11 @@ def test_labels_are_short_and_distinct(load: Loader) -> None:
 
 
 def test_only_defects_name_public_reports() -> None:
-    """Each defect names where it was reported; a behaviour is nobody's bug."""
     assert [entry.id for entry in load_defects().values() if not entry.bug] == []
     assert [entry.id for entry in load_catalogue().values() if entry.bug] == []
 
 
 def test_untested_rules_say_why_in_their_own_words() -> None:
-    """What a missing check needs is said for each rule alone, never by a phrase for many."""
     reasons = [
         rule.why for rule in load_requirements().values() if rule.honesty is Honesty.UNTESTED
     ]
@@ -93,7 +86,6 @@ def test_untested_rules_say_why_in_their_own_words() -> None:
 
 
 def test_a_well_formed_list_is_read() -> None:
-    """Area, id, label, rules, star and bug of an entry come back as they were written."""
     text = '[ACK]\nACK-1 = { label = "l", rules = ["ACK-07"], star = true, bug = ["K-1"] }\n'
 
     expected = Entry(id="ACK-1", area="ACK", label="l", rules=("ACK-07",), star=True, bug=("K-1",))
@@ -115,20 +107,17 @@ def test_a_well_formed_list_is_read() -> None:
     ],
 )
 def test_a_malformed_list_is_refused(line: str, message: str) -> None:
-    """A mistake in either file is an error that names the entry, never a silent default."""
     with pytest.raises(SpecError, match=rf"A-1.*{message}"):
         parse(f"[A]\n{line}\n")
 
 
 def test_every_behaviour_is_checked_or_says_why_not() -> None:
-    """No rule of any behaviour is without a check and without a reason."""
     found = holes(load_catalogue(), load_requirements(), judges())
 
     assert found == {}
 
 
 def test_a_hole_is_seen() -> None:
-    """A rule that nothing reaches is a hole, one that says why or has a check is none."""
     entry = Entry(id="A-1", area="A", label="l", rules=("ACK-07", "CLI-45", "ACK-01", "XXX-01"))
     rules = load_requirements()
     checks = {"ACK-01": ["suites/broker/test_x.py::test_y"]}

@@ -42,14 +42,12 @@ def _overlap(one: Strike, other: Strike) -> bool:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_one_seed_one_schedule(seed: int) -> None:
-    """The same seed gives the same schedule, and another one another."""
     assert draw(seed, 300, ALL) == draw(seed, 300, ALL)
     assert draw(seed, 300, ALL) != draw(seed + 1, 300, ALL)
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_brokers_go_one_at_a_time(seed: int) -> None:
-    """No two strikes that take a broker away overlap, and none goes beyond the load's end."""
     strikes = draw(seed, 300, ALL).strikes
     lonely = [one for one in strikes if FAULTS[one.fault].exclusive]
     assert len(lonely) > 3
@@ -59,7 +57,6 @@ def test_brokers_go_one_at_a_time(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_what_is_in_conflict_stays_apart(seed: int) -> None:
-    """No strike overlaps one that takes what it takes or relies on, unless overlap is free."""
     strikes = draw(seed, 300, ALL).strikes
     pairs = [(a, b) for a in strikes for b in strikes if a is not b and _overlap(a, b)]
     assert pairs
@@ -67,7 +64,6 @@ def test_what_is_in_conflict_stays_apart(seed: int) -> None:
 
 
 def test_free_overlap_spares_the_quorum() -> None:
-    """With free overlap faults in conflict meet, but never two that take a broker away."""
     drawn = [draw(seed, 300, ALL, free=True).strikes for seed in range(5)]
     met = [(a, b) for some in drawn for a in some for b in some if a is not b and _overlap(a, b)]
     assert any(in_conflict(FAULTS[a.fault], FAULTS[b.fault]) for a, b in met)
@@ -75,18 +71,15 @@ def test_free_overlap_spares_the_quorum() -> None:
 
 
 def test_others_overlap() -> None:
-    """Strikes that leave the brokers alone overlap with whatever else goes on."""
     strikes = [draw(seed, 300, ALL).strikes for seed in range(5)]
     assert any(_overlap(a, b) for some in strikes for a in some for b in some if a is not b)
 
 
 def test_every_kind_gets_its_turn() -> None:
-    """In a schedule that is long enough every kind of fault strikes."""
     assert {one.fault for one in draw(1, 3600, ALL).strikes} == set(FAULTS)
 
 
 def test_schedule_survives_its_file() -> None:
-    """A schedule that was written is read back as it was."""
     schedule = draw(7, 120, ALL)
     assert Schedule.from_json(schedule.to_json()) == schedule
 
@@ -111,25 +104,21 @@ def test_schedule_survives_its_file() -> None:
     ],
 )
 def test_bad_schedules_are_refused(text: str) -> None:
-    """What is no schedule is refused with a sentence."""
     with pytest.raises(ValueError, match=r"."):
         Schedule.from_json(text)
 
 
 def test_kinds_say_what_they_do() -> None:
-    """Each kind of fault says in one sentence what it does, and lasts some time."""
     for kind in ALL:
         assert kind.sentence.endswith(".")
         assert 0 < kind.lasts[0] <= kind.lasts[1]
 
 
 def test_too_short_for_anything() -> None:
-    """A load that is too short for a fault gets an empty schedule, not one that overruns."""
     assert not draw(1, 10, [kind for kind in ALL if kind.lasts[0] > 7]).strikes
 
 
 def test_kinds_have_their_own_names() -> None:
-    """Two kinds of the same name are refused."""
     kind: Fault = ALL[0]
     with pytest.raises(ValueError, match=kind.name):
         fault(kind.name, "Something else.")(kind.make)
@@ -137,7 +126,6 @@ def test_kinds_have_their_own_names() -> None:
 
 
 def test_rule_takes_every_nth_frame() -> None:
-    """A rule takes every nth frame of its APIs that goes its way, and no other."""
     rule = FrameRule(
         apis=frozenset({"ShareFetch"}), direction=Direction.RESPONSE, action=Action.DROP, nth=3
     )
@@ -150,7 +138,6 @@ def test_rule_takes_every_nth_frame() -> None:
 
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
 def test_scenarios_are_sound(scenario: Scenario) -> None:
-    """A scenario names faults and rules that there are, ends in time, and heals before its end."""
     known = {rule.id for rule in load_invariants()}
     assert set(scenario.rules) <= known
     assert scenario.seconds <= 40
@@ -162,7 +149,6 @@ def test_scenarios_are_sound(scenario: Scenario) -> None:
 
 
 def test_there_are_scenarios_enough() -> None:
-    """The four of the mission are there by name, twenty more, and a control run."""
     mission = {"leader-change", "coordinator-write-failure", "lock-expiry", "compaction-gaps"}
     assert mission <= set(SCENARIOS)
     assert len(SCENARIOS) >= 25
@@ -171,13 +157,11 @@ def test_there_are_scenarios_enough() -> None:
 
 
 def test_the_page_has_todays_tables() -> None:
-    """docs/chaos.md lists the faults and scenarios that there are."""
     page = (ROOT / PAGE).read_text(encoding="utf-8")
     assert renewed(page) == page, "python -m tools.documents.chaos"
 
 
 def test_unknown_scenarios_are_refused() -> None:
-    """A scenario that there is not is refused with the names of those that are called alike."""
     with pytest.raises(UsageFault, match=f"did you mean {SHORT}"):
         chosen([f"{SHORT}s"])
     with pytest.raises(UsageFault, match=r"is no scenario: .shareproof chaos --list-scenarios."):
@@ -193,7 +177,6 @@ def _silent(_: str) -> None:
 
 
 def test_shrinking_finds_the_one_culprit() -> None:
-    """Of a long schedule that fails because of one fault, one strike of it is left."""
     found = shrink(
         draw(3, 600, FEW), _needs("kill-leader"), tries=1, replays=3, tell=_silent, most=200
     )
@@ -203,7 +186,6 @@ def test_shrinking_finds_the_one_culprit() -> None:
 
 
 def test_shrinking_keeps_what_only_fails_together() -> None:
-    """Two faults that fail only together are both left."""
     fails = _needs("kill-leader", "elect-share-coordinator")
     found = shrink(draw(3, 600, FEW), fails, tries=1, replays=1, tell=_silent, most=200)
     left = sorted(strike.fault for strike in found.schedule.strikes)
@@ -211,7 +193,6 @@ def test_shrinking_keeps_what_only_fails_together() -> None:
 
 
 def test_shrinking_says_how_reliable_it_is() -> None:
-    """A failure that comes every second time is found with more tries, and said to be so."""
     turns = itertools.count()
     needs = _needs("kill-leader")
 
@@ -224,14 +205,12 @@ def test_shrinking_says_how_reliable_it_is() -> None:
 
 
 def test_shrinking_ends() -> None:
-    """No more plays are spent on candidates than are allowed, whatever they say."""
     found = shrink(draw(3, 600, ALL), lambda _: False, tries=3, replays=2, tell=_silent, most=10)
     assert found.tried <= 10
     assert found.reliability == "fails 0 of 2"
 
 
 def test_ten_minutes_are_enough_for_some() -> None:
-    """``some`` is a scenario of each kind, the mission's four among them, and fits ten minutes."""
     some = chosen(["some"])
 
     assert {"leader-change", "coordinator-write-failure", "lock-expiry", "compaction-gaps"} <= {

@@ -89,7 +89,6 @@ def _quiet(_: str) -> None:
 
 
 def test_a_quiet_night(tmp_path: Path, children: Children) -> None:
-    """A night plays one run at least, and its page shows it."""
     night, code = spend(_new(), _asked(tmp_path), _quiet)
 
     assert (code, children.played) == (OK, [f"seed-{SEED}"])
@@ -99,7 +98,6 @@ def test_a_quiet_night(tmp_path: Path, children: Children) -> None:
 
 
 def test_what_broke_is_confirmed_and_shrunk(tmp_path: Path, children: Children) -> None:
-    """A run that broke a rule is played again and shrunk, and the night ends with 1."""
     children.breaking = True
 
     night, code = spend(_new(), _asked(tmp_path), _quiet)
@@ -114,7 +112,6 @@ def test_what_broke_is_confirmed_and_shrunk(tmp_path: Path, children: Children) 
 
 
 def test_a_night_without_a_verdict_ends(tmp_path: Path, children: Children) -> None:
-    """Where runs leave nothing to judge, a night does not go on for hours, and says why."""
     children.dead = True
 
     night, code = spend(_new(hours=8), _asked(tmp_path), _quiet)
@@ -125,7 +122,6 @@ def test_a_night_without_a_verdict_ends(tmp_path: Path, children: Children) -> N
 
 
 def test_a_night_that_was_stopped_goes_on(tmp_path: Path, children: Children) -> None:
-    """Ctrl-C ends a night with a page; resumed, it plays the run again that was stopped."""
     children.stops_at = 1
     stopped, code = spend(_new(), _asked(tmp_path), _quiet)
     assert (code, stopped.ended, stopped.plays) == (INTERRUPTED, "", ())
@@ -141,8 +137,6 @@ def test_a_night_that_was_stopped_goes_on(tmp_path: Path, children: Children) ->
 
 
 def test_what_changed_since_the_night_before() -> None:
-    """A night is compared with the one before it: what is newly broken, and what no longer is."""
-
     def played(rule: str, idle: str) -> Night:
         failure = Failure(rule=rule, reason="it broke")
         play = Play(
@@ -165,7 +159,6 @@ def test_what_changed_since_the_night_before() -> None:
 
 @pytest.mark.parametrize("text", ["", "[]", '{"plays": 3}', "{"])
 def test_what_is_no_record_of_a_night_is_said(tmp_path: Path, text: str) -> None:
-    """A file that is none is one clear sentence."""
     (tmp_path / "night.json").write_text(text, encoding="utf-8")
 
     with pytest.raises(ValueError, match="no record of a night"):

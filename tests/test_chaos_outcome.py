@@ -29,35 +29,30 @@ LONG_AFTER = _struck("recreate-topic", 30, 34, hit=False)
 
 
 def test_a_fault_under_way_is_in_the_way() -> None:
-    """A fault that hit is in the way of strikes during it and just after it, not of later ones."""
     assert in_the_way(DURING, (FULL_DISK, DURING)) == "fill-leader"
     assert in_the_way(SOON_AFTER, (FULL_DISK, SOON_AFTER)) == "fill-leader"
     assert in_the_way(LONG_AFTER, (FULL_DISK, LONG_AFTER)) == ""
 
 
 def test_a_fault_that_missed_is_in_nobodys_way() -> None:
-    """Two strikes that both missed do not excuse each other."""
     other = _struck("fill-leader", 5, 15, hit=False)
     assert in_the_way(DURING, (other, DURING)) == ""
     assert verdict((other, DURING), scenario=False) == "vacuous"
 
 
 def test_a_run_has_to_break_something() -> None:
-    """A drawn schedule is vacuous only if nothing of it was seen to hit."""
     assert verdict((FULL_DISK, LONG_AFTER), scenario=False) == "pass"
     assert verdict((DURING,), scenario=False) == "vacuous"
     assert verdict((), scenario=False) == "pass"
 
 
 def test_a_scenario_needs_each_of_its_kinds() -> None:
-    """A scenario one of whose kinds of fault never hit is vacuous, whatever was in its way."""
     hit = _struck("recreate-topic", 20, 24)
     assert verdict((FULL_DISK, DURING), scenario=True) == "vacuous"
     assert verdict((FULL_DISK, DURING, hit), scenario=True) == "pass"
 
 
 def test_what_was_in_the_way_is_written_down() -> None:
-    """chaos.json keeps for each strike that missed what was in its way."""
     loaded = Loaded(
         produced=1,
         delivered=1,

@@ -122,7 +122,6 @@ async def _bounded(doing: Awaitable[None]) -> None:
 
 
 def test_what_is_not_seen_healed_is_healed_again() -> None:
-    """What other faults keep from being seen is healed again after them, and no trouble."""
     player, injection = _played(lambda world: Injection(world, healed_at_once=False))
 
     (struck,) = player.struck
@@ -131,7 +130,6 @@ def test_what_is_not_seen_healed_is_healed_again() -> None:
 
 
 def test_a_cluster_that_does_not_come_back_is_trouble() -> None:
-    """What is wrong with the cluster in the end is told; the strike is recorded all the same."""
     world = Cluster(comes_back=False)
 
     player, _ = _played(Injection, world)
@@ -141,7 +139,6 @@ def test_a_cluster_that_does_not_come_back_is_trouble() -> None:
 
 
 def test_a_restart_that_was_needed_is_told() -> None:
-    """What only a restart of all brokers mended is a note, and no trouble."""
     player, _ = _played(Injection, Cluster(restarted_for="broker 2 is fenced"))
 
     assert player.notes == ["broker 2 is fenced until all brokers were restarted"]
@@ -150,7 +147,6 @@ def test_a_restart_that_was_needed_is_told() -> None:
 
 @pytest.mark.parametrize("what", ["inject", "hit", "heal"])
 def test_a_fault_that_hangs_ends(what: str) -> None:
-    """Whatever of a fault hangs, the run goes on, and the strike says what came to no end."""
     player, _ = _played(lambda world: Injection(world, hangs=what))
 
     (struck,) = player.struck
@@ -159,7 +155,6 @@ def test_a_fault_that_hangs_ends(what: str) -> None:
 
 
 def test_what_missed_excuses_nothing() -> None:
-    """A strike that was not seen to hit is recorded without a proof."""
     world = Cluster()
 
     player, _ = _played(lambda world: Injection(world, hits=False), world)
@@ -169,7 +164,6 @@ def test_what_missed_excuses_nothing() -> None:
 
 
 def test_nothing_is_broken_after_the_load() -> None:
-    """A load that somebody ended is broken by nothing more."""
     player, injection = _played(Injection, ended=True)
 
     assert (player.struck, injection.heals) == ([], 0)

@@ -38,12 +38,10 @@ def _record(**more: Any) -> ChaosRun:
 def test_a_run_has_one_verdict(
     record: dict[str, Any], found: Verdicts, expected: tuple[str, tuple[str, ...]]
 ) -> None:
-    """A run passes if its faults hit, what it owes was exercised, and nothing is broken."""
     assert verdict_of(_record(**record), found, {"INV-36"}) == expected
 
 
 def test_strikes_are_counted_by_kind() -> None:
-    """Of each kind of fault it is counted how often it struck, hit and was healed."""
     words = dict.fromkeys(("subject", "trouble", "blocked_by"), "")
     plain = {**words, **dict.fromkeys(("at", "lasts", "since", "until"), 1), "healed": "seen"}
     faults = [{"fault": "elect-leader", "hit": hit, **plain} for hit in ("seen", "")]
@@ -65,7 +63,6 @@ def _played(name: str, release: str, verdict: str = "pass") -> Played:
 
 
 def test_a_later_run_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
-    """The record keeps the last run of each scenario on each release, also through its file."""
     known = [_played("short", "4.2.1", "fail"), _played("short", "4.4.0")]
     now = merged(known, [_played("short", "4.2.1")])
     assert {one.verdict for one in now} == {"pass"}
@@ -74,7 +71,6 @@ def test_a_later_run_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
 
 
 def test_tables_count_what_was_struck() -> None:
-    """A table has a column for each release that met many scenarios, and sums up the strikes."""
     runs = [_played(name, "4.4.0") for name in SCENARIOS]
     runs += [_played("short", "4.1.1", "fail")]
     first = played(runs).splitlines()
@@ -86,6 +82,5 @@ def test_tables_count_what_was_struck() -> None:
 
 
 def test_the_page_has_a_place_for_both_tables() -> None:
-    """When the documentation is built, docs/chaos.md gets what is on record."""
     page = (Path(__file__).parents[1] / PAGE).read_text(encoding="utf-8")
     assert {played(read()).rstrip(), struck(read()).rstrip()} <= set(filled(page).split("\n\n"))

@@ -34,18 +34,15 @@ def _asked(fault: str, *, allowed: bool = False, hooks: Hooks | None = None) -> 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize(("allowed", "hooks"), [(False, None), (True, None), (False, FULL)])
 def test_nothing_of_others_is_broken(fault: str, allowed: bool, hooks: Hooks | None) -> None:
-    """No fault befalls an external cluster unless it is allowed and hooks are given."""
     with pytest.raises(UsageFault, match="not ours"):
         check(_asked(fault, allowed=allowed, hooks=hooks))
 
 
 def test_control_runs_need_no_leave() -> None:
-    """A run without faults is free on anybody's cluster."""
     check(_asked(""))
 
 
 def test_a_fault_needs_its_hooks() -> None:
-    """What cannot be broken by the given hooks, or not be healed, is refused beforehand."""
     check(_asked("kill-leader", allowed=True, hooks=FULL))
     few = Hooks(commands={"start": "true"})
     with pytest.raises(UsageFault, match="a hook to kill"):
@@ -69,7 +66,6 @@ def test_a_fault_needs_its_hooks() -> None:
     ],
 )
 def test_bad_hooks_are_refused(tmp_path: Path, text: str, said: str) -> None:
-    """Hooks that make no sense, or break what they cannot heal, are refused with a sentence."""
     file = tmp_path / "hooks.toml"
     file.write_text(text)
     with pytest.raises(UsageFault, match=said):
@@ -77,7 +73,6 @@ def test_bad_hooks_are_refused(tmp_path: Path, text: str, said: str) -> None:
 
 
 def test_hooks_are_run_as_they_are_given(tmp_path: Path) -> None:
-    """A command knows its broker, and only what was taken down is started again."""
     log = tmp_path / "log"
     commands = {
         verb: f"sh -c 'echo {verb} {{node}} {{host}}:{{port}} >> {log}'"
@@ -92,7 +87,6 @@ def test_hooks_are_run_as_they_are_given(tmp_path: Path) -> None:
 
 
 def test_a_hook_is_over_when_it_had_its_effect() -> None:
-    """After a kill a broker is waited for to be gone, and after a start to be back."""
     seen = [True, True, False, False, True]
     broker = HookedBroker(node_id=1, host="h", port=1, hooks=FULL, serves=partial(seen.pop, 0))
     broker.kill()
@@ -102,7 +96,6 @@ def test_a_hook_is_over_when_it_had_its_effect() -> None:
 
 
 def test_failing_hooks_are_faults() -> None:
-    """A hook that fails is the environment's fault; what there is no hook for is out of reach."""
     broker = HookedBroker(node_id=7, host="far", port=1, hooks=Hooks(commands={"kill": "false"}))
     with pytest.raises(EnvironmentFault, match="kill of broker 7"):
         broker.kill()

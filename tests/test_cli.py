@@ -81,7 +81,6 @@ def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 def test_wrong_usage_is_one_sentence_and_two(
     shell: Shell, tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
-    """Wrong usage says what is wrong on standard error and exits with 2."""
     extra = ("--out", str(tmp_path / "out")) if arguments[0] == "broker" else ()
 
     code, out, err = shell(*arguments, *extra)
@@ -91,7 +90,6 @@ def test_wrong_usage_is_one_sentence_and_two(
 
 
 def test_a_name_that_is_not_there_is_told_the_nearest(shell: Shell, tmp_path: Path) -> None:
-    """Of the hundreds of mutants only those are named that may have been meant."""
     _, _, err = shell("broker", "--out", str(tmp_path), "--target", "reference:lock-never-ends")
 
     assert "did you mean locks-never-end" in err
@@ -100,7 +98,6 @@ def test_a_name_that_is_not_there_is_told_the_nearest(shell: Shell, tmp_path: Pa
 
 
 def test_a_ledger_that_is_no_text_is_wrong_usage(shell: Shell, tmp_path: Path) -> None:
-    """A file of another kind is refused as a ledger is, and not by a traceback."""
     (tmp_path / "x.toml").write_bytes(b"\xff\xfe")
     _, _, err = shell("broker", "--profile", str(tmp_path / "x.toml"))
 
@@ -108,7 +105,6 @@ def test_a_ledger_that_is_no_text_is_wrong_usage(shell: Shell, tmp_path: Path) -
 
 
 def test_a_directory_without_a_history_is_wrong_usage(shell: Shell, tmp_path: Path) -> None:
-    """Spark is not started for a directory that no run wrote."""
     code, _, err = shell("analyse", str(tmp_path))
 
     assert (code, err) == (
@@ -118,7 +114,6 @@ def test_a_directory_without_a_history_is_wrong_usage(shell: Shell, tmp_path: Pa
 
 
 def test_directory_of_other_things_is_not_overwritten(shell: Shell, tmp_path: Path) -> None:
-    """A run refuses a directory that holds something else."""
     (tmp_path / "thesis.tex").touch()
 
     assert shell("broker", "--out", str(tmp_path))[0] == 2
@@ -128,8 +123,6 @@ def test_directory_of_other_things_is_not_overwritten(shell: Shell, tmp_path: Pa
 def test_missing_java_is_three(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, json_flag: tuple[str, ...]
 ) -> None:
-    """A machine that lacks something ends in one sentence and exit code 3."""
-
     class NoJava:
         def start(self) -> None:
             raise EnvironmentFault("Java 17 or newer is needed.")
@@ -143,7 +136,6 @@ def test_missing_java_is_three(
 
 
 def test_unreachable_cluster_is_three(tmp_path: Path) -> None:
-    """An external cluster that does not answer ends the run with 3 and says so in its results."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
     command = ["-m", "shareproof", "broker", "--target", f"external:{address}"]
@@ -158,7 +150,6 @@ def test_unreachable_cluster_is_three(tmp_path: Path) -> None:
 def test_json_is_all_there_is_on_standard_output(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """``--json`` prints the results document and nothing else; the exit code is the run's."""
     results = document()
 
     def ran(options: RunOptions, workers: int | None, console: Any) -> Ended:
@@ -177,7 +168,6 @@ def test_json_is_all_there_is_on_standard_output(
 def test_options_reach_the_run_as_one_value(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Whatever is typed is in the options that the run gets; what is not typed has its default."""
     given: list[RunOptions] = []
 
     def ran(options: RunOptions, *_: object) -> Ended:
@@ -211,7 +201,6 @@ def test_options_reach_the_run_as_one_value(
 
 
 def test_list_prints_every_rule(shell: Shell) -> None:
-    """``list --json`` has every rule with the checks that reach it."""
     code, out, _ = shell("list", "--json")
 
     assert code == 0
@@ -219,7 +208,6 @@ def test_list_prints_every_rule(shell: Shell) -> None:
 
 
 def test_list_is_a_table_for_people(shell: Shell) -> None:
-    """``list`` names each rule of an area, and no other."""
     code, out, _ = shell("list", "--only", "SEC")
 
     assert code == 0
@@ -228,7 +216,6 @@ def test_list_is_a_table_for_people(shell: Shell) -> None:
 
 
 def test_report_renders_a_finished_run_again(shell: Shell, tmp_path: Path) -> None:
-    """``report`` makes the page from results.json alone and prints where it is."""
     keep(tmp_path, document())
 
     code, out, _ = shell("report", str(tmp_path))
@@ -238,7 +225,6 @@ def test_report_renders_a_finished_run_again(shell: Shell, tmp_path: Path) -> No
 
 
 def test_report_builds_a_site(shell: Shell, tmp_path: Path) -> None:
-    """``report RUNS --site DIR`` builds a site over all runs below and prints where it is."""
     keep(tmp_path / "archive" / "one", document())
     code, out, _ = shell("report", str(tmp_path / "archive"), "--site", str(tmp_path / "site"))
     assert (code, out.strip()) == (0, str(tmp_path / "site" / "index.html"))
@@ -246,7 +232,6 @@ def test_report_builds_a_site(shell: Shell, tmp_path: Path) -> None:
 
 
 def test_doctor_reports_in_json(shell: Shell) -> None:
-    """``doctor --json`` says of each thing whether it will do; its exit code is about needs."""
     code, out, _ = shell("doctor", "--json")
     findings = json.loads(out)
 
@@ -255,7 +240,6 @@ def test_doctor_reports_in_json(shell: Shell) -> None:
 
 
 def test_doctor_keeps_words_in_brackets(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An extra that somebody has to install is named, brackets and all."""
     lacking = Finding(name="a", ok=False, needed=True, detail="x[one]", remedy="x[two]")
     monkeypatch.setattr("fixtures.targets.doctor.examine", lambda: [lacking])
     code, out, _ = shell("doctor")
@@ -266,7 +250,6 @@ def test_doctor_keeps_words_in_brackets(shell: Shell, monkeypatch: pytest.Monkey
 
 
 def test_no_command_prints_the_help(shell: Shell) -> None:
-    """Without a command there is help, and exit code 2."""
     code, out, _ = shell()
 
     assert code == 2
@@ -274,7 +257,6 @@ def test_no_command_prints_the_help(shell: Shell) -> None:
 
 
 def test_what_changed_is_told(shell: Shell, tmp_path: Path) -> None:
-    """``report OLD NEW --diff`` says which verdicts are others than before, for machines too."""
     before, after = document(), document()
     first = after["requirements"][0]
     first["verdict"] = "pass" if first["verdict"] != "pass" else "fail"

@@ -29,7 +29,6 @@ def _off(clock: Clocks) -> tuple[float, float]:
 
 @needs_compiler
 def test_a_right_clock() -> None:
-    """A clock that was not moved agrees with the machine's."""
     with Clocks() as clock:
         assert all(0 <= ahead < 30 for ahead in _off(clock))
 
@@ -37,7 +36,6 @@ def test_a_right_clock() -> None:
 @needs_compiler
 @pytest.mark.parametrize("seconds", [3600.0, -3000.0, 100.25])
 def test_a_moved_clock(seconds: float) -> None:
-    """A running process's wall clock jumps when it is moved, and its monotonic clock does not."""
     with Clocks() as clock:
         look = f"import time; print('ready', flush=True); input(); {LOOK}"
         process = subprocess.Popen(
@@ -59,7 +57,6 @@ def test_a_moved_clock(seconds: float) -> None:
 
 
 def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a compiler such a fault is refused with a sentence, and none is drawn."""
     monkeypatch.setattr(clocks, "_compiler", lambda: None)
     with pytest.raises(UsageFault, match=r"shift-leader needs .*C compiler"):
         fitting(("shift-leader",), offered(DEFAULT_TARGET))

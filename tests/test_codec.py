@@ -43,7 +43,6 @@ SMALL = parse_message(
 @MANY
 @given(cases())
 def test_any_body_comes_back_as_it_was(case: Case) -> None:
-    """Fields, nulls, defaults and unknown tags of any message survive encoding and decoding."""
     spec, version, body = case
 
     decoded = decode(spec, version, encode(spec, version, body))
@@ -53,7 +52,6 @@ def test_any_body_comes_back_as_it_was(case: Case) -> None:
 
 
 def test_every_version_of_every_message_round_trips() -> None:
-    """No message and no version is left to the luck of the property above."""
     for spec, version in message_versions():
         body = random_body(spec.body, version, Random(spec.name))
 
@@ -61,7 +59,6 @@ def test_every_version_of_every_message_round_trips() -> None:
 
 
 def test_a_body_without_fields_means_the_defaults() -> None:
-    """A message of which nothing is said has the defaults of its definition in every version."""
     for spec, version in message_versions():
         decoded = decode(spec, version, encode(spec, version, {}))
 
@@ -69,7 +66,6 @@ def test_a_body_without_fields_means_the_defaults() -> None:
 
 
 def test_defaults_are_those_of_the_definition() -> None:
-    """Numbers in decimal and hexadecimal, tagged structs and null are taken from the JSON."""
     decoded = decode(SMALL, 2, encode(SMALL, 2, {}))
 
     assert (decoded.number, decoded.name, decoded.topic_ids) == (-1, "", [])
@@ -78,13 +74,11 @@ def test_defaults_are_those_of_the_definition() -> None:
 
 
 def test_a_tagged_field_with_its_default_takes_no_bytes() -> None:
-    """Whether a tagged struct is left out or given with its defaults, it is not written."""
     assert encode(SMALL, 1, {"extra": {"depth": 16}}) == encode(SMALL, 1, {})
     assert encode(SMALL, 1, {"extra": {"depth": 17}}) != encode(SMALL, 1, {})
 
 
 def test_unknown_tags_are_kept_and_can_be_written_again() -> None:
-    """A tag that the definition does not know survives decoding and encoding, in order."""
     data = encode(SMALL, 1, {"_tags": {99: b"xyz", 7: b""}})
 
     decoded = decode(SMALL, 1, data)
@@ -112,13 +106,11 @@ def test_unknown_tags_are_kept_and_can_be_written_again() -> None:
 def test_what_cannot_be_written_is_refused(
     version: int, body: dict[str, Any], complaint: str
 ) -> None:
-    """A misspelt field, a null or a number where none may be is an error that names it."""
     with pytest.raises(WireError, match=complaint):
         encode(SMALL, version, body)
 
 
 def test_raw_bytes_take_the_place_of_any_value() -> None:
-    """A check can lie about lengths, elements and tagged fields; the rest stays well-formed."""
     short = encode(SMALL, 0, {"number": 5, "name": Raw(b"\x7f\xff")})
     element = encode(SMALL, 0, {"topic_ids": [Raw(b"?")]})
     tagged = encode(SMALL, 1, {"extra": Raw(b"")})
@@ -146,7 +138,6 @@ def test_raw_bytes_take_the_place_of_any_value() -> None:
 def test_what_contradicts_the_definition_is_refused(
     version: int, data: str, complaint: str
 ) -> None:
-    """Short, long and impossible bytes are an error that says where and why."""
     with pytest.raises(WireError, match=complaint):
         decode(SMALL, version, bytes.fromhex(data))
 
@@ -154,7 +145,6 @@ def test_what_contradicts_the_definition_is_refused(
 @MANY
 @given(cases(), st.data())
 def test_a_message_cut_short_is_never_taken_for_whole(case: Case, data: st.DataObject) -> None:
-    """Every proper beginning of a message is refused."""
     spec, version, body = case
     whole = encode(spec, version, body)
     if not whole:
@@ -168,7 +158,6 @@ def test_a_message_cut_short_is_never_taken_for_whole(case: Case, data: st.DataO
 @MANY
 @given(st.data())
 def test_no_bytes_break_the_decoding_of_requests(data: st.DataObject) -> None:
-    """A damaged request frame is a request or a WireError, nothing else."""
     api = data.draw(st.sampled_from(sorted(schemas().apis.values())))
     spec = schemas().request(api)
     version = data.draw(st.integers(spec.valid.low, spec.valid.high))
@@ -181,7 +170,6 @@ def test_no_bytes_break_the_decoding_of_requests(data: st.DataObject) -> None:
 @MANY
 @given(st.data())
 def test_no_bytes_break_the_decoding_of_responses(data: st.DataObject) -> None:
-    """A damaged response frame is a response or a WireError, nothing else."""
     api = data.draw(st.sampled_from(sorted(schemas().apis.values())))
     spec = schemas().response(api)
     version = data.draw(st.integers(spec.valid.low, spec.valid.high))
@@ -197,12 +185,10 @@ def test_no_bytes_break_the_decoding_of_responses(data: st.DataObject) -> None:
 @MANY
 @given(st.binary(max_size=300))
 def test_noise_does_not_break_the_decoding_of_requests(noise: bytes) -> None:
-    """Bytes that never were a frame are refused like any other."""
     _survives(lambda damaged: decode_request(schemas(), damaged), noise)
 
 
 def test_a_definition_that_is_not_there_is_named() -> None:
-    """Asking for an unknown message says which one it was."""
     with pytest.raises(LookupError, match="no message ShareJugglingRequest"):
         Schemas({}).request("ShareJuggling")
 

@@ -14,14 +14,12 @@ HEAD = "default = '4.4.0'\ntools = '4.4.0'\n"
 
 @pytest.mark.parametrize(("release", "group", "total"), [("4.1", 5, 34), ("4.4", 12, 54)])
 def test_table_is_whole(release: str, group: int, total: int) -> None:
-    """No key is dropped unnoticed."""
     assert total == len(load_configs(release))
     assert group == len(load_configs(release, Scope.GROUP))
 
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_keys_that_are_named_exist(release: str) -> None:
-    """The bounds and the broker's value of a group key are broker keys of the same release."""
     broker = load_configs(release, Scope.BROKER)
     for config in load_configs(release, Scope.GROUP).values():
         named = {*config.bounds, config.broker} - {""}
@@ -30,7 +28,6 @@ def test_keys_that_are_named_exist(release: str) -> None:
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_defaults_are_within_their_ranges(release: str) -> None:
-    """A default that its own definition refused would be ours, not Kafka's."""
     for config in load_configs(release).values():
         if config.type in {"INT", "SHORT"}:
             value = int(config.default)
@@ -39,7 +36,6 @@ def test_defaults_are_within_their_ranges(release: str) -> None:
 
 
 def test_values_change_with_the_release() -> None:
-    """A key has the newest default and range that is not newer than the release."""
     linger, updates = "share.coordinator.append.linger.ms", "snapshot.update.records.per.snapshot"
     assert tuple(load_configs(r)[linger].default for r in RELEASES[:3]) == ("5", "-1", "-1")
     name = f"share.coordinator.{updates}"
@@ -56,12 +52,10 @@ def test_values_change_with_the_release() -> None:
     ],
 )
 def test_a_malformed_table_is_refused(text: str, message: str) -> None:
-    """A mistake is an error that names the key, never a silent default."""
     with pytest.raises(SpecError, match=message):
         configs_of(parse({"4.4": HEAD + text})["4.4"])
 
 
 def test_a_release_has_to_be_one() -> None:
-    """A word is no release."""
     with pytest.raises(SpecError, match="no release"):
         load_configs("newest")

@@ -137,7 +137,6 @@ def heartbeat(connection: Connection, **options: Any) -> asyncio.Task[Struct]:
 
 
 async def test_a_call_returns_its_answer() -> None:
-    """The fields given are sent and those of the response are returned."""
     async with connected() as (broker, connection):
         call = heartbeat(connection, member_id="somebody")
         asked = await broker.next()
@@ -149,7 +148,6 @@ async def test_a_call_returns_its_answer() -> None:
 
 
 async def test_the_highest_version_that_both_know_is_spoken() -> None:
-    """What the broker advertises limits the version, and so does the release's definition."""
     ranges = {"ShareGroupHeartbeat": (0, 99), "Metadata": (0, 9)}
     async with connected(versions=ranges) as (_, connection):
         assert connection.versions == ranges
@@ -159,7 +157,6 @@ async def test_the_highest_version_that_both_know_is_spoken() -> None:
 
 
 async def test_answers_out_of_order_reach_their_callers() -> None:
-    """Requests are sent without waiting, and answers are told apart by their number."""
     async with connected() as (broker, connection):
         calls = [heartbeat(connection, member_id=str(number)) for number in range(5)]
         asked = [await broker.next() for _ in calls]
@@ -172,14 +169,12 @@ async def test_answers_out_of_order_reach_their_callers() -> None:
 
 
 async def test_no_answer_in_time_is_a_timeout() -> None:
-    """A silent broker is told apart from one that hung up."""
     async with connected() as (_, connection):
         with pytest.raises(CallTimeout, match=r"no ShareGroupHeartbeat response within 0\.05 s"):
             await heartbeat(connection, timeout=SOON)
 
 
 async def test_a_late_answer_disturbs_nobody_and_is_on_the_record() -> None:
-    """A response after the timeout is not taken for that of the next call, but can be seen."""
     async with connected() as (broker, connection):
         with pytest.raises(CallTimeout):
             await heartbeat(connection, timeout=SOON)
@@ -197,7 +192,6 @@ async def test_a_late_answer_disturbs_nobody_and_is_on_the_record() -> None:
 
 
 async def test_an_answer_to_no_question_disturbs_nobody_and_is_on_the_record() -> None:
-    """A number that was never sent is kept for whoever reads the transcript."""
     async with connected() as (broker, connection):
         call = heartbeat(connection)
         asked = await broker.next()
@@ -209,7 +203,6 @@ async def test_an_answer_to_no_question_disturbs_nobody_and_is_on_the_record() -
 
 
 async def test_a_broker_that_stops_reading_is_a_timeout_too() -> None:
-    """Sending more than the network takes does not wait for ever."""
     async with connected() as (broker, connection):
         assert broker.writer is not None
         broker.writer.transport.pause_reading()  # type: ignore[attr-defined]
@@ -218,7 +211,6 @@ async def test_a_broker_that_stops_reading_is_a_timeout_too() -> None:
 
 
 async def test_a_broker_that_hangs_up_fails_all_calls_under_way() -> None:
-    """Every caller learns that its connection is lost, and so does the next one."""
     async with connected() as (broker, connection):
         calls = [heartbeat(connection), heartbeat(connection)]
         await broker.next()
@@ -233,14 +225,12 @@ async def test_a_broker_that_hangs_up_fails_all_calls_under_way() -> None:
 
 
 async def test_a_connection_that_stays_is_not_reported_closed() -> None:
-    """Whether the broker hung up can be asked without calling anything."""
     async with connected() as (_, connection):
         assert not await connection.wait_closed(SOON)
 
 
 @pytest.mark.parametrize("size", [-1, 0, 3, connection_module.MAX_FRAME + 1])
 async def test_an_impossible_length_ends_the_connection(size: int) -> None:
-    """Nobody waits for gigabytes that will never come."""
     async with connected() as (broker, connection):
         call = heartbeat(connection)
         await broker.next()
@@ -250,7 +240,6 @@ async def test_an_impossible_length_ends_the_connection(size: int) -> None:
 
 
 async def test_an_answer_that_is_garbage_is_the_caller_s_to_judge() -> None:
-    """Bytes that are no such response are an error of the call, and the connection stays."""
     async with connected() as (broker, connection):
         call = heartbeat(connection)
         asked = await broker.next()
@@ -265,7 +254,6 @@ async def test_an_answer_that_is_garbage_is_the_caller_s_to_judge() -> None:
 
 
 async def test_a_transcript_shows_both_ways_decoded() -> None:
-    """Who reads a failed check sees fields and names of errors, not bytes."""
     async with connected() as (broker, connection):
         call = heartbeat(connection)
         broker.answer(await broker.next(), error_code=25)
@@ -278,7 +266,6 @@ async def test_a_transcript_shows_both_ways_decoded() -> None:
 
 
 async def test_raw_bytes_are_sent_as_they_are() -> None:
-    """A check can send frames that no encoder would write, and lie about their length."""
     async with connected() as (broker, connection):
         call = heartbeat(connection)
         asked = await broker.next()
@@ -294,7 +281,6 @@ async def test_raw_bytes_are_sent_as_they_are() -> None:
 
 
 async def test_closing_says_goodbye_and_aborting_does_not() -> None:
-    """A broker sees the end of the stream after a close and a reset after an abort."""
     ends = []
     for abort in (False, True):
         async with connected() as (broker, connection):
@@ -309,7 +295,6 @@ async def test_closing_says_goodbye_and_aborting_does_not() -> None:
 
 
 async def test_nobody_listening_is_a_lost_connection() -> None:
-    """A refused connection is reported with the address."""
     async with listening() as (_, port):
         pass
 
@@ -318,7 +303,6 @@ async def test_nobody_listening_is_a_lost_connection() -> None:
 
 
 async def test_a_broker_that_never_says_its_versions_is_a_timeout() -> None:
-    """Opening does not wait for ever, and leaves no connection behind."""
     async with listening(silent=True) as (broker, port):
         with pytest.raises(CallTimeout, match="no ApiVersions response"):
             await Connection.open("127.0.0.1", port, schemas=schemas(), timeout=SOON)
@@ -326,7 +310,6 @@ async def test_a_broker_that_never_says_its_versions_is_a_timeout() -> None:
 
 
 async def test_nothing_is_opened_behind_the_end_of_a_cluster() -> None:
-    """A connection that is still being made when its cluster is closed does not stay open."""
     info = ClusterInfo(name="", version="", profile="", bootstrap=(), schema_jar="", prefix="")
     cluster = Cluster(info, schemas=schemas())
     async with listening() as (broker, port):
@@ -338,7 +321,6 @@ async def test_nothing_is_opened_behind_the_end_of_a_cluster() -> None:
 
 
 async def test_a_broker_that_was_fenced_at_first_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Metadata is asked for again where it lacked a broker; one that it never names is lost."""
     info = ClusterInfo(name="", version="", profile="", bootstrap=(), schema_jar="", prefix="")
     cluster = Cluster(info, schemas=schemas())
     async with listening() as (_, port):

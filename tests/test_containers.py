@@ -48,19 +48,16 @@ CONTAINER = "container:apache/kafka:4.4.0"
     ],
 )
 def test_a_tag_tells_the_release(name: str, image: str, version: str) -> None:
-    """The release in a container is the one in its image's tag; no image is the published one."""
     assert parse_target(name) == ContainerName(image=image, version=version)
 
 
 @pytest.mark.parametrize("name", ["container:apache/kafka", "container:apache/kafka:latest"])
 def test_an_image_without_a_release_is_refused(name: str) -> None:
-    """An image whose tag names no release could hold any: that is the caller's fault."""
     with pytest.raises(UsageFault, match="give a tag with the release"):
         parse_target(name)
 
 
 def test_containers_know_no_files_of_this_machine() -> None:
-    """Agents and certificates are files here, so that a target in containers refuses them."""
     with pytest.raises(UsageFault, match="no files of this machine"):
         open_target(CONTAINER, TargetOptions(jvm=("-javaagent:x.jar",)))
     with pytest.raises(UsageFault, match="no files of this machine"):
@@ -71,14 +68,12 @@ def test_containers_know_no_files_of_this_machine() -> None:
     "key", [*cluster_properties("4.4.0", TargetOptions(brokers=3)), "a.b-c_d.e"]
 )
 def test_variables_become_properties_again(key: str) -> None:
-    """The image turns a variable back into the property that it was made of."""
     name = naming.variable(key).removeprefix("KAFKA_").lower()
 
     assert name.replace("_", ".").replace("...", "-").replace("..", "_") == key
 
 
 def test_brokers_find_each_other_by_name() -> None:
-    """Inside the network a broker has one name, and the quorum is made of all of them."""
     variables = naming.environment(
         2,
         3,
@@ -100,7 +95,6 @@ def test_brokers_find_each_other_by_name() -> None:
 
 
 def test_plugs_are_pulled_in_containers_only() -> None:
-    """Only brokers in containers lose their network, and they may lose all that others lose."""
     with pytest.raises(UsageFault, match="give --target container:IMAGE"):
         fitting(("disconnect-leader",), offered(DEFAULT_TARGET))
     with pytest.raises(UsageFault, match="give --target kafka:VERSION"):
@@ -115,14 +109,12 @@ def test_plugs_are_pulled_in_containers_only() -> None:
 
 
 def test_toxiproxy_stands_before_containers() -> None:
-    """Containers have Toxiproxy unless a fault is about frames, which it does not know."""
     assert usual_proxies(CONTAINER, ("kill-leader",)) == TOXIPROXY
     assert usual_proxies(CONTAINER, ("kill-leader", "lose-responses")) == OURS
     assert usual_proxies("kafka:4.4.0", ("kill-leader",)) == OURS
 
 
 def test_a_lie_stands_before_ours_alone() -> None:
-    """Who alters a target in containers has proxies of ours behind, not Toxiproxy."""
     asked = Chaos(
         target=f"altered:honest@{CONTAINER}",
         schedule=Schedule(seed=1, seconds=5),
@@ -134,7 +126,6 @@ def test_a_lie_stands_before_ours_alone() -> None:
 
 
 def test_all_scenarios_are_those_that_fit() -> None:
-    """``all`` means every scenario in containers, and elsewhere those that need none."""
     inside = {one.name for one in chosen(["all"], CONTAINER)}
     outside = {one.name for one in chosen(["all"])}
     assert {name for name in SCENARIOS if "unplugged" in name} == inside - outside
@@ -145,7 +136,6 @@ def test_all_scenarios_are_those_that_fit() -> None:
 def test_no_engine_is_said_and_is_no_pass(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where there is no engine, the scenario of CI says that it was not run, and why."""
     monkeypatch.setattr(contained, "lacking", lambda: NONE)
 
     assert contained.main([]) == 0
@@ -159,7 +149,6 @@ def test_no_engine_is_said_and_is_no_pass(
 
 
 def test_an_image_is_made_of_files(tmp_path: Path) -> None:
-    """An archive holds what was added, once, with its mode, and links as links."""
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
@@ -243,7 +232,6 @@ def running() -> Iterator[Running]:
 
 
 def test_an_orderly_end_leaves_nothing(running: Running) -> None:
-    """A run that ends takes containers, network, engine and directory with it."""
     assert any("sleep" in line for line in running.traces())
 
     running.process.communicate("")
@@ -253,14 +241,12 @@ def test_an_orderly_end_leaves_nothing(running: Running) -> None:
 
 
 def test_a_killed_run_leaves_nothing(running: Running) -> None:
-    """The keeper clears up behind a run that was killed."""
     running.process.kill()
 
     assert running.gone()
 
 
 def test_the_next_start_clears_what_a_killed_keeper_left(running: Running) -> None:
-    """When the keeper is killed too, the kernel ends its engine, and the next start the rest."""
     running.process.send_signal(signal.SIGSTOP)
     psutil.Process(running.keeper).kill()
     running.process.kill()
@@ -330,7 +316,6 @@ def _comes_back(broker: ContainerBroker) -> bool:
 
 
 def test_engines_freeze_unplug_and_kill(somebody: ContainerBroker) -> None:
-    """A broker in a container is frozen, taken off the network and killed, each for all to see."""
     assert isinstance(somebody, Plugged)
     assert _comes_back(somebody)
 

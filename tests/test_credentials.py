@@ -24,7 +24,6 @@ PLAIN = f'{JAAS}.plain.PlainLoginModule required username="u" password="hush";'
 
 
 def test_properties_as_java_reads_them() -> None:
-    """Comments, separators, continued lines, escapes, and the last of two keys."""
     text = """
 # a comment
 ! another
@@ -51,14 +50,12 @@ a=4
 
 
 def test_values_from_the_environment() -> None:
-    """A variable is put in; one that is not set is named, with its key."""
     assert parse("p=a-${env:X}-${env:Y}", {"X": "1", "Y": "2"}) == {"p": "a-1-2"}
     with pytest.raises(PropertiesFault, match="p: the environment variable X is not set"):
         parse("p=${env:X}", {})
 
 
 def test_jaas_entries() -> None:
-    """Quotes of both kinds, escapes, several lines; what is no entry is refused without a word."""
     login = jaas.parse("a.b.ScramLoginModule required\n username='it''s' x=y password=\"p\\\"q\" ;"
                        .replace("it''s", "me"))  # fmt: skip
 
@@ -93,7 +90,6 @@ def test_jaas_entries() -> None:
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_wrong_usage(tmp_path: Path, text: str, complaint: str) -> None:
-    """One sentence names the option, the file and the key, and holds no secret."""
     file = tmp_path / "client.properties"
     file.write_text(text)
 
@@ -106,7 +102,6 @@ def test_what_makes_no_sense_is_wrong_usage(tmp_path: Path, text: str, complaint
 
 
 def test_the_rest_of_an_applications_file_is_left_alone(tmp_path: Path) -> None:
-    """Keys of consumers and producers, as cloud consoles hand them out, are no reason to stop."""
     file = tmp_path / "client.properties"
     file.write_text(
         "bootstrap.servers=h:1\nsecurity.protocol=SSL\nssl.protocol=TLSv1.3\nacks=all\n"
@@ -123,13 +118,11 @@ def test_the_rest_of_an_applications_file_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there() -> None:
-    """It is named."""
     with pytest.raises(UsageFault, match="--second-config /nowhere: No such file"):
         read_credentials("/nowhere", "--second-config")
 
 
 def test_secrets_do_not_travel(tmp_path: Path) -> None:
-    """A cluster crosses processes with its file's name; no secret is in its JSON or its text."""
     file = tmp_path / "client.properties"
     file.write_text(
         f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config={PLAIN}"
@@ -173,7 +166,6 @@ async def _greet(broker: Secured, file: Path) -> int:
     ["plain", "scram-256", "scram-512", "oauth", "oauth-static", "tls", *MUTUAL],
 )
 async def test_a_real_broker_lets_us_in(broker: Secured, way: str) -> None:
-    """Each mechanism and each kind of store gets a response from real Kafka."""
     assert await _greet(broker, broker.files[way]) == 1
 
 
@@ -194,7 +186,6 @@ async def test_a_real_broker_lets_us_in(broker: Secured, way: str) -> None:
 async def test_a_real_broker_refuses_in_one_sentence(
     broker: Secured, way: str, changed: dict[str, str], sentence: str
 ) -> None:
-    """Wrong passwords, an unknown authority and a missing certificate are told as what they are."""
     folder = broker.files[way].parent
     told = {key: str(folder / value) if value.endswith(".pem") else value
             for key, value in changed.items()}  # fmt: skip
@@ -209,7 +200,6 @@ async def test_a_real_broker_refuses_in_one_sentence(
 
 @pytest.mark.anyio
 async def test_an_expired_token_is_refused(broker: Secured) -> None:
-    """A static token that has run out is told as the broker's refusal."""
     folder = broker.files["oauth-static"].parent
     (folder / "expired").write_text(broker.endpoint.token(-100))
     url = {"sasl_oauthbearer_token_endpoint_url": f"file://{folder / 'expired'}"}
@@ -220,7 +210,6 @@ async def test_an_expired_token_is_refused(broker: Secured) -> None:
 
 @pytest.mark.anyio
 async def test_a_wrong_host_name(broker: Secured) -> None:
-    """A certificate for another name is refused, and taken if the check is turned off."""
     where = {
         "bootstrap_servers": broker.target.info.listeners["TLS"][0].replace(
             "127.0.0.1", "localhost"
@@ -245,7 +234,6 @@ def _left_no_secret(done: subprocess.CompletedProcess[str], broker: Secured, out
 
 @pytest.mark.parametrize("way", ["scram-512", "oauth"])
 def test_a_run_leaves_no_secret(broker: Secured, tmp_path: Path, way: str) -> None:
-    """A secured cluster is judged; no secret is in what is printed or in any file of the run."""
     file = broker.files[way]
     lines = file.read_text().splitlines()
     jaas_config = next(line for line in lines if line.startswith("sasl.jaas.config="))
@@ -265,7 +253,6 @@ def test_a_run_leaves_no_secret(broker: Secured, tmp_path: Path, way: str) -> No
 
 
 def test_a_chaos_run_leaves_no_secret(broker: Secured, tmp_path: Path) -> None:
-    """A secured cluster is put under load without faults; no secret is in any file of the run."""
     out = tmp_path / "out"
 
     done = shareproof(
@@ -279,7 +266,6 @@ def test_a_chaos_run_leaves_no_secret(broker: Secured, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("way", ["plain", "scram-256", "oauth", "mutual-p12"])
 def test_a_client_faces_a_secured_cluster(broker: Secured, tmp_path: Path, way: str) -> None:
-    """A client without a login of its own is judged; no secret is in any file of the run."""
     out = tmp_path / "out"
 
     done = shareproof(
@@ -292,7 +278,6 @@ def test_a_client_faces_a_secured_cluster(broker: Secured, tmp_path: Path, way: 
 
 
 def test_wrong_credentials_end_with_one_sentence(broker: Secured, tmp_path: Path) -> None:
-    """Refused credentials are a fault of the environment: exit code 3, without a traceback."""
     module = f"{JAAS}.scram.ScramLoginModule"
     wrong = f'{module} required username="user256" password="hush";'
     file = broker.write("scram-256", sasl_jaas_config=wrong)
@@ -326,7 +311,6 @@ def test_wrong_credentials_end_with_one_sentence(broker: Secured, tmp_path: Path
     ],
 )
 def test_access_that_makes_no_sense(tmp_path: Path, words: tuple[str, ...], sentence: str) -> None:
-    """Credentials for brokers of ours, and settings for those of others, are wrong usage."""
     file = tmp_path / "client.properties"
     file.write_text("security.protocol=PLAINTEXT")
     given = [word.format(file=file) for word in words]

@@ -69,7 +69,6 @@ def _edit(history: Path, change: Callable[[Document], object]) -> None:
 def test_a_manifest_that_cannot_be_is_refused(
     history: Path, change: Callable[[Document], object], said: str
 ) -> None:
-    """A manifest of another schema, or one that no recorder wrote, ends in one sentence."""
     _edit(history, change)
 
     with pytest.raises(EnvironmentFault, match=said):
@@ -77,7 +76,6 @@ def test_a_manifest_that_cannot_be_is_refused(
 
 
 def test_files_of_nobody_are_refused(history: Path) -> None:
-    """Spark reads whole folders, so nothing may lie there that is no part of the history."""
     (history / "deliveries" / "notes.txt").write_text("mine", encoding="utf-8")
 
     with pytest.raises(EnvironmentFault, match=r"notes\.txt: manifest\.json does not name it"):
@@ -86,7 +84,6 @@ def test_files_of_nobody_are_refused(history: Path) -> None:
 
 @pytest.mark.parametrize("text", [None, "{", "[]", '{"target": "kafka"}', '{"seed": "x"}'])
 def test_a_run_that_says_nothing_of_itself_is_named(history: Path, text: str | None) -> None:
-    """Without its description nobody knows by which release a run is to be judged."""
     if text is None:
         (history / "run.json").unlink()
     else:
@@ -99,7 +96,6 @@ def test_a_run_that_says_nothing_of_itself_is_named(history: Path, text: str | N
 
 
 def test_nothing_recorded_is_nothing_to_judge(tmp_path: Path) -> None:
-    """A run that was killed before it had begun has no verdicts."""
     (tmp_path / "journal").mkdir()
     compact(tmp_path)
 
@@ -109,7 +105,6 @@ def test_nothing_recorded_is_nothing_to_judge(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("lost", ["deletions", "faults", "limits", "locks", "offsets"])
 def test_what_may_be_excused_is_not_held_against_anybody(history: Path, lost: str) -> None:
-    """Where a table is lost that may say why something was legal, nothing is surely broken."""
     (history / lost / "part-00000.parquet").write_bytes(b"PAR1")
     found = Found(exercised=9, broken=1, seconds=0)
 
@@ -120,7 +115,6 @@ def test_what_may_be_excused_is_not_held_against_anybody(history: Path, lost: st
 
 
 def test_a_journal_of_excuses_that_is_broken_takes_proofs_away() -> None:
-    """A breach is none for certain if the journal of loads was spoiled, and is one otherwise."""
     found = Found(exercised=9, broken=1, seconds=0)
     verdicts = {
         name: observation(
@@ -140,7 +134,6 @@ def test_a_journal_of_excuses_that_is_broken_takes_proofs_away() -> None:
 
 
 def test_a_history_without_a_column_is_named(tmp_path: Path) -> None:
-    """A table that lacks a column is as good as none; its file is named."""
     write_history(tmp_path, read_cases()[:3])
     manifest = compact(tmp_path)
     file = next(file for file in manifest.files if file.table == "deliveries")
@@ -157,7 +150,6 @@ def test_a_history_without_a_column_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("spoiled", [{"outcome": 99}, {"last": 2**40}, {"last": -1}, {"log": -5}])
 def test_rows_that_nobody_wrote_end_a_journal(tmp_path: Path, spoiled: dict[str, int]) -> None:
-    """Journals have no checksums: rows that cannot be end the journal, and it is named."""
     row = {"op": 1, "share_partition": 0, "log": 0, "first": 0, "last": 0, "kind": 1, "sent": 5}
     row |= {"received": 6, "outcome": 1, "error": 0}
     with Journal(tmp_path, 1) as journal:
@@ -170,7 +162,6 @@ def test_rows_that_nobody_wrote_end_a_journal(tmp_path: Path, spoiled: dict[str,
 
 @pytest.mark.parametrize("known", [True, False])
 def test_who_died_unseen_is_buried(tmp_path: Path, known: bool) -> None:
-    """Where a whole run is killed, what its last second brought excuses what came after it."""
     with Journal(tmp_path, 0) as journal:
         journal.add(
             "share_partitions", 0, 0, 0, "g", "t", "", 0, 0, 5, 1000, 2000, 500, False, False
@@ -197,8 +188,6 @@ def test_who_died_unseen_is_buried(tmp_path: Path, known: bool) -> None:
 
 
 def test_a_page_that_spark_cannot_read_is_our_fault() -> None:
-    """A query that ends in Java is an error of its rules, in one sentence."""
-
     def fail() -> list[dict[str, Found]]:
         raise Py4JError("An error occurred while calling o1.collect.\n: X\nCaused by: bad page\n")
 
@@ -208,7 +197,6 @@ def test_a_page_that_spark_cannot_read_is_our_fault() -> None:
 
 
 def test_only_rules_that_judge_histories_can_be_chosen() -> None:
-    """A word that chooses nothing is wrong usage, not a run without verdicts."""
     _known(["INV", "INV-01"])
     for word in ("INV-99", "ACK"):
         with pytest.raises(UsageFault, match=f"--only {word}: no history is judged by that"):
@@ -219,7 +207,6 @@ def test_only_rules_that_judge_histories_can_be_chosen() -> None:
     ("damage", "excused"), [({}, False), ({"spoiled": ("a file",)}, True), ({"cut": True}, True)]
 )
 def test_what_is_incomplete_owes_nothing(damage: dict[str, Any], *, excused: bool) -> None:
-    """A history of which something was lost may have lost what would put a rule to the test."""
     history = History(
         folder=Path("run/history"),
         manifest=Manifest(files=(), cut=("a journal",) if "cut" in damage else ()),

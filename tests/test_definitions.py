@@ -48,12 +48,10 @@ def found(folder: Path, comments: tuple[str, str] = ("", ""), **newer: Any) -> l
 
 
 def test_nothing_changed(tmp_path: Path) -> None:
-    """The same definition differs in nothing."""
     assert found(tmp_path) == []
 
 
 def test_versions_and_fields(tmp_path: Path) -> None:
-    """A raised version, a field that came, one that went and one of another type are told."""
     topics = {
         **OLD["fields"][1],
         "fields": [{"name": "TopicId", "type": "int64", "versions": "0+"}],
@@ -70,7 +68,6 @@ def test_versions_and_fields(tmp_path: Path) -> None:
 
 
 def test_comments_are_part_of_the_contract(tmp_path: Path) -> None:
-    """A new paragraph is one change, wherever it stands; the licence is none."""
     before = "// Licensed to the Apache Software Foundation\n//\n// Version 1 is first."
     after = "// Version 0 was early access.\n//\n// Version 1 is\n// first."
 
@@ -92,14 +89,12 @@ LICENCE = """\
 
 
 def test_a_licence_that_came_is_no_change(tmp_path: Path) -> None:
-    """A licence above a definition neither counts nor swallows the comment below it."""
     errors = "// Supported errors:\n// - INVALID_REQUEST (version 0+)"
 
     assert found(tmp_path, (errors, LICENCE + errors)) == []
 
 
 def test_errors_are_told_one_by_one(tmp_path: Path) -> None:
-    """An error that came to a list is one change, and so is one that has another range."""
     before = "// Supported errors:\n// - INVALID_REQUEST (version 0+)"
     after = (
         "// Supported errors:\n// - INVALID_REQUEST (version 0-1)\n"
@@ -113,7 +108,6 @@ def test_errors_are_told_one_by_one(tmp_path: Path) -> None:
 
 
 def test_a_reworded_comment_is_one_change(tmp_path: Path) -> None:
-    """A corrected word is told as such, and with a few words around it."""
     before = "// Version 0 was used for early access of KIP-932 in Apacke Kafka 4.0."
     after = before.replace("Apacke", "Apache")
     old, new = (jar(tmp_path, f"{at}.jar", text) for at, text in enumerate((before, after)))
@@ -136,12 +130,10 @@ def test_a_reworded_comment_is_one_change(tmp_path: Path) -> None:
     ],
 )
 def test_long_texts_are_told_where_they_differ(old: str, new: str, told: str) -> None:
-    """What both texts begin and end with is left out, but for three words."""
     assert Change(definition="D", part="", what="x", old=old, new=new).short == told
 
 
 def test_a_definition_that_came_is_one_change(tmp_path: Path) -> None:
-    """All facts of a new definition are told together."""
     new = messages_in([jar(tmp_path, "new.jar", "")])
 
     assert [str(change) for change in changes({}, new)] == [
@@ -150,7 +142,6 @@ def test_a_definition_that_came_is_one_change(tmp_path: Path) -> None:
 
 
 def test_a_key_is_told_once() -> None:
-    """What the whole broker's class repeats is told by the class that it is about."""
     facts = "INT\t5\t[1,...]\tLOW\tHow many."
     printed = f"a.KafkaConfig\tshare.x\t{facts}\na.ShareGroupConfig\tshare.x\t{facts}\n"
 
@@ -158,7 +149,6 @@ def test_a_key_is_told_once() -> None:
 
 
 def test_a_release_is_asked_for_its_configs() -> None:
-    """The group configurations of the default release are there, with what they are."""
     facts = configs_in(kafka_release(VERSION).jars)["GroupConfig share.isolation.level"][""]
 
     assert facts["type"] == "STRING"
@@ -166,7 +156,6 @@ def test_a_release_is_asked_for_its_configs() -> None:
 
 
 def test_rules_that_name_what_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A changed field and a changed key lead to the rules whose sources or sentences name them."""
     field = {"ShareFetchRequest": {"": {}, "ShareAcquireMode": {"type": "int8"}}}
     key = {"GroupConfig share.delivery.count.limit": {"": {"type": "INT"}}}
     told = iter([{"ShareFetchRequest": {"": {}}}, field])
@@ -186,7 +175,6 @@ def test_rules_that_name_what_changed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_rules_rest_on_what_changed_of_a_message() -> None:
-    """A new error leads to the rules about that error, a version to those about versions."""
     rules = load_requirements()
     error = Change(
         definition="ShareGroupHeartbeatResponse",
@@ -206,7 +194,6 @@ def test_rules_rest_on_what_changed_of_a_message() -> None:
 
 
 def test_a_word_is_no_key() -> None:
-    """A key without a dot is looked for where the documentation names it, not in sentences."""
     key = Change(definition="SocketServerConfigs listeners", part="", what="type", old="a", new="b")
     rules = load_requirements()
 
@@ -220,6 +207,5 @@ def test_a_word_is_no_key() -> None:
 
 
 def test_what_is_no_release_is_wrong_usage() -> None:
-    """A name that is no release is refused in one sentence."""
     with pytest.raises(UsageFault, match="is no Kafka release"):
         compare("reference", "4.4.0", {}, everything=False)

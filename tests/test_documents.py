@@ -48,13 +48,11 @@ def told() -> list[Any]:
 
 @pytest.mark.parametrize("line", told())
 def test_commands_of_documents_are_understood(line: str) -> None:
-    """A command that a document shows has only options that it knows, each with a right value."""
     _, name, *words = shlex.split(line, comments=True)
     assert COMMANDS[name].make_context(name, words).params
 
 
 def test_environments_of_documents_exist() -> None:
-    """Whatever a document starts with ``tox -e`` is an environment of ours."""
     tox = configparser.ConfigParser()
     tox.read(ROOT / "tox.ini")
     named = {
@@ -65,7 +63,6 @@ def test_environments_of_documents_exist() -> None:
 
 
 def test_modules_of_documents_exist() -> None:
-    """Whatever a document starts with ``python -m`` can be started."""
     named = {found for page in PAGES for found in _MODULE.findall(text(page))}
     lost = {one for one in named if not (find_spec(one) or find_spec(f"{one}.__main__"))}
     assert lost == set()
@@ -73,7 +70,6 @@ def test_modules_of_documents_exist() -> None:
 
 
 def test_a_command_is_found_wherever_it_stands() -> None:
-    """Paths, pipes, recipes and earlier commands do not hide a command; prose is not one."""
     written = """
 shareproof is prose
     .venv/bin/shareproof doctor       # said
@@ -85,7 +81,6 @@ shareproof is prose
 
 
 def test_the_architecture_is_that_of_today() -> None:
-    """Picture and table are of today's imports; ``python -m tools.documents.architecture``."""
     page = architecture.PAGE.read_text(encoding="utf-8")
 
     assert architecture.PICTURE.read_text(encoding="utf-8") == architecture.picture()
@@ -93,30 +88,25 @@ def test_the_architecture_is_that_of_today() -> None:
 
 
 def test_every_folder_says_what_belongs_there() -> None:
-    """Each package of the layers begins with a sentence about what it holds."""
     rows = architecture.table().splitlines()[2:]
 
     assert [row for row in rows if not row.split("|")[2].strip().endswith(".")] == []
 
 
 def test_the_helpers_are_those_of_today() -> None:
-    """CONTRIBUTING lists the helpers there are; ``python -m tools.documents.helpers``."""
     text = helpers.PAGE.read_text(encoding="utf-8")
     assert text == helpers.renewed(text)
 
 
 def test_every_helper_says_what_it_is_for() -> None:
-    """Each module that checks share begins with a sentence."""
     assert [path.name for path in helpers.modules() if not helpers.described(path)[0]] == []
 
 
 def test_no_document_sets_pythonpath() -> None:
-    """Whatever a document tells people to type works without PYTHONPATH."""
     assert [str(page.relative_to(ROOT)) for page in PAGES if "PYTHONPATH" in text(page)] == []
 
 
 def test_pictures_of_documents_are_small() -> None:
-    """Each picture that a document shows is there, and small enough to load at once."""
     shown = {
         (page.parent / link).resolve()
         for page in PAGES
@@ -141,7 +131,6 @@ def examples() -> list[Any]:
 
 @pytest.mark.parametrize(("name", "lines"), examples())
 def test_examples_of_contributing_fit(name: str, lines: list[str]) -> None:
-    """An example changes a file that is there, at lines that it has."""
     if name != "/dev/null":
         written = (ROOT / name).read_text(encoding="utf-8").splitlines()
         assert [line for line in lines if line not in written] == []

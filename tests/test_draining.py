@@ -19,7 +19,6 @@ def shown(start: int, lag: int) -> ShareOffset:
 
 
 def test_what_comes_nearer_does_not_stand_still() -> None:
-    """A start offset that rises or a lag that falls is progress; to fall back is none."""
     progress = Progress()
     times = []
     for start, lag in ((5, 90), (5, 90), (5, 80), (7, 85), (6, 81), (7, 79)):
@@ -31,7 +30,6 @@ def test_what_comes_nearer_does_not_stand_still() -> None:
 
 
 def test_a_lag_that_is_not_shown_is_no_progress() -> None:
-    """Before 4.2 there is no lag, and start offsets alone tell."""
     progress = Progress()
     progress.note(1, shown(5, -1), done=False)
     since = progress.standing[1]
@@ -42,7 +40,6 @@ def test_a_lag_that_is_not_shown_is_no_progress() -> None:
 
 
 def test_an_empty_partition_is_not_waited_for(tmp_path: Path) -> None:
-    """Nobody gives a start offset to a partition without records, and it has nothing to drain."""
     load = Load(seconds=1, rate=20, partitions=6, processes=1, drain=30, background=False)
     target = open_target("reference", TargetOptions())
     target.start()

@@ -66,7 +66,6 @@ def altered(entries: list[Entry]) -> dict[str, dict[str, list[str]]]:
 
 
 def test_nothing_is_about_what_is_gone(entries: list[Entry]) -> None:
-    """A check, a rule, a mutant or an alteration that is gone is evidence of nothing."""
     found = [one.key for one in gone(entries)]
     assert found == [], "run `python -m tools.campaign --again`, which forgets these"
     strange = [entry(name="no-such-mutant"), entry(rule="ACK-01"), entry(check="x.py::test_y")]
@@ -74,18 +73,15 @@ def test_nothing_is_about_what_is_gone(entries: list[Entry]) -> None:
 
 
 def test_no_two_entries_say_the_same(entries: list[Entry]) -> None:
-    """The key of an entry is its own."""
     assert len({one.key for one in entries}) == len(entries)
 
 
 def test_every_mutant_of_the_reference_broker_is_dead(entries: list[Entry]) -> None:
-    """Each was killed by a check that reported a rule broken which the mutant does break."""
     killed = {one.name for one in entries if kills(one)}
     assert [name for name in REFERENCE_MUTANTS if name not in killed] == []
 
 
 def test_every_check_has_a_rejecting_example(entries: list[Entry]) -> None:
-    """Each check was seen rejecting a broken broker by one of its own rules, and says how."""
     found, seen = rejections(entries), altered(entries)
     bare = [
         check
@@ -104,14 +100,12 @@ def test_every_check_has_a_rejecting_example(entries: list[Entry]) -> None:
 
 
 def test_checks_out_of_reach_reject_alterations_on_real_kafka(entries: list[Entry]) -> None:
-    """A check that no reference broker can be played against was seen failing on a real one."""
     seen = altered(entries)
     trusted = [check for check, one in checks().items() if not one.draft]
     assert [check for check in trusted if not cases_of(check) and not seen.get(check)] == []
 
 
 def test_every_check_was_seen_failing_each_of_its_rules(entries: list[Entry]) -> None:
-    """A check that no broken broker ever made fail proves nothing when it passes."""
     seen = altered(entries)
     never = [
         f"{check.id} {rule}"
@@ -126,19 +120,16 @@ def test_every_check_was_seen_failing_each_of_its_rules(entries: list[Entry]) ->
 
 
 def test_the_agent_compiles_and_has_every_mutant_of_kafka() -> None:
-    """The agent is compiled here and now, and its names are the described ones."""
     assert known(find_java()) == list(KAFKA_MUTANTS)
 
 
 def test_mutants_of_kafka_break_rules_that_exist() -> None:
-    """Every mutant says in a sentence what is wrong, and which live rules that breaks."""
     rules = load_requirements()
     assert all(mutant.sentence and mutant.rules for mutant in KAFKA_MUTANTS.values())
     assert {rule for mutant in KAFKA_MUTANTS.values() for rule in mutant.rules} <= rules.keys()
 
 
 def test_every_mutant_of_kafka_is_dead_or_explained(entries: list[Entry]) -> None:
-    """Every mutant is dead, by a check that reports one of its rules, or it says why it lives."""
     mine = [one for one in entries if one.kind == evidence.KAFKA_MUTANT]
     dead = [one for one in mine if one.verdict == "fail"]
     alive = [one for one in mine if one.verdict == "survived"]
@@ -150,7 +141,6 @@ def test_every_mutant_of_kafka_is_dead_or_explained(entries: list[Entry]) -> Non
 
 
 def test_mutants_of_the_client_break_live_rules() -> None:
-    """A mutant names rules that exist and that a check reaches, and says what is wrong with it."""
     rules = load_requirements()
     reached = {rule for check in read_checks(CLIENT) for rule in check.rules}
     strange = [
@@ -165,7 +155,6 @@ def test_mutants_of_the_client_break_live_rules() -> None:
 
 
 def test_every_mutant_of_the_client_is_killed(entries: list[Entry]) -> None:
-    """Each is dead by a check that named a rule that it breaks; each check and rule has killed."""
     mine = [one for one in entries if one.kind == evidence.CLIENT_MUTANT]
     judged = {rule for check in read_checks(CLIENT) for rule in check.rules}
     killers = {one.check for one in mine}
@@ -191,14 +180,12 @@ def entry(**fields: str) -> Entry:
 
 
 def test_evidence_survives_a_round_trip(entries: list[Entry], tmp_path: Path) -> None:
-    """What is written is read again."""
     write(reversed(entries), tmp_path)
     assert read(tmp_path) == entries
     assert (tmp_path / FILE).read_text(encoding="utf-8") == (FOLDER / FILE).read_text("utf-8")
 
 
 def test_what_is_newer_wins(tmp_path: Path) -> None:
-    """A new entry takes the place of the one with its key, has today's date, and is kept."""
     write([entry()], tmp_path)
     keeper = Keeper(record=True, folder=tmp_path)
     keeper.add([entry(reason="held on.  For ever. And ever.")])
@@ -210,7 +197,6 @@ def test_what_is_newer_wins(tmp_path: Path) -> None:
 
 
 def test_what_is_not_recorded_is_not_written(tmp_path: Path) -> None:
-    """Without --record a campaign leaves evidence as it is."""
     write([entry()], tmp_path)
     keeper = Keeper(record=False, folder=tmp_path)
     keeper.add([entry(reason="new")])

@@ -27,7 +27,6 @@ reason = "r"
 
 @pytest.mark.parametrize("fake", sorted(FAKES))
 def test_a_fake_has_a_newest_edition_and_a_ledger(fake: str) -> None:
-    """A bare name means the newest edition we know, and every fake brings its own ledger."""
     named = parse_target(fake)
 
     assert isinstance(named, FakeName)
@@ -37,25 +36,21 @@ def test_a_fake_has_a_newest_edition_and_a_ledger(fake: str) -> None:
 
 @pytest.mark.parametrize("name", ["kfake:", "kfake:latest one", "librdkafka-mock:x"])
 def test_an_edition_is_a_version(name: str) -> None:
-    """What is no version is refused with the forms that targets have."""
     with pytest.raises(UsageFault, match="kfake"):
         parse_target(name)
 
 
 def test_a_fake_says_which_properties_it_does_not_know() -> None:
-    """A property that a fake would ignore is out of its reach, before anything is built."""
     with pytest.raises(OutOfReach, match=r"does not know share[.]nothing"):
         open_target("kfake", TargetOptions(properties={"share.nothing": "1"})).start()
 
 
 def test_a_fake_has_one_listener() -> None:
-    """Further listeners are out of a fake's reach."""
     with pytest.raises(OutOfReach, match="plain listener"):
         open_target("kfake", TargetOptions(listeners={"SECURE": "SSL"})).start()
 
 
 def test_without_go_there_is_no_kfake(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine without Go is told that Go builds kfake."""
     monkeypatch.setenv("PATH", "")
     with pytest.raises(EnvironmentFault, match=r"no go on PATH: kfake is a library of Go"):
         open_target("kfake").start()
@@ -63,7 +58,6 @@ def test_without_go_there_is_no_kfake(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.skipif(bool(optional.missing("Go")), reason=optional.missing("Go"))
 def test_kfake_shows_its_brokers_and_ends_with_its_input() -> None:
-    """A started kfake has as many brokers as were asked for, and leaves no process behind."""
     target = open_target("kfake", TargetOptions(brokers=3))
     target.start()
     process = target._process  # type: ignore[attr-defined]
@@ -79,7 +73,6 @@ def test_kfake_shows_its_brokers_and_ends_with_its_input() -> None:
 
 
 def test_only_the_records_of_a_share_fetch_may_be_null() -> None:
-    """The definitions for kfake differ from Kafka's in that one word."""
     jar = clients_jar("4.4.0")
     ours, theirs = (Schemas.from_jar(path).texts for path in (of_kfake(jar), jar))
     changed = [name for name in theirs if ours[name] != theirs[name]]
@@ -89,7 +82,6 @@ def test_only_the_records_of_a_share_fetch_may_be_null() -> None:
 
 
 def test_an_absence_can_name_rules_areas_or_all() -> None:
-    """Features that no marker names concern the rules that the ledger says, and no others."""
     entry = parse_profile(HEAD + 'rules = ["PER", "ACK-01"]', "p.toml").absent[0]
     every = parse_profile(HEAD + 'rules = ["*"]', "p.toml").absent[0]
     none = parse_profile(HEAD, "p.toml").absent[0]

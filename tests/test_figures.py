@@ -26,7 +26,6 @@ async def two() -> str:
 
 
 def test_a_file_is_measured(tmp_path: Path) -> None:
-    """Docstrings, comments and code add up with blank lines, and functions have their lengths."""
     (tmp_path / "x.py").write_text(SOURCE, encoding="utf-8")
 
     found = measured(tmp_path, Path("x.py"))
@@ -36,13 +35,11 @@ def test_a_file_is_measured(tmp_path: Path) -> None:
 
 
 def test_quantiles() -> None:
-    """The median, the 90th percentile and the largest are members of what was measured."""
     assert spread([]) == Spread(median=0, p90=0, longest=0)
     assert str(spread(range(1, 11))) == "5 / 10 / 10"
 
 
 def test_kinds_and_folders(tmp_path: Path) -> None:
-    """A lock file is no text of another kind, and a file belongs to its top-level folder."""
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "x.py").write_text(SOURCE, encoding="utf-8")
     found = measured(tmp_path, Path("a/x.py"))

@@ -29,7 +29,6 @@ def heads() -> dict[str, re.Match[str]]:
 
 
 def test_every_finding_is_ranked() -> None:
-    """A page begins with its rank and its rules, each with the level that it has now."""
     rules = load_requirements()
     wrong = [
         (name, rule, level)
@@ -48,7 +47,6 @@ def test_every_finding_is_ranked() -> None:
 
 
 def test_the_list_of_findings_is_sorted_by_rank() -> None:
-    """The overview has each finding once, with the rank and rules of its page, the worst first."""
     overview, _, demoted = (PAGES / "README.md").read_text(encoding="utf-8").partition("## Demoted")
     shown = re.findall(r"^\| \[\d+\]\((.*?)\) \| (.*?) \| .*? \| (.*?) \|", overview, re.MULTILINE)
     weak = re.findall(r"^\| \[\d+\]\((.*?)\) \| .*? \| (.*?) \| (.*?) \|", demoted, re.MULTILINE)
@@ -64,7 +62,6 @@ def test_the_list_of_findings_is_sorted_by_rank() -> None:
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_each_program_can_be_started(program: Program) -> None:
-    """A program's module has a coroutine ``play``, and its finding has a page."""
     module = import_module(f"tools.findings.{program.module}")
 
     assert inspect.iscoroutinefunction(module.play)
@@ -72,7 +69,6 @@ def test_each_program_can_be_started(program: Program) -> None:
 
 
 def test_pages_name_programs_that_are_there() -> None:
-    """What a finding tells to run is a program."""
     named = {
         name
         for page in PAGES.rglob("*.md")
@@ -85,7 +81,6 @@ def test_pages_name_programs_that_are_there() -> None:
 
 
 def test_unknown_program_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    """A name that no program has ends with one sentence and exit code 2."""
     with pytest.raises(SystemExit) as ended:
         main(["999"])
 

@@ -42,7 +42,6 @@ def sentence(folder: Path) -> str:
 
 @pytest.mark.parametrize("folder", sorted(folders()), ids=lambda each: str(each.relative_to(ROOT)))
 def test_a_folder_says_what_belongs_there(folder: Path) -> None:
-    """A package's docstring, or else a README, begins with a sentence."""
     said = sentence(folder)
     assert said.endswith("."), f"{folder}: {said!r} is no sentence"
     assert len(said) > 20

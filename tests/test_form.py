@@ -47,7 +47,6 @@ Spoil = Callable[[dict[str, Any]], object]
     ],
 )
 def test_form_is_demanded(spoil: Spoil, said: str) -> None:
-    """Results that no page can be made of, or that point out of their directory, are refused."""
     found = document()
     spoil(found)
     with pytest.raises(ValueError, match=r"^.+") as refused:
@@ -57,17 +56,14 @@ def test_form_is_demanded(spoil: Spoil, said: str) -> None:
 
 @pytest.mark.parametrize("made", [document, certificate])
 def test_what_we_write_has_the_form(made: Callable[[], dict[str, Any]]) -> None:
-    """Results of ours are taken as they are."""
     assert to_plain(parse(made())) == made()
 
 
 def test_later_releases_are_read() -> None:
-    """What a later release adds is no fault."""
     parse(document() | {"weather": "fine"})
 
 
 def test_what_cannot_be_read_is_named_and_the_rest_is_shown(tmp_path: Path) -> None:
-    """One sentence for each file that is left out; the others have their pages."""
     keep(tmp_path / "good", document())
     for name, text in {
         "half": text_of(document())[:500],
@@ -90,7 +86,6 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_shown(tmp_path: Path) -> N
 
 
 def test_copies_of_a_run_count_once(tmp_path: Path) -> None:
-    """A run that lies in an archive twice is one run: that with its history and logs beside it."""
     keep(tmp_path / "a-copy", document())
     shutil.copytree(tmp_path / "a-copy", tmp_path / "run")
     (tmp_path / "run" / "history").mkdir()
@@ -103,7 +98,6 @@ def test_copies_of_a_run_count_once(tmp_path: Path) -> None:
 
 
 def test_a_site_among_its_runs(tmp_path: Path) -> None:
-    """A site that lies in its archive, or is an archive, is built again without growing."""
     keep(tmp_path / "run", document())
     (tmp_path / "run" / "junit.xml").touch()
     for archive in (tmp_path, tmp_path, tmp_path / "site"):
@@ -112,7 +106,6 @@ def test_a_site_among_its_runs(tmp_path: Path) -> None:
 
 
 def test_half_a_timeline_spoils_no_page(tmp_path: Path) -> None:
-    """A page is made without the drawing whose file cannot be read."""
     keep(tmp_path / "run", document())
     for text in ('{"schema": 1, "ru', '{"schema": 1}', json.dumps({"schema": 99, "runs": 3})):
         (tmp_path / "run" / "timelines.json").write_text(text, encoding="utf-8")
@@ -120,7 +113,6 @@ def test_half_a_timeline_spoils_no_page(tmp_path: Path) -> None:
 
 
 def test_names_of_any_length_and_kind_have_a_page_and_a_feed(tmp_path: Path) -> None:
-    """A name that no file may have, and one with signs that XML does not know, spoil no site."""
     for day, name in enumerate(("long " * 100, "bell \x07", "long " * 100), 1):
         found = document()
         found["target"]["name"] = name

@@ -226,7 +226,6 @@ def _bytes(answer: Answer) -> bytes:
 
 
 def test_java_writes_the_same_bytes_for_every_message_and_version(golden: Golden) -> None:
-    """Every version of every message is byte for byte what kafka-clients writes."""
     different = [
         f"{case.spec.name} v{case.version}: {case.ours.hex()} / {answer}"
         for case, answer in golden.messages
@@ -238,7 +237,6 @@ def test_java_writes_the_same_bytes_for_every_message_and_version(golden: Golden
 
 
 def test_java_bytes_decode_to_the_body_they_were_made_of(golden: Golden) -> None:
-    """What Java writes is read back field by field, unknown tags included."""
     for case, answer in golden.messages:
         body = decode(case.spec, case.version, _bytes(answer)).to_dict()
 
@@ -247,7 +245,6 @@ def test_java_bytes_decode_to_the_body_they_were_made_of(golden: Golden) -> None
 
 
 def test_a_message_of_which_nothing_is_said_is_java_s_new_message(golden: Golden) -> None:
-    """Fields that nobody sets have the defaults of the Java classes, in every version."""
     different = [
         f"{spec.name} v{version}: {encode(spec, version, {}).hex()} / {answer}"
         for spec, version, answer in golden.defaults
@@ -258,7 +255,6 @@ def test_a_message_of_which_nothing_is_said_is_java_s_new_message(golden: Golden
 
 
 def test_frames_have_the_header_versions_that_java_uses(golden: Golden) -> None:
-    """The header of every request and response is in the version that Java reads it in."""
     for _, api, version, answer in golden.headers:
         versions = {
             "request": request_header_version(schemas(), api, version),
@@ -272,7 +268,6 @@ def test_frames_have_the_header_versions_that_java_uses(golden: Golden) -> None:
 def test_both_sides_of_each_share_api_are_among_the_golden_messages(
     golden: Golden, api: str
 ) -> None:
-    """No share API is missing from the comparison, nor one of its versions."""
     for kind in ("Request", "Response"):
         compared = {c.version for c, _ in golden.messages if c.spec.name == api + kind}
         spec = next(c.spec for c, _ in golden.messages if c.spec.name == api + kind)
@@ -282,7 +277,6 @@ def test_both_sides_of_each_share_api_are_among_the_golden_messages(
 
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.name.lower())
 def test_a_batch_of_java_is_read_with_all_its_records(golden: Golden, codec: Compression) -> None:
-    """A batch that kafka-clients compressed holds for us the records it was made of."""
     (batch,) = decode_batches(golden.built[codec])
 
     assert batch.compression is codec
@@ -291,13 +285,11 @@ def test_a_batch_of_java_is_read_with_all_its_records(golden: Golden, codec: Com
 
 
 def test_an_uncompressed_batch_is_java_s_byte_for_byte(golden: Golden) -> None:
-    """Without a compressor's freedom our batch and Java's are the same bytes."""
     assert our_batches()["NONE"] == golden.built[Compression.NONE]
 
 
 @pytest.mark.parametrize("name", sorted(our_batches()))
 def test_java_reads_our_batches_as_we_do(golden: Golden, name: str) -> None:
-    """Java finds the CRC right and understands codec, range, gaps and records as we do."""
     batches = decode_batches(our_batches()[name])
 
     assert golden.read[name] == {"batches": [_batch_json(batch) for batch in batches]}
@@ -305,7 +297,6 @@ def test_java_reads_our_batches_as_we_do(golden: Golden, name: str) -> None:
 
 @pytest.mark.parametrize("kind", MARKERS, ids=lambda kind: kind.name.lower())
 def test_a_transaction_marker_is_java_s_byte_for_byte(golden: Golden, kind: ControlType) -> None:
-    """The control batches that end a transaction are those a coordinator writes."""
     ours = encode_marker(
         kind,
         producer_id=5,

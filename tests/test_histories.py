@@ -48,7 +48,6 @@ def _phases(journal: Journal, count: int) -> None:
 
 
 def test_a_kill_loses_at_most_a_second(tmp_path: Path) -> None:
-    """What a killed process recorded until a second before is there, and it is named as cut."""
     writer = subprocess.Popen(
         [sys.executable, "-c", WRITER, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE
     )
@@ -71,7 +70,6 @@ def test_a_kill_loses_at_most_a_second(tmp_path: Path) -> None:
 
 
 def test_a_journal_that_was_closed_is_whole(tmp_path: Path) -> None:
-    """A process that ended by itself leaves nothing that is cut."""
     with Journal(tmp_path, 1) as journal:
         _phases(journal, 3)
 
@@ -82,7 +80,6 @@ def test_a_journal_that_was_closed_is_whole(tmp_path: Path) -> None:
 
 
 def test_any_prefix_can_be_read(tmp_path: Path) -> None:
-    """Wherever a journal was cut, its whole messages are there and nothing else."""
     with Journal(tmp_path, 1) as journal:
         for number in range(4):
             journal.add("phases", f"phase {number}", number, number)
@@ -101,7 +98,6 @@ def test_any_prefix_can_be_read(tmp_path: Path) -> None:
 
 
 def test_damage_in_the_middle_is_named(tmp_path: Path) -> None:
-    """A closed journal with spoiled bytes is named as broken; the other journals are read."""
     with Journal(tmp_path, 1) as journal:
         for number in range(4):
             journal.add("phases", f"phase {number}", number, number)
@@ -120,7 +116,6 @@ def test_damage_in_the_middle_is_named(tmp_path: Path) -> None:
 
 
 def test_times_are_brought_to_the_clock_of_the_run(tmp_path: Path) -> None:
-    """The most exact measure of a clock counts; times that are none stay what they are."""
     with Journal(tmp_path, 1) as journal:
         journal.measured(behind=900, within=50)
         journal.measured(behind=1000, within=5)
@@ -138,7 +133,6 @@ def test_times_are_brought_to_the_clock_of_the_run(tmp_path: Path) -> None:
 
 
 def test_ranges_mean_records(tmp_path: Path) -> None:
-    """Random ranges and acts come out record by record as a plain loop over them says."""
     rng = random.Random(5)
     expected: dict[tuple[int, int], tuple[int, int]] = {}
     with Journal(tmp_path, 1) as journal:
@@ -189,7 +183,6 @@ def _looked_around(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def test_spoiled_files_are_named(tmp_path: Path) -> None:
-    """A file that was cut or changed is named; without share-partitions nothing is judged."""
     with Journal(tmp_path, 1) as journal:
         journal.add(
             "share_partitions", 0, 0, 0, "g", "t", "", 0, 0, 5, 30000, 2000, 500, False, False
@@ -209,7 +202,6 @@ def test_spoiled_files_are_named(tmp_path: Path) -> None:
 
 
 def test_a_manifest_of_another_schema_is_refused() -> None:
-    """A history of a schema to come is refused by name, and garbage by its place."""
     with pytest.raises(ValueError, match="schema 99"):
         Manifest.from_json('{"schema": 99, "files": []}')
     with pytest.raises(ValueError, match="no manifest"):
@@ -217,7 +209,6 @@ def test_a_manifest_of_another_schema_is_refused() -> None:
 
 
 def test_payloads_say_who_they_are() -> None:
-    """A batch is read back as one run; records of strangers are nobody's."""
     batch, crc = shape(70, 64).write(producer=3, log=9, sequence=1000)
 
     (run,) = runs_of(batch)
@@ -229,7 +220,6 @@ def test_payloads_say_who_they_are() -> None:
 
 
 def test_a_thinned_batch_is_read_record_by_record() -> None:
-    """What compaction left of a batch keeps its records' identities, and its holes are holes."""
     batch, _ = shape(10, 64).write(producer=3, log=9, sequence=0)
     whole = runs_of(batch)[0]
     thin, _ = shape(1, 64).write(producer=3, log=9, sequence=4)
@@ -244,7 +234,6 @@ def test_a_thinned_batch_is_read_record_by_record() -> None:
 
 
 def test_late_renewals_prove_no_lock() -> None:
-    """A renewal prolongs a lock for certain only if it was answered OK while the lock lasted."""
     rows = {
         "renewals": np.zeros(2, dtype=np.int64),
         "holds_until": np.array([100, 100]),

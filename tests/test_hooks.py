@@ -15,7 +15,6 @@ RULES = {"LAG-13": "pass", "PER-42": "pass", "PER-44": "out of reach"}
 
 
 def test_hooks_open_the_rules_about_failover(tmp_path: Path) -> None:
-    """A broker is killed, then all of them at once; afterwards the cluster is whole."""
     target = open_target(DEFAULT_TARGET, TargetOptions(brokers=3, shipped=True))
     target.start()
     try:

@@ -31,7 +31,6 @@ SKEWABLE = pytest.mark.skipif(bool(lacking()), reason=lacking())
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_clock_is_never_further_off_than_said(seed: int) -> None:
-    """Whatever the drift and the network: the right time is within the error, also far outside."""
     rng = random.Random(seed)
     ahead, drift = rng.randrange(-(10**12), 10**12), rng.uniform(-2e-3, 2e-3)
 
@@ -75,7 +74,6 @@ def test_a_clock_is_never_further_off_than_said(seed: int) -> None:
 def test_what_clocks_do_not_bear_is_unknown(
     rule: str, error: int, broken: int, expected: Verdict
 ) -> None:
-    """A rule that a clock's error could turn is never broken by it."""
     history = History(
         folder=Path("r/history"), manifest=Manifest(files=(), clock_error=error), run={}
     )
@@ -99,7 +97,6 @@ def _verdicts(out: Path) -> dict[str, str]:
 
 @SKEWABLE
 def test_wrong_clocks_raise_no_alarm(cluster: Cluster, tmp_path: Path) -> None:
-    """A correct broker keeps all rules, also those that compare times of hosts."""
     loaded = cluster.load("reference", tmp_path)
     assert loaded.returncode == 0, loaded.stderr
     manifest = Manifest.from_json((tmp_path / "history" / "manifest.json").read_text("utf-8"))
@@ -112,7 +109,6 @@ def test_wrong_clocks_raise_no_alarm(cluster: Cluster, tmp_path: Path) -> None:
 
 @SKEWABLE
 def test_a_breach_is_found_by_wrong_clocks(cluster: Cluster, tmp_path: Path) -> None:
-    """A broker that gives out accepted records again is found out, by the oracle."""
     loaded = cluster.load("reference:accept-releases", tmp_path)
     assert loaded.returncode == 0, loaded.stderr
     assert any(broken for _, broken in judge(tmp_path / "history")["INV-02"].values())
@@ -120,7 +116,6 @@ def test_a_breach_is_found_by_wrong_clocks(cluster: Cluster, tmp_path: Path) -> 
 
 @SKEWABLE
 def test_a_cluster_that_is_too_small(cluster: Cluster, tmp_path: Path) -> None:
-    """That its cores do not suffice is said in one sentence, with exit code 3."""
     tries = "spark.scheduler.barrier.maxConcurrentTasksCheck.maxFailures=3"
     many = ("--processes", str(len(SKEWS) + 1), "--conf", tries)
     loaded = cluster.load("reference", tmp_path, *many)

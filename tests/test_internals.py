@@ -30,21 +30,18 @@ INTERNAL = {rule.id for rule in RULES.values() if rule.internal}
     ],
 )
 def test_internals_are_for_kafka(options: RunOptions, *, held: bool) -> None:
-    """Kafka and the reference broker are asked about all rules, others about the contracts."""
     brokers = {rule for rule in RULES if not rule.startswith(("CLI-", "FRM-"))}
 
     assert options.selected().keys() == (brokers if held else brokers - INTERNAL)
 
 
 def test_internals_can_be_named() -> None:
-    """A rule that is named is asked about, whatever the target."""
     options = RunOptions(target="external:127.0.0.1:9092", only=("LAG-16", "PER"))
 
     assert options.selected().keys() & INTERNAL == {"LAG-16"}
 
 
 def test_every_internal_is_used() -> None:
-    """Each mark is on some rule, and the ledgers of others expect nothing of marked rules."""
     assert {rule.internal for rule in RULES.values()} - {None} == set(Internal)
     assert [
         e.requirement for e in load_profile("kfake").expected if e.requirement in INTERNAL
@@ -52,7 +49,6 @@ def test_every_internal_is_used() -> None:
 
 
 def test_contract_rules_are_counted_first() -> None:
-    """The sentence and the table of a run tell the contract's rules from Kafka's own."""
     told = parse(document())
     one = replace(told.requirements[0], verdict="pass", problem="", expected=True)
     rules = (

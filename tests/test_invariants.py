@@ -77,7 +77,6 @@ def verdicts(
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_both_sides(case: Case, verdicts: dict[str, Judged]) -> None:
-    """A right history breaks no rule and exercises its own; a wrong one breaks just its own."""
     found = verdicts[case.version].spark
     exercised = {rule for rule, places in found.items() if case.share_partitions & places.keys()}
     broken = {rule for place in case.share_partitions for rule in broken_at(found, place)}
@@ -90,7 +89,6 @@ def test_both_sides(case: Case, verdicts: dict[str, Judged]) -> None:
 
 @pytest.mark.parametrize("version", sorted({case.version for case in CASES}))
 def test_spark_and_the_oracle_agree(version: str, verdicts: dict[str, Judged]) -> None:
-    """On every case and run of the model both count the same cases and breaches of every rule."""
     judged = verdicts[version]
 
     assert list(differences(judged.spark, judged.oracle)) == []
@@ -98,7 +96,6 @@ def test_spark_and_the_oracle_agree(version: str, verdicts: dict[str, Judged]) -
 
 @pytest.mark.parametrize("version", sorted({case.version for case in CASES}))
 def test_valid_runs_of_the_model_break_nothing(version: str, verdicts: dict[str, Judged]) -> None:
-    """Nothing that a leader does who acts by the table is a violation, and most faults are."""
     judged = verdicts[version]
     beside = known(release_of(version))
     broken = {told: broken_at(judged.spark, told.share_partition) - beside for told in judged.runs}
@@ -110,7 +107,6 @@ def test_valid_runs_of_the_model_break_nothing(version: str, verdicts: dict[str,
 
 
 def test_every_invariant_has_both_sides() -> None:
-    """No rule is judged that was never seen to accept and to reject."""
     accepted = {case.rule for case in CASES if not case.breaks}
     rejected = {case.rule for case in CASES if case.breaks}
 
@@ -119,14 +115,12 @@ def test_every_invariant_has_both_sides() -> None:
 
 
 def test_invariants_are_rules_of_the_specification() -> None:
-    """Each declaration has the id of a rule that is not declared untested."""
     rules = load_requirements()
 
     assert [r for r in RULES if rules[r].honesty is Honesty.UNTESTED] == []
 
 
 def test_no_invariant_is_declared_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two declarations with one id are refused."""
     monkeypatch.setattr(locks, "INVARIANTS", (*locks.INVARIANTS, counts.INV_12))
 
     with pytest.raises(SpecError, match="INV-12 is declared twice"):
@@ -137,7 +131,6 @@ def test_no_invariant_is_declared_twice(monkeypatch: pytest.MonkeyPatch) -> None
 def test_an_invariant_names_the_columns_that_it_needs(
     rule: Invariant, spark: SparkSession, verdicts: dict[str, Judged]
 ) -> None:
-    """The expressions of a declaration need each column that it names, and no other."""
     assert verdicts
     spark.table(rule.over.name).select(*rule.columns).createOrReplaceTempView("narrow")
     query = breaches("narrow", [rule])
@@ -149,7 +142,6 @@ def test_an_invariant_names_the_columns_that_it_needs(
 
 
 def test_relations_say_what_they_read() -> None:
-    """All that a query reads is a table or one of the relations that it uses."""
     tables = {*TABLES, "release"}
 
     for relation in in_order(RELATIONS):
@@ -157,7 +149,6 @@ def test_relations_say_what_they_read() -> None:
 
 
 def test_the_buckets_are_those_of_spark(spark: SparkSession) -> None:
-    """Our hash of a log is Spark's own, for small and large and negative numbers."""
     logs = [0, 1, 2, 7, 1000, 2**31 - 1, -1, -(2**31)]
     values = ", ".join(f"({log})" for log in logs)
     query = f"SELECT pmod(hash(CAST(n AS INT)), 8) AS bucket FROM VALUES {values} AS t(n)"  # noqa: S608
@@ -185,7 +176,6 @@ PYTHON = {"udf", "pandas_udf", "toPandas", "toArrow", "rdd", "foreach", "mapInPa
 
 
 def test_nothing_leaves_spark_through_python() -> None:
-    """No Python function works on the data, and what is fetched is limited or aggregated."""
     fetching: dict[str, str] = {}
     forbidden: list[str] = []
     for file in (Path(__file__).parents[1] / "reports" / "analysis").glob("*.py"):

@@ -17,7 +17,6 @@ def court() -> Judge:
 
 
 def test_evidence_counts_assertions_and_events(court: Judge) -> None:
-    """What held is counted, together with what the check saw."""
     court.equal("ACK-01", 1, 1, "one")
     court.saw("ACK-01", redeliveries=2)
     court.saw("ACK-01", redeliveries=3)
@@ -27,14 +26,12 @@ def test_evidence_counts_assertions_and_events(court: Judge) -> None:
 
 
 def test_nothing_seen_is_no_evidence(court: Judge) -> None:
-    """Zero events leave a rule unexercised."""
     court.saw("ACK-01", redeliveries=0)
 
     assert court.unexercised() == ("ACK-01", "ACK-02")
 
 
 def test_violation_carries_rule_sentence_and_witness(court: Judge) -> None:
-    """A broken rule is raised with what was expected, what came, and the events that prove it."""
     with pytest.raises(Violation) as caught:
         court.equal("ACK-02", 0, 7, "error code", witness=[1, "two", "three", "four"])
 
@@ -45,13 +42,11 @@ def test_violation_carries_rule_sentence_and_witness(court: Judge) -> None:
 
 
 def test_long_collections_are_shown_by_their_difference(court: Judge) -> None:
-    """Two long lists of offsets are told apart for the reader."""
     with pytest.raises(Violation, match=r"missing \[0\], not expected \[100\]"):
         court.equal("ACK-01", list(range(100)), list(range(1, 101)), "offsets")
 
 
 def test_sentences_stay_short(court: Judge) -> None:
-    """A value as long as a record batch does not flood the report."""
     with pytest.raises(Violation) as caught:
         court.equal("ACK-01", b"x" * 10_000, b"", "payload")
 
@@ -59,7 +54,6 @@ def test_sentences_stay_short(court: Judge) -> None:
 
 
 def test_choice_is_any_of_the_allowed(court: Judge) -> None:
-    """Where the specification leaves a choice, each choice holds and nothing else does."""
     court.one_of("ACK-01", CHOICE, 42, "error code")
 
     with pytest.raises(Violation, match="expected 6 or 42, got 3"):
@@ -68,13 +62,11 @@ def test_choice_is_any_of_the_allowed(court: Judge) -> None:
 
 @pytest.mark.parametrize("source", ["", "Kafka does so", "KIP-932", "KIP-932 §", "order: "])
 def test_each_choice_has_a_source(court: Judge, source: str) -> None:
-    """A choice that no sentence allows is none, also where it was not taken."""
     with pytest.raises(MisusedJudge, match=r"nothing is said to allow \[6\]"):
         court.one_of("ACK-01", CHOICE | {6: source}, 42, "error code")
 
 
 def test_whatever_was_seen_is_allowed(court: Judge) -> None:
-    """Of many things seen each is an allowed one, and each of these has a source."""
     court.none_but("ACK-01", CHOICE, [42, 6, 42], "error codes")
 
     with pytest.raises(Violation, match=r"error codes: expected set\(\), got \{3\}"):
@@ -84,7 +76,6 @@ def test_whatever_was_seen_is_allowed(court: Judge) -> None:
 
 
 def test_expected_exception_must_come(court: Judge) -> None:
-    """``raises`` holds for the exception it names, and not for silence."""
     with court.raises("ACK-01", ConnectionError, "the broker hangs up"):
         raise ConnectionResetError
     silence = court.raises("ACK-01", ConnectionError, "the broker hangs up")
@@ -93,6 +84,5 @@ def test_expected_exception_must_come(court: Judge) -> None:
 
 
 def test_rule_that_the_marker_does_not_name_is_misuse(court: Judge) -> None:
-    """Judging a rule that the check does not name is the check's mistake."""
     with pytest.raises(MisusedJudge, match="ACK-03"):
         court.saw("ACK-03", redeliveries=1)

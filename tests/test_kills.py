@@ -39,14 +39,12 @@ GENERIC = {
 
 
 def test_rules_have_kills_of_their_own() -> None:
-    """So many rules have killed what declares them, each judged rule or an explanation."""
     rules = judged()
     left = without(evidence.read(), rules)
     assert len(rules) - len(left) >= LEAST
 
 
 def test_alterations_declare_live_rules() -> None:
-    """What an alteration is said to break exists, and is some rule that a check judges."""
     declared = {rule for rules in BREAKS.values() for rule in rules}
     assert BREAKS.keys() <= ALTERATIONS.keys()
     assert declared <= set(judged())
@@ -55,7 +53,6 @@ def test_alterations_declare_live_rules() -> None:
 
 
 def test_what_breaks_everything_kills_no_rule() -> None:
-    """A generic alteration declares nothing, and its failures are no kills."""
     assert ALTERATIONS.keys() >= GENERIC
     assert not GENERIC & BREAKS.keys()
     [name, *_] = sorted(GENERIC)
@@ -64,7 +61,6 @@ def test_what_breaks_everything_kills_no_rule() -> None:
 
 
 def test_a_kill_is_by_a_declared_rule() -> None:
-    """The same mutant kills by a rule that it declares, and by no other."""
     mutant = next(iter(MUTANTS.values()))
     good, other = (
         Entry(
@@ -79,13 +75,11 @@ def test_a_kill_is_by_a_declared_rule() -> None:
 
 
 def test_rules_without_a_kill_say_why() -> None:
-    """An exemption is about a judged rule that nothing died by, and is a sentence."""
     assert EXEMPT.keys() <= set(without(evidence.read(), judged())) <= load_requirements().keys()
     assert all(len(why) > len("nothing") for why in EXEMPT.values())
 
 
 def test_kills_are_published_by_rule() -> None:
-    """The page shows of every judged rule what died by it, or why nothing did."""
     page = evidence_page(evidence.read())
     shown = {row.split(" | ")[0].removeprefix("| "): row for row in page.splitlines()}
     assert set(judged()) <= shown.keys()

@@ -106,12 +106,10 @@ def wrong(kind: type[Ledger]) -> list[str]:
 
 
 def test_all_that_was_given_up_is_sent_again_and_nothing_that_ended() -> None:
-    """What has no end marker comes again and what has one does not, though the tracker dies."""
     assert wrong(Ledger) == []
 
 
 def test_what_is_sent_again_is_sent_once() -> None:
-    """A record whose copy was marked as ended is not sent again, also by another tracker."""
     for seed in SEEDS:
         assert set(played(Ledger, seed)[0].values()) <= {1}
 
@@ -151,12 +149,10 @@ class _NeverLooks(Ledger):
     "broken", [_DeafToEnds, _TrustsTheClock, _CommitsWhatItRead, _Forgets, _NeverLooks]
 )
 def test_a_broken_tracker_is_noticed(broken: type[Ledger]) -> None:
-    """Whoever is deaf to ends, reads late, commits too much or forgets breaks the rule above."""
     assert wrong(broken)
 
 
 def test_who_begins_anew_has_the_whole_time() -> None:
-    """A second start marker counts from its own time: the first worker could not commit."""
     ledger = Ledger(TIMEOUT)
     ledger.take(0, Kind.START, place(1), 0)
     ledger.take(1, Kind.START, place(1), 60)
@@ -168,7 +164,6 @@ def test_who_begins_anew_has_the_whole_time() -> None:
 
 
 def test_places_go_through_bytes() -> None:
-    """The key of a marker names the record, and a copy names the first record and its count."""
     assert Place.from_bytes(place(7).to_bytes()) == place(7)
     assert life_of(place(9), None) == (place(9), 1)
     assert life_of(place(9), [("other", b"x"), *of_copy(place(7), 3)]) == (place(7), 3)
@@ -176,6 +171,5 @@ def test_places_go_through_bytes() -> None:
 
 @pytest.mark.parametrize("key", [b"", b"7", b"[1, 2]", b"{", b"null"])
 def test_a_strange_marker_is_refused(key: bytes) -> None:
-    """A key that no client of the pattern wrote is a ValueError."""
     with pytest.raises(ValueError, match=r"."):
         Place.from_bytes(key)

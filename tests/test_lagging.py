@@ -43,8 +43,6 @@ def _errors(response: Struct) -> list[int]:
 
 
 def test_a_new_topic_is_altered_once_its_coordinator_knows_it(target: Target) -> None:
-    """That the topic is unknown, as the first attempt is answered, is no verdict on a broker."""
-
     async def play() -> list[int]:
         async with world(target.info, Random(1), []) as share:
             group, node = await _elsewhere(share)

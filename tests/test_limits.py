@@ -109,7 +109,6 @@ def house(tmp_path: Path) -> FakeHouse:
 
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_what_hangs_is_broken_into(house: FakeHouse, workers: str) -> None:
-    """However a check hangs, it is an error of its own rule, and the others have their verdicts."""
     house.checks(HANGING)
 
     ran = house.run("-n", workers, FAKE_GRACE="0.5")
@@ -122,7 +121,6 @@ def test_what_hangs_is_broken_into(house: FakeHouse, workers: str) -> None:
 
 
 def test_what_cannot_be_broken_into_ends_with_its_worker(house: FakeHouse) -> None:
-    """A check that no signal reaches costs its worker, says where it hung, and is run twice."""
     house.checks(
         """
 @pytest.mark.requirement("ACK-01")
@@ -151,7 +149,6 @@ def test_fine(judge, number):
 
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_garbage_does_not_spoil_a_failure(house: FakeHouse, workers: str) -> None:
-    """A failure is told although finalizers parse source while its own is parsed."""
     house.checks(GARBAGE)
 
     ran = house.run("-n", workers)

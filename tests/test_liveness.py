@@ -30,18 +30,15 @@ async def _release_and_acquire(target: str) -> None:
 
 
 def test_what_comes_is_no_matter() -> None:
-    """Where records come nothing is raised."""
     virtual.run(_release_and_acquire("reference"))
 
 
 def test_a_partition_that_stops_is_no_slow_machine() -> None:
-    """One share-partition that gives nothing while another one does is a violation."""
     with pytest.raises(Stalled, match="a new topic and group on the same broker went on"):
         virtual.run(_release_and_acquire("reference:a-release-stops-the-partition"))
 
 
 def test_nothing_is_proved_where_nobody_gets_anything(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a bystander gets nothing either it is undecided."""
     monkeypatch.setattr(Leader, "plan", lambda *_: [])
     with pytest.raises(Undecided) as caught:
         virtual.run(_release_and_acquire("reference"))
@@ -49,7 +46,6 @@ def test_nothing_is_proved_where_nobody_gets_anything(monkeypatch: pytest.Monkey
 
 
 def test_the_rule_that_was_next_is_broken() -> None:
-    """A stall breaks the first rule that was not put to the test yet, or else the last."""
     judge = Judge(["ACK-01", "ACK-02", "ACK-03"])
     judge.holds("ACK-01", True, "fine")
 
@@ -65,7 +61,6 @@ def test_the_rule_that_was_next_is_broken() -> None:
 
 
 def test_a_quota_leaves_open_what_it_may_have_caused() -> None:
-    """What a throttled check missed is out of reach; what it saw broken is not excused by that."""
     judge, slowed = Judge(["ACK-01"]), "the target throttles ShareFetch, by a quota"
 
     def seen(error: Exception) -> tuple[Verdict, str]:

@@ -28,7 +28,6 @@ def _ends(found: list[Load]) -> list[tuple[SharePartitionKey, int, int, bool]]:
 
 
 def test_a_load_lasts_from_request_to_response() -> None:
-    """A state that was asked for and came is a load by the broker that asked."""
     loads, exchange = Loads(), _exchange(2)
     loads.on_request(exchange)
     assert loads.take() == []
@@ -42,7 +41,6 @@ def test_a_load_lasts_from_request_to_response() -> None:
 
 
 def test_two_brokers_load_at_once() -> None:
-    """Loads by two brokers, of which one is deposed, are two."""
     loads = Loads()
     loads.on_request(_exchange(1))
     loads.on_request(_exchange(2))
@@ -53,7 +51,6 @@ def test_two_brokers_load_at_once() -> None:
 
 
 def test_a_response_that_was_lost_ends_with_the_next_attempt() -> None:
-    """Without a response a broker serves nothing, until it asked again; the last stays open."""
     loads = Loads()
     loads.on_request(_exchange(1))
     loads.on_request(_exchange(1))

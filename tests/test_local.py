@@ -37,7 +37,6 @@ def of(version: str) -> list[str]:
 
 
 def test_a_directory_of_jars(tmp_path: Path) -> None:
-    """All its jars are the release, under the version in their names and a hash."""
     folder = jars(tmp_path / "jars", "kafka-clients-4.3.1.jar", "kafka_2.13-4.3.1.jar")
 
     version = local_release(folder)
@@ -48,7 +47,6 @@ def test_a_directory_of_jars(tmp_path: Path) -> None:
 
 
 def test_a_changed_jar_is_another_release(tmp_path: Path) -> None:
-    """A working tree that is built again is not judged by the jars of before."""
     folder = jars(tmp_path / "jars", "kafka-clients-4.3.1.jar", "kafka_2.13-4.3.1.jar")
     before = local_release(folder)
     jars(folder, "kafka_2.13-4.3.1.jar", content="y")
@@ -58,7 +56,6 @@ def test_a_changed_jar_is_another_release(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_distribution(tmp_path: Path, *, packed: bool) -> None:
-    """The jars in libs are taken, of a directory and of an archive; a snapshot has its jar."""
     home = tmp_path / "kafka_2.13-4.5.0-SNAPSHOT"
     jars(home / "libs", "kafka-clients-4.5.0-SNAPSHOT.jar", "core.jar")
     jars(home / "bin", "tool.jar")
@@ -77,7 +74,6 @@ def test_a_distribution(tmp_path: Path, *, packed: bool) -> None:
 
 
 def test_a_source_tree(tmp_path: Path) -> None:
-    """The jars of all modules and what they depend on are taken; sources and tests are not."""
     jars(tmp_path / "tree" / "clients" / "build" / "libs",
          "kafka-clients-4.5.0.jar", "kafka-clients-4.5.0-sources.jar")  # fmt: skip
     jars(tmp_path / "tree" / "core" / "build" / "libs", "kafka_2.13-4.5.0.jar", "c-test.jar")
@@ -114,7 +110,6 @@ def content(version: str, jar: str) -> dict[str, str]:
 
 
 def test_newer_classes_take_the_place_of_a_jars(tmp_path: Path) -> None:
-    """Classes compiled since count, on top of what the jar has beside them; older ones do not."""
     tree = tmp_path / "tree"
     (jars(tree) / "gradle.properties").write_text("version=4.5.0-SNAPSHOT\nscalaVersion=2.13.18\n")
     library(tree / "clients", "kafka-clients-4.5.0-SNAPSHOT.jar", A="old", Shaded="kept")
@@ -141,7 +136,6 @@ def test_newer_classes_take_the_place_of_a_jars(tmp_path: Path) -> None:
 
 
 def test_old_copies_of_modules_are_left_alone(tmp_path: Path) -> None:
-    """Gradle copies modules beside what they depend on, and leaves the copies of before there."""
     tree = tmp_path / "tree"
     library(tree / "clients", "kafka-clients-4.5.0.jar", A="of the module")
     libs = tree / "core" / "build" / "dependant-libs-2.13.18"
@@ -155,7 +149,6 @@ def test_old_copies_of_modules_are_left_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", ["nowhere", "empty", "file.tgz"])
 def test_no_kafka_is_wrong_usage(tmp_path: Path, place: str) -> None:
-    """One sentence says what is missing."""
     (tmp_path / "empty").mkdir()
     (tmp_path / "file.tgz").write_text("no archive")
 
@@ -165,14 +158,12 @@ def test_no_kafka_is_wrong_usage(tmp_path: Path, place: str) -> None:
 
 
 def test_versions_and_paths_are_told_apart() -> None:
-    """A release's number is never taken for a place."""
     places = ("4.4.0", "4.4.0:mutant", "./kafka", "/k", "..", "k.tgz")
     assert [is_path(text) for text in places] == [*(False, False, True, True, True, True)]
     assert asked_target("kafka:4.4.0") == "kafka:4.4.0"
 
 
 def test_a_local_version_is_of_its_line() -> None:
-    """Ledgers and rules hold for a local build as for its release; a newer one is told."""
     name = parse_target("kafka:4.3.1+3f2a9c81")
 
     assert isinstance(name, KafkaName)

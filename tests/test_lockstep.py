@@ -36,7 +36,6 @@ ALL = [
 
 
 def test_scripts_are_read_back() -> None:
-    """A script that is written and read is the same script."""
     assert {action.do for action in ALL} == set(Do)
     assert from_text(f"# why\n\n{to_text(ALL)}") == ALL
 
@@ -45,7 +44,6 @@ def test_scripts_are_read_back() -> None:
     "line", ['{"do": "dance"}', "[]", "{", '{"do": "look", "far": 1}', '{"do": "ack", "types": 1}']
 )
 def test_lines_that_are_no_actions(line: str, tmp_path: Path) -> None:
-    """A line that is no action is refused by its number, with the exit code of wrong usage."""
     script = tmp_path / "script.jsonl"
     script.write_text(f'{{"do": "look"}}\n{line}\n', encoding="utf-8")
 
@@ -55,7 +53,6 @@ def test_lines_that_are_no_actions(line: str, tmp_path: Path) -> None:
 
 
 def test_every_action_is_allowed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The reference broker does every kind of action as the model has it."""
     script = tmp_path / "script.jsonl"
     script.write_text(to_text(ALL), encoding="utf-8")
 
@@ -64,7 +61,6 @@ def test_every_action_is_allowed(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_the_reference_broker_is_never_accused(capsys: pytest.CaptureFixture[str]) -> None:
-    """Random examples end without a violation, and reach what they are there for."""
     arguments = ["--target", "reference", "--seed", "7", "--steps", "150", "--json"]
 
     assert main([*arguments, "--actions", "30", "--minutes", "10"]) == 0
@@ -85,7 +81,6 @@ def test_the_reference_broker_is_never_accused(capsys: pytest.CaptureFixture[str
 def test_mutants_are_found_and_shrunk(
     mutant: str, rules: set[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A broken broker is found, and the script that is left shows it once more when replayed."""
     script, target = tmp_path / "script.jsonl", f"reference:{mutant}"
     arguments = ["--target", target, "--seed", "3", "--minutes", "5", "--json"]
 

@@ -31,13 +31,11 @@ def asking(typed: str) -> dict[str, str]:
 
 
 def test_every_command_has_an_example() -> None:
-    """A command without an example in its help is named."""
     assert set(COMMANDS) == set(EXAMPLES)
 
 
 @pytest.mark.parametrize(("name", "words"), LINES)
 def test_examples_are_understood(name: str, words: str) -> None:
-    """An example of the help has only options that its command knows, each with a right value."""
     assert COMMANDS[name].make_context(name, shlex.split(words)).params
 
 
@@ -55,13 +53,11 @@ def test_examples_are_understood(name: str, words: str) -> None:
     ],
 )
 def test_words_are_completed(typed: str, offered: list[str]) -> None:
-    """Commands, options and what their values can be are completed."""
     said = CliRunner().invoke(app, [], env=asking(typed), prog_name="shareproof")
     assert said.stdout.split() == offered
 
 
 def test_a_shell_is_answered_at_once() -> None:
-    """The installed command answers a shell, and imports nothing of what commands work with."""
     script = """
 import sys
 sys.argv = ["shareproof"]
@@ -79,13 +75,11 @@ finally:
 
 
 def test_the_rules_of_an_area_are_offered() -> None:
-    """Once an area is typed its rules are offered too, in a list as well."""
     assert rules("ACK")[:2] == ["ACK", "ACK-01"]
     assert "LCK,ACK-02" in rules("lck,ack-0")
 
 
 def test_the_manual_page_tells_all() -> None:
-    """Every command, option, example and setting is on the manual page."""
     told = page().replace(r"\-", "-")
     for name, command in COMMANDS.items():
         assert f".SS shareproof {name}\n" in told
@@ -98,6 +92,5 @@ def test_the_manual_page_tells_all() -> None:
 
 @pytest.mark.skipif(not VARIABLES.exists(), reason="an installation has no documents")
 def test_the_documents_have_the_same_variables() -> None:
-    """docs/environment.md has the same environment variables as the manual page."""
     rows = re.findall(r"^\| `(SHAREPROOF_\w+)` \| (.*) \|$", VARIABLES.read_text(), re.MULTILINE)
     assert {name: meaning.replace("`", "") for name, meaning in rows} == SETTINGS

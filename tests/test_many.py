@@ -146,14 +146,12 @@ def longest(frames: list[Frame]) -> dict[str, int]:
 
 
 def test_every_list_of_the_definitions_is_in_the_table(schemas: Schemas) -> None:
-    """The table has every list of every share API, and no other."""
     messages = [find(api) for api in SHARE_APIS for find in (schemas.request, schemas.response)]
     every = [path for spec in messages for path in lists_of(spec.body, spec.name)]
     assert sorted(LISTS) == sorted(every)
 
 
 def test_checks_of_the_table_exist() -> None:
-    """Every list is met by a check, and every list of a request has a bad element or a reason."""
     requests = {path for path in LISTS if "Request." in path}
     assert set(MET) | {placed_by(path) for path in requests} <= checks().keys()
     assert NO_BAD.keys() <= requests
@@ -161,7 +159,6 @@ def test_checks_of_the_table_exist() -> None:
 
 @pytest.mark.parametrize("path", sorted(p for p in LISTS if "Request." in p and p not in NO_BAD))
 def test_bad_element_stands_everywhere(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In each list of a request the bad one among good ones stands first, last and between."""
     frames: list[Frame] = []
     monkeypatch.setattr(Transcript, "add", lambda _, frame: frames.append(frame))
     seen: set[str] = set()
@@ -174,7 +171,6 @@ def test_bad_element_stands_everywhere(path: str, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("check", MET)
 def test_check_meets_its_lists(check: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever the bad element stands, the lists that a check claims are long enough."""
     claimed = [path for path, by in LISTS.items() if by == check]
     frames: list[Frame] = []
     monkeypatch.setattr(Transcript, "add", lambda _, frame: frames.append(frame))

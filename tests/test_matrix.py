@@ -18,7 +18,6 @@ def rows(name: str) -> list[list[str]]:
 
 
 def test_ranks_are_those_of_the_findings() -> None:
-    """A rank is read from the finding's page; without a page there is none."""
     names = [page.stem for page in (ROOT / "docs" / "findings").glob("[0-9]*.md")]
     assert {rank_of(name) for name in names} <= set(RANKS)
     assert rank_of("090-kafkats-starts-use-up-deliveries") == "loss"
@@ -26,7 +25,6 @@ def test_ranks_are_those_of_the_findings() -> None:
 
 
 def test_rows_are_sorted_by_rank_and_link_what_is_there() -> None:
-    """The worst comes first, and every link leads to a page."""
     for name in PAGES:
         found = rows(name)
         ranks = [RANKS.index(row[0]) for row in found]

@@ -15,7 +15,6 @@ kafka_server_KafkaServer_BrokerState 3.0
 
 
 def test_samples_of_a_page() -> None:
-    """Beans of share groups are read with attribute, labels and value, and no other line."""
     first, second = parse(PAGE)
 
     assert (first.bean, first.attribute, first.value) == ("SharePartitionMetrics", "Value", 3.0)

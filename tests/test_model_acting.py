@@ -42,7 +42,6 @@ def offered(leader: Leader, want: Want) -> list[tuple[int, int]]:
 
 
 def test_planning_takes_nothing() -> None:
-    """A plan can be made twice, and is as good as its first time."""
     leader = leading(3, 3)
 
     assert offered(leader, Want()) == offered(leader, Want()) == [(0, 2), (3, 5)]
@@ -61,20 +60,17 @@ def test_planning_takes_nothing() -> None:
     ],
 )
 def test_limits_of_a_plan(want: Want, expected: list[tuple[int, int]]) -> None:
-    """ACQ-30, ACQ-33, ACQ-37: records and bytes bound a fetch, the first batch comes anyway."""
     assert offered(leading(3, 3, 3), want) == expected
 
 
 @pytest.mark.parametrize(("size", "expected"), [(1, 3), (3, 3), (4, 2), (7, 1)])
 def test_ranges_end_by_batch_size(size: int, expected: int) -> None:
-    """ACQ-32: a range takes no further batch once it has BatchSize records."""
     leader = leading(3, 3, 3)
 
     assert len(leader.ranges(leader.plan(Want()), size)) == expected
 
 
 def test_holes_are_passed_over() -> None:
-    """GAP-23, GAP-24: what compaction took away is not delivered and holds nothing back."""
     leader = leading(2, 2, 2)
     assert isinstance(leader.log, Log)
     leader.acquire(0, "a", max_records=2)
@@ -89,7 +85,6 @@ def test_holes_are_passed_over() -> None:
 
 
 def test_a_state_that_cannot_be_is_not_loaded() -> None:
-    """OFF-43: a leader refuses stored batches that end before they begin, or of no known state."""
     for wrong in (StateBatch(5, 3, 2, 1), StateBatch(5, 5, 77, 1), StateBatch(5, 5, 1, 1)):
         coordinator = Coordinator()
         coordinator.initialize(0, 0)
@@ -101,7 +96,6 @@ def test_a_state_that_cannot_be_is_not_loaded() -> None:
 
 
 def test_misshapen_batches_are_kept_as_they_are() -> None:
-    """A share coordinator keeps what it cannot make sense of until the start offset passes it."""
     wrong = StateBatch(5, 3, 2, 1)
 
     assert combine((), [wrong], 0) == (wrong,)
@@ -110,7 +104,6 @@ def test_misshapen_batches_are_kept_as_they_are() -> None:
 
 
 def test_everything_written_reaches_the_sink() -> None:
-    """PER-33, PER-23: every record goes to the log, and a deletion ends it with a tombstone."""
     seen: list[object] = []
     coordinator = Coordinator(sink=seen.append)
     coordinator.initialize(0, 0)
@@ -122,7 +115,6 @@ def test_everything_written_reaches_the_sink() -> None:
 
 
 def test_nothing_changes_while_nothing_can_be_written() -> None:
-    """PER-43, ADM-35: what cannot be stored is refused, and done when it is asked for again."""
     ready = True
     coordinator = Coordinator(ready=lambda _: ready)
     coordinator.initialize(0, 0)
@@ -143,7 +135,6 @@ def test_nothing_changes_while_nothing_can_be_written() -> None:
 
 
 def test_stale_is_who_has_another_state_epoch() -> None:
-    """OFF-38: a leader can see that an administrator replaced its state."""
     leader = leading(1)
     assert not leader.stale
     leader.coordinator.initialize(1, 0)
@@ -153,7 +144,6 @@ def test_stale_is_who_has_another_state_epoch() -> None:
 
 
 def test_dead_letters_know_why() -> None:
-    """DLQ-06: a rejection and an exceeded delivery count are told apart until both are written."""
     leader = leading(1, 1, delivery_limit=2)
     leader.settings = Settings(delivery_limit=2, dead_letters=True)
     for _ in range(2):
@@ -183,7 +173,6 @@ def opened(limit: int = 10) -> tuple[Sessions, Session]:
 
 
 def test_epochs_of_a_session() -> None:
-    """SES-01 to SES-05, SES-12: 1, 2, 3, nothing else, and 1 again behind the last."""
     sessions, session = opened()
 
     assert sessions.next(WHO, 1) is session
@@ -199,7 +188,6 @@ def test_epochs_of_a_session() -> None:
 
 
 def test_limit_of_sessions() -> None:
-    """SES-42 to SES-44: no more than the limit, but an own one can be replaced."""
     sessions, first = opened(limit=1)
 
     assert sessions.open(("group", "other"), "b") is Denial.FULL
@@ -212,7 +200,6 @@ def test_limit_of_sessions() -> None:
 
 
 def test_partitions_take_turns() -> None:
-    """ACQ-42: each fetch begins with another partition."""
     _, session = opened()
     places = [(TOPIC, index) for index in range(3)]
     session.add(places)
@@ -231,7 +218,6 @@ def test_partitions_take_turns() -> None:
     wishes=st.lists(st.sets(st.integers(0, 3)), max_size=6),
 )
 def test_assignments(partitions: list[int], wishes: list[set[int]]) -> None:
-    """MEM-16 to MEM-19: every partition has a reader who wants it, every reader a partition."""
     topics: dict[str, Sequence[Place]] = {
         str(number): [(UUID(int=number), index) for index in range(count)]
         for number, count in enumerate(partitions)
@@ -268,7 +254,6 @@ class Crowd:
 
 
 def test_joining_and_leaving() -> None:
-    """MEM-01, MEM-03, MEM-04: a join has an epoch and an assignment, leaving ends both."""
     crowd = Crowd(2)
     joined = crowd.beat("a", 0, topics=("t",))
     assert joined.epoch > 0
@@ -281,7 +266,6 @@ def test_joining_and_leaving() -> None:
 
 
 def test_epochs_of_members() -> None:
-    """MEM-23 to MEM-25: the member's epoch and the one before it go, no other."""
     crowd = Crowd()
     first = crowd.beat("a", 0, topics=("t",)).epoch
     crowd.beat("b", 0, topics=("t",))
@@ -294,7 +278,6 @@ def test_epochs_of_members() -> None:
 
 
 def test_silence_and_crowding() -> None:
-    """MEM-36, MEM-37: a group has room for so many, and the silent make room."""
     crowd = Crowd(max_size=1, session_ms=100)
     crowd.beat("a", 0, topics=("t",))
     assert crowd.beat("b", 0, 99, topics=("t",)).error is Error.GROUP_MAX_SIZE_REACHED
@@ -302,7 +285,6 @@ def test_silence_and_crowding() -> None:
 
 
 def test_assignments_wait_for_the_interval() -> None:
-    """MEM-21: joins within the interval wait, and are served together."""
     crowd = Crowd(2, assignment_ms=100)
     first = crowd.beat("a", 0, topics=("t",)).epoch
     early = crowd.beat("b", 0, 10, topics=("t",))
@@ -325,7 +307,6 @@ def test_assignments_wait_for_the_interval() -> None:
     ],
 )
 def test_malformed_heartbeats(wrong: dict[str, object]) -> None:
-    """MEM-29 to MEM-35: what no heartbeat may say."""
     sound: dict[str, object] = {"member": "m", "epoch": 0, "topics": ("t",)}
     assert malformed("g", Beat(**sound)) is None  # type: ignore[arg-type]
     assert malformed("g", Beat(**sound | wrong)) is not None  # type: ignore[arg-type]

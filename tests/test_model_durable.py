@@ -54,7 +54,6 @@ def spread_out(batches: tuple[StateBatch, ...]) -> dict[int, tuple[int, int]]:
 def test_combining_equals_one_offset_at_a_time(
     stored: list[StateBatch], written: list[StateBatch], start: int
 ) -> None:
-    """PER-16, PER-17: the highest count wins, then the furthest state; nothing below the start."""
     before = combine((), stored, 0)
 
     assert naive([*stored, *written], start) == spread_out(combine(before, written, start))
@@ -63,7 +62,6 @@ def test_combining_equals_one_offset_at_a_time(
 @MANY
 @given(stored=state_batches(), start=st.integers(0, 40))
 def test_combined_batches_are_few(stored: list[StateBatch], start: int) -> None:
-    """PER-18: combined batches rise, and neighbours that touch differ in state or count."""
     combined = combine((), stored, start)
     for one, two in pairwise(combined):
         assert one.last < two.first
@@ -75,7 +73,6 @@ def test_combined_batches_are_few(stored: list[StateBatch], start: int) -> None:
 def test_order_of_updates_does_not_matter(
     stored: list[StateBatch], written: list[StateBatch], start: int
 ) -> None:
-    """Combining is a union: either order, and twice, gives the same."""
     one = combine(combine((), stored, start), written, start)
     two = combine(combine((), written, start), stored, start)
 
@@ -83,7 +80,6 @@ def test_order_of_updates_does_not_matter(
 
 
 def test_two_thousand_alternating_offsets_combine_fast() -> None:
-    """PER-19: as many alternating batches as a window holds combine in well under a second."""
     written = [StateBatch(offset, offset, 2 if offset % 2 else 0, 1) for offset in range(2_000)]
     stored = combine((), written, 0)
     begun = time.process_time()
@@ -107,7 +103,6 @@ def write(coordinator: Coordinator, start: int = -1, **epochs: int) -> Error:
 
 
 def test_uninitialised_state_is_refused() -> None:
-    """PER-04, PER-09: before Initialize, Read and Write are INVALID_REQUEST and store nothing."""
     coordinator = Coordinator()
 
     assert coordinator.read(0) == (Error.INVALID_REQUEST, None)
@@ -117,7 +112,6 @@ def test_uninitialised_state_is_refused() -> None:
 
 
 def test_initialize_replaces_and_fences() -> None:
-    """PER-01, PER-02, PER-03: a higher state epoch replaces everything, a lower one is fenced."""
     coordinator = started()
     write(coordinator)
 
@@ -130,7 +124,6 @@ def test_initialize_replaces_and_fences() -> None:
 
 
 def test_read_raises_the_leader_epoch_and_fences_the_old_leader() -> None:
-    """PER-06, PER-07: a Read with a higher epoch fences the old leader from reading and writing."""
     coordinator = started()
     assert coordinator.read(5)[0] is Error.NONE
 
@@ -140,7 +133,6 @@ def test_read_raises_the_leader_epoch_and_fences_the_old_leader() -> None:
 
 
 def test_write_without_start_keeps_it() -> None:
-    """PER-14: a start offset of -1 leaves the stored one, and the batches are applied."""
     coordinator = started()
     write(coordinator)
     state = coordinator.state
@@ -151,7 +143,6 @@ def test_write_without_start_keeps_it() -> None:
 
 @pytest.mark.parametrize(("release", "start"), [(RELEASES["4.3"], 11), (RELEASES["4.4"], 13)])
 def test_overtaken_write(release: Release, start: int) -> None:
-    """PER-15: since 4.4 a write that was overtaken never takes the start offset back."""
     coordinator = started(release)
     write(coordinator, start=13)
     write(coordinator, start=11)
@@ -168,12 +159,10 @@ def test_overtaken_write(release: Release, start: int) -> None:
     ],
 )
 def test_read_with_no_epoch(release: Release, answer: Error) -> None:
-    """PER-08, PER-13: what a Read with leader epoch -1 is answered is a release's own decision."""
     assert answer is started(release).read(-1)[0]
 
 
 def test_write_raises_no_epoch() -> None:
-    """PER-12: since 4.2 only Read and Initialize raise the stored epochs."""
     coordinator = started()
     write(coordinator, leader_epoch=7, state_epoch=9)
 
@@ -182,7 +171,6 @@ def test_write_raises_no_epoch() -> None:
 
 @pytest.mark.parametrize("between", [0, 1, 3])
 def test_snapshots_come_in_time(between: int) -> None:
-    """PER-34: between two snapshots are as many updates as configured; each raises the epoch."""
     coordinator = started(updates_per_snapshot=between)
     for _ in range(2 * between + 2):
         write(coordinator)
@@ -194,7 +182,6 @@ def test_snapshots_come_in_time(between: int) -> None:
 
 
 def test_replay_equals_the_state() -> None:
-    """PER-33: the records of a key, replayed, add up to exactly what Read answers."""
     coordinator = started(updates_per_snapshot=2)
     for start in range(10, 16):
         write(coordinator, start=start)
@@ -205,7 +192,6 @@ def test_replay_equals_the_state() -> None:
 
 
 def test_delete_forgets() -> None:
-    """PER-23, PER-24: after Delete there is no state, and deleting twice is fine."""
     coordinator = started()
 
     assert coordinator.delete() is coordinator.delete() is Error.NONE
@@ -213,14 +199,12 @@ def test_delete_forgets() -> None:
 
 
 def test_terminal_offsets_are_counted() -> None:
-    """PER-20: the delivery-complete count is the number of terminal offsets, archiving not yet."""
     batches = (StateBatch(1, 3, 2, 1), StateBatch(4, 4, 0, 1), StateBatch(5, 6, 4, 1))
 
     assert complete_count((*batches, StateBatch(7, 9, 3, 1))) == 5
 
 
 def test_update_without_a_snapshot_is_taken_from_nothing() -> None:
-    """An update that comes first, as after pruning went wrong, still adds up."""
     update = Record(
         snapshot_epoch=0, leader_epoch=1, start=5, batches=(StateBatch(4, 6, 2, 1),), complete=2
     )

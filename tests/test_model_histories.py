@@ -52,7 +52,6 @@ def refused(steps: list[Step], group: Settings, release: Release) -> list[str]:
 def test_valid_histories_are_accepted(
     lossy: float, overlap: float, seed: int, group: Settings, release: Release
 ) -> None:
-    """Soundness: no history of the acting leader is refused, in quiet and in turmoil."""
     steps = tell(seed, group, release, lossy, overlap)
 
     assert not refused(steps, group, release)
@@ -61,7 +60,6 @@ def test_valid_histories_are_accepted(
 @PATIENT
 @given(seed=SEED, group=SETTINGS, release=RELEASE)
 def test_seeing_less_never_refuses_more(seed: int, group: Settings, release: Release) -> None:
-    """A history in which only some of the looks were taken is as valid as the whole."""
     steps = tell(seed, group, release, 0.1, 0.5)
     looks = {"StartSeen", "StateSeen"}
     kept = [one for one in steps if type(one).__name__ not in looks or Random(seed).random() < 0.5]
@@ -107,7 +105,6 @@ def rates(lossy: float, overlap: float, histories: int) -> dict[str, float]:
 
 
 def test_single_lies_are_caught() -> None:
-    """Sensitivity: of single-edit corruptions of quiet histories at least 85 % are refused."""
     found = rates(0.0, 0.0, 150)
     weak = {name: rate for name, rate in found.items() if rate < CAUGHT.get(name, 0.85)}
 
@@ -116,7 +113,6 @@ def test_single_lies_are_caught() -> None:
 
 
 def test_lies_are_caught_in_turmoil_too() -> None:
-    """Where requests overlap and answers get lost, more than half of the lies are still refused."""
     assert rates(0.05, 0.5, 60)["all"] > 0.55
 
 

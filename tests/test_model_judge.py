@@ -203,7 +203,6 @@ PAIRS: dict[str, tuple[Story, Story]] = {
 
 @pytest.mark.parametrize("rule", PAIRS)
 def test_both_sides(rule: str) -> None:
-    """Each rule has a story that the judge allows and one that it refuses by the rule's name."""
     allowed, broken = PAIRS[rule]
 
     assert allowed().rules == ()
@@ -211,7 +210,6 @@ def test_both_sides(rule: str) -> None:
 
 
 def test_an_unanswered_acknowledgement_keeps_both_ends() -> None:
-    """INV-09: without a response a record may be settled or come again; either is allowed."""
     for ranges in ([(0, 9, 2)], [(10, 19, 1)]):
         judge = held()
         judge.acknowledged(20, "ann", [(0, 9, ACCEPT)], None)
@@ -221,7 +219,6 @@ def test_an_unanswered_acknowledgement_keeps_both_ends() -> None:
 
 @pytest.mark.parametrize("error", [Error.NOT_LEADER_OR_FOLLOWER, Error.UNKNOWN_SERVER_ERROR])
 def test_an_error_may_hide_an_effect(error: Error) -> None:
-    """A server's error leaves open whether the acknowledgement was stored: no proof either way."""
     judge = held()
     judge.acknowledged(20, "ann", [(0, 9, ACCEPT)], error)
 
@@ -229,7 +226,6 @@ def test_an_error_may_hide_an_effect(error: Error) -> None:
 
 
 def test_an_unanswered_acknowledgement_is_whole() -> None:
-    """INV-08: when one offset proves that it took effect, all of them have."""
     judge = held()
     judge.acknowledged(20, "ann", [(0, 1, ACCEPT)], None)
     judge.persisted(30, 0, [StateBatch(0, 0, 2, 1)])
@@ -238,7 +234,6 @@ def test_an_unanswered_acknowledgement_is_whole() -> None:
 
 
 def test_an_unseen_fetch_may_have_raised_a_count() -> None:
-    """A fetch whose answer was lost may have acquired a record once, and not twice."""
     for count, allowed in ((1, True), (2, True), (3, False)):
         judge = fresh()
         judge.lost(judge.begin_fetch(0, Fetch(member="ann")), 10)
@@ -247,7 +242,6 @@ def test_an_unseen_fetch_may_have_raised_a_count() -> None:
 
 
 def test_requests_that_overlap_may_act_in_either_order() -> None:
-    """A fetch that was answered before a release may have acted after it."""
     judge = held()
     release = judge.begin_acknowledge(20, _releasing())
     fetch = judge.begin_fetch(21, Fetch(member="bob"))
@@ -257,7 +251,6 @@ def test_requests_that_overlap_may_act_in_either_order() -> None:
 
 
 def test_an_overlapping_release_that_failed_explains_nothing() -> None:
-    """If the release is refused in the end, what rested on it is refused with it."""
     judge = held()
     release = judge.begin_acknowledge(20, _releasing())
     fetch = judge.begin_fetch(21, Fetch(member="bob"))
@@ -272,7 +265,6 @@ def _releasing() -> Acknowledge:
 
 @pytest.mark.parametrize(("count", "allowed"), [(1, True), (2, True), (3, True), (4, False)])
 def test_a_reload_takes_counts_back_to_the_durable_ones(count: int, allowed: bool) -> None:
-    """DLV-32: after a reload the count lies between the durable one and the last, plus one."""
     judge = held()
     judge.acquired(1_200, "bob", [(0, 9, 2)]).check()
     judge.reloaded(1_300).check()
@@ -281,7 +273,6 @@ def test_a_reload_takes_counts_back_to_the_durable_ones(count: int, allowed: boo
 
 
 def test_a_durable_count_is_never_undone() -> None:
-    """DLV-31: a released record's count survives the reload."""
     judge = after(RELEASE)
     judge.reloaded(40).check()
 
@@ -290,7 +281,6 @@ def test_a_durable_count_is_never_undone() -> None:
 
 @pytest.mark.parametrize(("release", "count"), [(RELEASES["4.1"], 1), (RELEASES["4.4"], 2)])
 def test_session_close_counts_since_4_2(release: Release, count: int) -> None:
-    """DLV-04: 4.1 takes back the count of a delivery that a session's end cut short."""
     judge = SharePartition(0, release=release)
     judge.acquired(0, "ann", [(0, 9, 1)]).check()
     judge.released_session(10, "ann").check()
@@ -300,7 +290,6 @@ def test_session_close_counts_since_4_2(release: Release, count: int) -> None:
 
 
 def test_the_log_start_ends_records_for_good() -> None:
-    """OFF-20: a deleted record is never delivered, and its holder may be told anything."""
     judge = held()
     judge.log_start_moved(20, 5).check()
 
@@ -310,7 +299,6 @@ def test_the_log_start_ends_records_for_good() -> None:
 
 
 def test_a_lowered_limit_permits_one_last_delivery() -> None:
-    """DLV-28: a record at or above the new limit comes once more and is archived then."""
     judge = held(delivery_limit=5)
     judge.acknowledged(20, "ann", [(0, 9, RELEASE)]).check()
     judge.acquired(30, "ann", [(0, 9, 2)]).check()
@@ -323,7 +311,6 @@ def test_a_lowered_limit_permits_one_last_delivery() -> None:
 
 
 def test_a_lock_ends_under_the_limit_of_its_time() -> None:
-    """DLV-11: a limit that is lowered after a lock has ended archives nothing any more."""
     judge = held(delivery_limit=2)
     judge.acquired(1_200, "bob", [(0, 9, 2)]).check()
     judge.configured(Span(1_300, 1_310), Settings(lock_ms=LOCK, delivery_limit=3))
@@ -337,14 +324,12 @@ def test_a_lock_ends_under_the_limit_of_its_time() -> None:
 
 
 def test_what_a_record_limit_left_over_may_be_cut_anyhow() -> None:
-    """ACQ-30: a batch that was looked at in record-limit mode is no new one."""
     judge = fresh()
     judge.acquired(1, "ann", [(0, 4, 1)], Mode.RECORD_LIMIT, 5).check()
     assert judge.acquired(2, "bob", [(5, 29, 1)], max_records=3).ok
 
 
 def test_an_end_that_is_over_may_have_acted() -> None:
-    """LCK-18: a session that ended before another was opened may free those of the new."""
     judge = held()
     closing = judge.begin_close(20, "ann")
     judge.over(closing, 30).check()
@@ -354,7 +339,6 @@ def test_an_end_that_is_over_may_have_acted() -> None:
 
 
 def test_a_reload_that_is_over_may_have_happened() -> None:
-    """DLV-32: a leader that may have forgotten the share-partition counts on or begins anew."""
     for count in (1, 2):
         judge = held()
         judge.over(judge.begin_reload(20), 30).check()
@@ -365,7 +349,6 @@ def test_a_reload_that_is_over_may_have_happened() -> None:
 
 
 def test_a_start_offset_below_is_done() -> None:
-    """ACK-34: acknowledgements below the start offset are answered without error to anybody."""
     judge = held()
     judge.acknowledged(20, "ann", [(0, 9, ACCEPT)]).check()
     judge.spso_seen(30, 10).check()
@@ -376,7 +359,6 @@ def test_a_start_offset_below_is_done() -> None:
 
 
 def test_compaction_may_take_available_records() -> None:
-    """GAP-24: in a compacted log the start offset may pass an available record, else not."""
     for vanish in (True, False):
         judge = held(may_vanish=vanish)
         judge.acknowledged(20, "ann", [(0, 9, RELEASE)]).check()
@@ -385,7 +367,6 @@ def test_compaction_may_take_available_records() -> None:
 
 
 def test_overdue_ranges_are_named() -> None:
-    """LCK-01: whose lock has ended for certain must be available; before that nothing is said."""
     judge = held()
 
     assert judge.overdue(1_000) == []
@@ -393,7 +374,6 @@ def test_overdue_ranges_are_named() -> None:
 
 
 def test_a_refusal_raises_with_its_rule() -> None:
-    """A refused judgement raises a Violation that carries rule, sentence and witness."""
     with pytest.raises(Violation, match="ACQ-20: offsets 0-9 came to bob") as caught:
         held().acquired(20, "bob", [(0, 9, 2)]).check("fetch of bob at 20")
 
@@ -401,7 +381,6 @@ def test_a_refusal_raises_with_its_rule() -> None:
 
 
 def test_one_lie_is_told_once() -> None:
-    """After a refusal the judge believes what it saw."""
     judge = held()
 
     assert not judge.acquired(20, "bob", [(0, 9, 2)]).ok
@@ -415,7 +394,6 @@ def _always(value: int) -> Callable[[int, int, int], int]:
 @settings(deadline=None, derandomize=True, database=None)
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 10), st.integers(0, 3))))
 def test_runs_equal_a_plain_map(edits: list[tuple[int, int, int]]) -> None:
-    """Values by runs are values by offset, and neighbours differ."""
     runs, plain = Runs(0, 0), dict.fromkeys(range(50), 0)
     for first, size, value in edits:
         runs.apply(first, first + size, _always(value))

@@ -68,7 +68,6 @@ class Both:
 
 
 def test_table_of_operations_and_state_changes() -> None:
-    """OFF-40: KIP-932's table from fetch 100-109 to SPSO 120 holds line by line."""
     both = Both(100, 130)
     both.shows(100, 100, {})
     assert [Range(100, 109, 1)] == both.fetch("a", 10)
@@ -128,7 +127,6 @@ def in_flight() -> Both:
 
 
 def test_example_of_in_flight_records() -> None:
-    """OFF-41: the KIP's example of in-flight records can be brought about as its figure shows."""
     both = in_flight()
 
     both.shows(
@@ -146,7 +144,6 @@ def test_example_of_in_flight_records() -> None:
 
 
 def test_durable_state_of_the_example() -> None:
-    """OFF-42: durable are the start offset, the count of 3, and that 5 and 6 are finished."""
     both = in_flight()
     state = both.leader.coordinator.state
     assert state is not None
@@ -162,7 +159,6 @@ def test_durable_state_of_the_example() -> None:
 
 
 def test_two_consumers_example() -> None:
-    """KIP-932 §Ordering: after a crash 100-109 come again with count 2, behind 110-119."""
     both = Both(100, 120)
     both.fetch("first", 10)
     both.fetch("second", 10)
@@ -198,5 +194,4 @@ def attempts(limit: int, size: int) -> list[int]:
     ],
 )
 def test_throttled_delivery(limit: int, size: int, expected: Sequence[int]) -> None:
-    """DLV-21, DLV-22, DLV-24: attempts near the limit are halved, the last is one record."""
     assert list(expected) == attempts(limit, size)

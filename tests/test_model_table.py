@@ -20,33 +20,28 @@ RULE = re.compile(r'"([A-Z]{3}-\d{2,3})"')
 
 
 def test_no_event_has_two_outcomes() -> None:
-    """An event in a state, with a count and a dead-letter topic given, has at most one row."""
     unfolded = [(row.event, row.before, pair) for row in TABLE for pair in row.guard.value]
 
     assert len(set(unfolded)) == len(unfolded) == len(NEXT)
 
 
 def test_an_event_that_can_happen_can_always_happen() -> None:
-    """A row's guard never leaves a hole: whatever the count, the event goes somewhere."""
     for event, state in {(row.event, row.before) for row in TABLE}:
         for last, letters in product((False, True), repeat=2):
             assert step(event, state, last=last, dead_letters=letters) is not None
 
 
 def test_terminal_states_are_never_left() -> None:
-    """No row leaves ACKNOWLEDGED or ARCHIVED."""
     assert not [row for row in TABLE if row.before in TERMINAL]
 
 
 def test_only_an_acquisition_raises_the_count() -> None:
-    """KIP-932: the delivery count goes up when a record is acquired, and by nothing else."""
     raising = [row.event for row in TABLE if Effect.COUNT_UP in row.effects]
 
     assert raising == [Event.ACQUIRE]
 
 
 def test_members_only_move_what_they_hold() -> None:
-    """Every acknowledge type is a row from ACQUIRED, and the type bytes are those of the wire."""
     assert [row.before for row in TABLE if row.event in ACK_EVENTS] == [State.ACQUIRED] * 8
     names = ["gap", "accept", "release", "reject", "renew"]
 
@@ -55,26 +50,22 @@ def test_members_only_move_what_they_hold() -> None:
 
 @pytest.mark.parametrize("event", [Event.GAP, Event.ACCEPT, Event.RELEASE, Event.REJECT])
 def test_what_a_client_settled_is_durable(event: Event) -> None:
-    """ACK-44: what is answered without error is durable before the response."""
     rows = [row for row in TABLE if row.event is event]
 
     assert all(Effect.PERSIST in row.effects for row in rows)
 
 
 def test_dead_letters_are_owed_for_failures_only() -> None:
-    """DLQ-04, DLQ-25: only a rejection or a count used up leads to ARCHIVING."""
     owing = {row.event for row in TABLE if row.after is State.ARCHIVING}
 
     assert {Event.REJECT, Event.RELEASE, Event.EXPIRE, Event.CLOSE, Event.RELOAD} == owing
 
 
 def test_guards_are_all_of_use() -> None:
-    """Every guard is used by a row, and the limit's guards come in pairs that fill the square."""
     assert {row.guard for row in TABLE} == set(Guard)
 
 
 def test_model_names_only_live_rules() -> None:
-    """Every rule id in the model's code is a live requirement."""
     rules = load_requirements()
     named = {
         rule
@@ -87,7 +78,6 @@ def test_model_names_only_live_rules() -> None:
 
 
 def test_diagram_is_current() -> None:
-    """docs/model.md holds what ``python -m spec.model.diagram`` prints."""
     text = (ROOT / "docs" / "model.md").read_text(encoding="utf-8")
     held = text.split("<!-- generated: begin -->\n")[1].split("<!-- generated: end -->")[0]
 
@@ -95,7 +85,6 @@ def test_diagram_is_current() -> None:
 
 
 def test_every_difference_between_releases_has_a_reason() -> None:
-    """A field of Release says why it exists, and some release differs in it."""
     fields = {field.name for field in dataclasses.fields(Release)} - {"name"}
 
     assert fields == set(REASONS)
@@ -113,5 +102,4 @@ def test_every_difference_between_releases_has_a_reason() -> None:
     ],
 )
 def test_release_of_a_version(version: str, line: str) -> None:
-    """A version is judged as its minor release; an unknown one as the newest."""
     assert RELEASES[line] is release_of(version)

@@ -38,14 +38,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("name", network.BUNDLES)
 def test_one_bundle_of_certificates_serves_every_tool(name: str) -> None:
-    """Whoever names certificates for one tool means all of them, Node.js too."""
     found = network.fetching({name: "/ca.pem"})
 
     assert found == dict.fromkeys((*network.BUNDLES, network.EXTRA), "/ca.pem")
 
 
 def test_what_is_set_stays() -> None:
-    """A tool's own setting wins, and what Node.js trusts beside its own is no bundle."""
     found = network.fetching({"PIP_CERT": "/pip.pem", "SSL_CERT_FILE": "/all.pem"})
 
     assert (found["PIP_CERT"], found["CURL_CA_BUNDLE"]) == ("/pip.pem", "/all.pem")
@@ -53,7 +51,6 @@ def test_what_is_set_stays() -> None:
 
 
 def test_a_proxy_is_named_in_both_spellings() -> None:
-    """Some tools read the one in capitals, some the other."""
     found = network.fetching({"HTTPS_PROXY": "http://p:1", "no_proxy": "a", "NO_PROXY": "b"})
 
     assert found["https_proxy"] == "http://p:1"
@@ -61,7 +58,6 @@ def test_a_proxy_is_named_in_both_spellings() -> None:
 
 
 def test_our_own_downloads_take_part_for_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What this process fetches knows the bundle by the name that its library reads."""
     monkeypatch.setenv("SSL_CERT_FILE", "/ca.pem")
     with network.fetching_here():
         assert os.environ["REQUESTS_CA_BUNDLE"] == "/ca.pem"
@@ -69,7 +65,6 @@ def test_our_own_downloads_take_part_for_their_time(monkeypatch: pytest.MonkeyPa
 
 
 def test_hosts_of_ours_are_reached_directly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy is for other machines: what we start here is not asked for there."""
     network.bypass("127.0.0.1")
     assert "no_proxy" not in os.environ
     monkeypatch.setenv("HTTP_PROXY", "http://p:1")
@@ -80,7 +75,6 @@ def test_hosts_of_ours_are_reached_directly(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_mirror_of_mavens_settings(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A mirror of Maven Central in settings.xml is used, unless our own variable names another."""
     assert network.maven_mirror() is None
     (home / ".m2").mkdir()
     (home / ".m2" / "settings.xml").write_text(SETTINGS)
@@ -91,7 +85,6 @@ def test_the_mirror_of_mavens_settings(home: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_registry_of_npms_settings(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Npm's registry is that of its variable, else that of .npmrc, else the one npm itself has."""
     monkeypatch.setattr("shutil.which", lambda _: None)
     assert network.npm_registry() == ""
     npm = home / "npm"
@@ -106,7 +99,6 @@ def test_the_registry_of_npms_settings(home: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_nobody_answers() -> None:
-    """An address without a server is told by its host, and without its path or password."""
     port = free_ports(1)[0]
 
     why = network.unreachable(f"http://user:secret@127.0.0.1:{port}/x", within=5)
@@ -115,7 +107,6 @@ def test_nobody_answers() -> None:
 
 
 def test_npms_own_certificates_are_tried(home: Path) -> None:
-    """Where only npm was given the certificates of a registry, the registry answers for npm."""
     authority = trustme.CA()
     bundle = home / "ca.pem"
     authority.cert_pem.write_to_path(str(bundle))
@@ -143,7 +134,6 @@ def _respond(server: socket.socket, context: ssl.SSLContext, calls: int) -> None
 
 
 def test_a_file_that_is_not_there_is_told(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A variable that names no file is told by name."""
     monkeypatch.setenv("PIP_CERT", str(home / "none.pem"))
     monkeypatch.setenv("SSL_CERT_DIR", f"{home / 'none'}{os.pathsep}{home}")
     assert network.wrong_bundles() == ["PIP_CERT"]
@@ -152,7 +142,6 @@ def test_a_file_that_is_not_there_is_told(home: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("tool", ["pip", "Maven", "npm", "Go", "Cargo"])
 def test_a_tools_settings_are_told(tool: str) -> None:
-    """Each tool that fetches has one sentence on what it reads, and tox hands that on."""
     sentence = network.advice(tool)
     handed_on = (ROOT / "tox.ini").read_text()
 
@@ -164,7 +153,6 @@ def test_a_tools_settings_are_told(tool: str) -> None:
 
 
 def test_a_build_that_cannot_fetch_says_what_its_tool_reads() -> None:
-    """The settings are told where a network is the trouble, and only there."""
     fetch = ["sh", "-c", "echo 'x509: certificate signed by unknown authority.' >&2; exit 1"]
     with pytest.raises(EnvironmentFault, match=r"unknown authority\. Go reads GOPROXY"):
         run("kfake", fetch, fetcher="Go")
@@ -173,7 +161,6 @@ def test_a_build_that_cannot_fetch_says_what_its_tool_reads() -> None:
 
 
 def test_a_build_has_the_users_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What builds and fetches finds the bundle under its own name."""
     monkeypatch.setenv("SSL_CERT_FILE", "/ca.pem")
     run("x", ["sh", "-c", 'test "$CARGO_HTTP_CAINFO$X" = /ca.pem1'], env={"X": "1"})
 
@@ -181,7 +168,6 @@ def test_a_build_has_the_users_settings(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_jvm_that_speaks_to_others_keeps_their_certificates(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of the options that users set for all JVMs only those for networks stay."""
     trusted = "-Djavax.net.ssl.trustStore=/a b"
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", f"-Xmx9g '{trusted}' -Dhttps.proxyHost=p")
 

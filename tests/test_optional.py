@@ -44,13 +44,11 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ],
 )
 def test_a_bare_machine_lacks_every_tool(tool: str, lacks: str) -> None:
-    """Each tool is missed where it is not, in a few words."""
     assert re.match(lacks, optional.missing(tool))
 
 
 @pytest.mark.usefixtures("bare")
 def test_the_doctor_says_what_will_not_run() -> None:
-    """What a test would say that it lacks, the doctor says before; no run fails for it."""
     found = [doctor._optional(tool) for tool in optional.TOOLS]
 
     assert [one.name for one in found if one.ok or one.needed] == []
@@ -63,7 +61,6 @@ def test_the_doctor_says_what_will_not_run() -> None:
 def test_an_old_go_is_missing(
     said: str, lacks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A Go that cannot build what we have is as good as none."""
     go = tmp_path / "go"
     go.write_text(f'#!/bin/sh\n[ "$1" = env ] || echo go version go{said} linux/amd64\n')
     go.chmod(0o755)
@@ -76,7 +73,6 @@ def test_an_old_go_is_missing(
 def test_what_is_not_run_is_said_and_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is said in a line, and left for tox in the file that tox names."""
     record = tmp_path / "record"
     monkeypatch.setenv(optional.RECORD_VARIABLE, str(record))
 
@@ -113,14 +109,12 @@ def test_nothing_that_was_not_run_reads_as_passed(
     left_out: list[dict[str, Any]],
     expected: list[tuple[str, str, str]],
 ) -> None:
-    """What ran nothing is not run, what ran in part says what not, and who failed has failed."""
     found = [(row.what, row.outcome, row.why) for row in toxfile.rows("x", code, 9.1, left_out)]
 
     assert found == expected
 
 
 def test_the_table_is_one_line_a_row() -> None:
-    """However long a reason is, the table does not wrap it."""
     rows = toxfile.rows("self", 0, 9.1, [{**PART, "missing": "x" * 500}])
 
     first, *lines = toxfile.table([*rows, *toxfile.rows("allure", 3, 1.0, [ALL])]).splitlines()
@@ -154,7 +148,6 @@ sys.exit({{"none": 3, "bad": 7}}.get(name, 0))
 
 @pytest.mark.parametrize("how", [("run",), ("run-parallel", "-p", "2", "--parallel-no-spinner")])
 def test_the_table_of_a_run_of_tox(how: tuple[str, ...], tmp_path: Path) -> None:
-    """The table has who ran, failed, was skipped or could not be set up, and tox fails for two."""
     (tmp_path / "tox.ini").write_text(TOX)
     (tmp_path / "act.py").write_text(ACT)
     shutil.copy(ROOT / "toxfile.py", tmp_path)

@@ -17,7 +17,6 @@ LOCK = HOME / "lock.txt"
 
 @pytest.mark.skipif(not (HOME / ".git").exists(), reason="only git knows which files are ours")
 def test_wheel_and_sdist_hold_every_file_of_the_rooms(tmp_path: Path) -> None:
-    """Whatever git knows of the rooms is in the wheel and in the sdist; what is not is named."""
     if lacks := optional.missing("git"):
         pytest.skip(lacks)
     built = build(tmp_path)
@@ -32,7 +31,6 @@ def test_wheel_and_sdist_hold_every_file_of_the_rooms(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not LOCK.exists(), reason="an installation has no lock")
 def test_the_lock_agrees_with_the_pins() -> None:
-    """Every version that pyproject.toml pins is the one that the lock holds."""
     project = tomllib.loads((HOME / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"].values()
     pins = [

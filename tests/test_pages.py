@@ -55,14 +55,12 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_page_opens_without_a_complaint(browser: Browser, page: Path) -> None:
-    """A page opens offline, asks for nothing, and has nothing to say on the console."""
     with look(browser, page) as seen:
         assert seen.page.title() == f"shareproof: {HOSTILE}"
         assert seen.complaints == []
 
 
 def test_search_and_filter(browser: Browser, page: Path) -> None:
-    """Verdicts, levels and words narrow the rules down, and one press shows all of them again."""
     with look(browser, page) as seen:
         tab, rules = seen.page, seen.page.locator(".rule:visible")
         assert rules.count() == 7
@@ -84,7 +82,6 @@ def test_search_and_filter(browser: Browser, page: Path) -> None:
 
 
 def test_anchor_opens_its_rule(browser: Browser, page: Path) -> None:
-    """An address that ends in a rule's id shows that rule open, also when a filter hides it."""
     with look(browser, page, "#SES-02") as seen:
         assert seen.page.locator("#SES-02").get_attribute("open") is not None
         seen.page.get_by_label("Search the rules").fill("ses-03")
@@ -94,7 +91,6 @@ def test_anchor_opens_its_rule(browser: Browser, page: Path) -> None:
 
 
 def test_links_lead_somewhere(browser: Browser, page: Path) -> None:
-    """Every link inside a page names something that is there."""
     with look(browser, page) as seen:
         dead = seen.page.evaluate(
             """[...document.querySelectorAll('a[href^="#"]')].map(each => each.hash.slice(1))
@@ -104,7 +100,6 @@ def test_links_lead_somewhere(browser: Browser, page: Path) -> None:
 
 
 def test_frames_are_unpacked_on_demand(browser: Browser, page: Path) -> None:
-    """A transcript travels inside the page; its frames are listed, and stay text."""
     with look(browser, page, "#ACK-01") as seen:
         seen.page.locator("#ACK-01 .frames > summary").click()
         first = seen.page.locator(".frame-list > details").first
@@ -133,20 +128,17 @@ def test_hostile_text_stays_text(browser: Browser, page: Path) -> None:
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("anchor", ["", "#ACK-01", "#certificate"])
 def test_accessible(browser: Browser, page: Path, anchor: str, *, dark: bool) -> None:
-    """Axe finds nothing: names, contrast, order, with a rule open and on the certificate."""
     with look(browser, page, anchor, dark=dark) as seen:
         assert seen.axe() == []
 
 
 @pytest.mark.parametrize("anchor", ["", "#ACK-01", "#certificate"])
 def test_fits_a_phone(browser: Browser, page: Path, anchor: str) -> None:
-    """On a phone nothing is wider than the screen."""
     with look(browser, page, anchor, width=360) as seen:
         assert seen.overflow() <= 0
 
 
 def test_certificate_is_one_sheet(browser: Browser, tmp_path: Path) -> None:
-    """The certificate of a run with dozens of known bugs prints on a single page, and alone."""
     found = results()
     known = found["requirements"][0] | {"expected": True, "problem": ""}
     found["requirements"] = [known | {"id": f"ACK-{number}"} for number in range(10, 60)]
@@ -158,7 +150,6 @@ def test_certificate_is_one_sheet(browser: Browser, tmp_path: Path) -> None:
 
 
 def test_site_tells_the_history_of_a_rule(browser: Browser, tmp_path: Path) -> None:
-    """In an archive a rule's entry leads to what other runs of the same subject said of it."""
     for day in (1, 2):
         found = results()
         found["run"]["started"] = f"2026-03-0{day}T00:00:00+00:00"
@@ -206,7 +197,6 @@ def recorded(text: str, *, bins: int = 600, partitions: int = 18) -> dict[str, A
 
 
 def test_what_came_before_it_was_due_is_drawn(tmp_path: Path) -> None:
-    """A measured time may be negative, and all times of a measure may be."""
     found = results("INV-01")
     row = {"during": "load", "measure": "redelivery", "count": 7}
     early = {"median": -3514, "p90": -1003, "p99": -1003, "max": -1002}
@@ -249,7 +239,6 @@ def chaos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_an_hour_of_chaos_is_drawn(browser: Browser, chaos: Path) -> None:
-    """All five plots of an hour's run appear, in a page of less than 5 MB, without a complaint."""
     assert chaos.stat().st_size < 5_000_000
     with look(browser, chaos, "#chaos") as seen:
         seen.page.locator(".uplot canvas").nth(4).wait_for()
@@ -265,7 +254,6 @@ def test_an_hour_of_chaos_is_drawn(browser: Browser, chaos: Path) -> None:
 
 
 def test_plots_zoom_together(browser: Browser, chaos: Path) -> None:
-    """Dragging over a plot, and a fault's button, narrow all plots down; one press widens them."""
     with look(browser, chaos, "#chaos") as seen:
         box = seen.page.locator(".plots")
         seen.page.locator(".uplot canvas").nth(4).wait_for()
@@ -289,7 +277,6 @@ def test_plots_zoom_together(browser: Browser, chaos: Path) -> None:
 
 
 def test_another_group_is_drawn(browser: Browser, chaos: Path) -> None:
-    """The choice of a group draws its partitions; names are cut to what tells them apart."""
     with look(browser, chaos, "#chaos") as seen:
         seen.page.locator(".uplot canvas").nth(4).wait_for()
         seen.page.get_by_label("Group").select_option(label="odd")
@@ -300,7 +287,6 @@ def test_another_group_is_drawn(browser: Browser, chaos: Path) -> None:
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_timeline_is_accessible(browser: Browser, chaos: Path, *, dark: bool) -> None:
-    """Axe finds nothing on plots, tables, stories and what is folded away."""
     with look(browser, chaos, "#chaos", dark=dark) as seen:
         seen.page.locator(".uplot canvas").nth(4).wait_for()
         seen.page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
@@ -308,7 +294,6 @@ def test_timeline_is_accessible(browser: Browser, chaos: Path, *, dark: bool) ->
 
 
 def test_timeline_fits_a_phone(browser: Browser, chaos: Path) -> None:
-    """On a phone plots are as wide as the screen, and tables scroll by themselves."""
     with look(browser, chaos, "#chaos", width=360) as seen:
         seen.page.locator(".uplot canvas").nth(4).wait_for()
         assert seen.overflow() <= 0

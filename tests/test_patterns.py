@@ -60,7 +60,6 @@ def verdicts(system: str, told: Course, room: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_an_honest_course_breaks_nothing(system: str, tmp_path: Path) -> None:
-    """Where everything came once, no system has broken a rule, and what was met is held."""
     found = verdicts(system, honest(), tmp_path)
     assert "broken" not in found.values()
     assert {found[rule] for rule in ("INV-02", "INV-04", "INV-05", "INV-24")} == {"held"}
@@ -68,7 +67,6 @@ def test_an_honest_course_breaks_nothing(system: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_what_is_lost_foreign_or_comes_again_is_broken(system: str, tmp_path: Path) -> None:
-    """A record that never comes, one that nobody produced, one that comes after it was settled."""
     parts = [lived(number, (2 + number) * S, op=number + 1) for number in range(6)]
     assert verdicts(system, course(*parts[:5]), tmp_path)["INV-05"] == "broken"
     assert verdicts(system, course(*parts, records=5), tmp_path)["INV-04"] == "broken"
@@ -89,13 +87,11 @@ def dropped(after: int) -> Course:
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_what_was_dropped_has_to_come_in_time(system: str, tmp_path: Path) -> None:
-    """A record of a member that died comes within the time to notice and a slack, or is late."""
     assert verdicts(system, dropped(7 * S), tmp_path)["INV-23"] == "held"
     assert verdicts(system, dropped(60 * S), tmp_path)["INV-23"] == "broken"
 
 
 def test_what_a_system_does_not_have_is_absent(tmp_path: Path) -> None:
-    """Counts of a consumer group and the order of the others are absent with a reason."""
     found = {str(one["rule"]): one for one in judged(GROUP, [honest()], tmp_path / "g", VERSION)}
     assert found["INV-12"]["verdict"] == "absent"
     assert "count" in str(found["INV-12"]["why"])
@@ -106,13 +102,11 @@ def test_what_a_system_does_not_have_is_absent(tmp_path: Path) -> None:
 
 
 def test_the_history_names_its_release(tmp_path: Path) -> None:
-    """A course on an older release is judged by the rules of that release."""
     judged(SHARE, [honest()], tmp_path / "s", "4.2.1")
     assert open_history(tmp_path / "s").version == "4.2.1"
 
 
 def test_order_can_be_broken(tmp_path: Path) -> None:
-    """A consumer group that finished a later record of a partition first has not kept the order."""
     parts = [lived(number, (9 - number) * S, op=number + 1) for number in range(6)]
     found = {
         str(one["rule"]): one for one in judged(GROUP, [course(*parts)], tmp_path / "g", VERSION)
@@ -121,7 +115,6 @@ def test_order_can_be_broken(tmp_path: Path) -> None:
 
 
 def test_the_numbers_of_a_crash() -> None:
-    """What was held and how long it took to come again is counted from the fault on."""
     found = measure(dropped(7 * S), S, 2 * S + 1)
     assert (found.held, found.again_first, found.again_last) == (1, 7.0, 7.0)
     assert (found.lost, found.duplicates, found.busy) == (0, 0, 1)
@@ -130,7 +123,6 @@ def test_the_numbers_of_a_crash() -> None:
 
 
 def test_the_numbers_of_losses_and_duplicates() -> None:
-    """A record that nobody did is lost, and one that was done again a duplicate."""
     parts = [lived(number, (2 + number) * S, op=number + 1) for number in range(5)]
     found = measure(course(*parts, lived(0, 20 * S, op=9)), S, None)
     assert (found.produced, found.lost, found.duplicates) == (6, 1, 1)
@@ -138,7 +130,6 @@ def test_the_numbers_of_losses_and_duplicates() -> None:
 
 
 def test_a_killed_process_leaves_whole_lines(tmp_path: Path) -> None:
-    """A last line that was not finished is left out, and those before it count."""
     lines = '["got",1,0,0,1,0,5,6]\n["done",1,0,0,0,7]\n["settled",1,0,0,8'
     (tmp_path / "member-2.events").write_text(lines)
     (tmp_path / "producer.events").write_text('["sent",0,0,0,1,2]\n["produced",1,3]\n')
@@ -150,7 +141,6 @@ def test_a_killed_process_leaves_whole_lines(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", SCENES)
 def test_the_marked_record_is_within_a_batch_of_partition_0(name: str) -> None:
-    """The record that is slow or a trap is of partition 0, the second of its batch."""
     found = SCENES[name]
     for seconds in (5.0, 12.0, 60.0):
         marked = found.marked(seconds)
@@ -202,7 +192,6 @@ def run_of(rate: float, verdict: str = "held") -> dict[str, Any]:
 
 
 def test_the_page_has_the_range_of_the_runs_and_the_worst_verdict(tmp_path: Path) -> None:
-    """A cell goes from the lowest to the highest of all runs, and one broken run breaks a rule."""
     (tmp_path / "comparison").mkdir()
     write([run_of(20.0), run_of(150.0, "broken")], tmp_path)
     text = (tmp_path / "comparison.md").read_text(encoding="utf-8")
@@ -213,7 +202,6 @@ def test_the_page_has_the_range_of_the_runs_and_the_worst_verdict(tmp_path: Path
 
 
 def test_a_run_that_does_not_fit_the_schema_makes_no_page(tmp_path: Path) -> None:
-    """What another release wrote, or a hand, is refused before anything is written."""
     strange = run_of(20.0) | {"schema": 2}
     with pytest.raises(jsonschema.ValidationError):
         write([strange], tmp_path)
@@ -236,7 +224,6 @@ def test_wrong_usage_is_a_sentence_and_exit_code_2(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Wrong usage starts nothing, says what is wrong and what to do, and ends with 2."""
     monkeypatch.setattr(sys, "argv", ["patterns", *options])
     assert main() == 2
     told = capsys.readouterr()

@@ -96,7 +96,6 @@ def test_no_record_is_moved(
 def test_what_is_never_null_is_not_looked_up_among_nulls(
     spark: SparkSession, told: History
 ) -> None:
-    """Spark knows which columns of the large tables have no nulls, and so can use their index."""
     database = f"plans_{next(NUMBERS)}"
     register(spark, [told], database)
     try:
@@ -113,7 +112,6 @@ def test_what_is_never_null_is_not_looked_up_among_nulls(
 def test_nulls_where_none_may_be_are_named(
     told: History, tmp_path: Path, *, statistics: bool
 ) -> None:
-    """A file with a row that lacks a value is left out like one that cannot be read."""
     shutil.copytree(told.folder, tmp_path / "hurt")
     hurt = next(one for one in told.manifest.files if one.table == "deliveries" and one.rows > 1)
     path = tmp_path / "hurt" / hurt.path
@@ -137,7 +135,6 @@ def test_nulls_where_none_may_be_are_named(
 
 
 def test_the_planner_and_tasks_compile_a_query_once(spark: SparkSession) -> None:
-    """What the planner compiled is there for the tasks: both are threads of one process."""
     with configured(spark, COMPILED, when=True):
         compiled = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics  # type: ignore[union-attr]
         counts = []

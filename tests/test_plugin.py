@@ -184,18 +184,15 @@ def house(tmp_path: Path) -> FakeHouse:
 
 
 def test_every_outcome_has_its_verdict(every: Ran) -> None:
-    """Each way for a check to end leads to the verdict that places the blame rightly."""
     assert every.verdicts == VERDICTS
 
 
 def test_broken_harness_outranks_a_broken_rule(every: Ran) -> None:
-    """A run with an error exits with 3, whatever else it found."""
     assert every.code == 3
     assert every.document["run"]["exit_code"] == 3
 
 
 def test_evidence_and_witness_arrive(every: Ran) -> None:
-    """Evidence counts, witnesses and reasons travel from the check into the results."""
     assert every.rules["01"]["evidence"] == {"assertions": 1, "redeliveries": 3}
     assert every.rules["02"]["witness"] == ["first", "second"]
     assert every.rules["02"]["reason"] == "it came back"
@@ -207,7 +204,6 @@ def test_evidence_and_witness_arrive(every: Ran) -> None:
 
 
 def test_reproduce_command_carries_the_seed(every: Ran) -> None:
-    """Every judged rule comes with the command that runs it again."""
     command = every.rules["01"]["reproduce"]
 
     assert command.startswith("shareproof broker --target kafka:4.4.0 --only ACK-01 --seed 7")
@@ -215,30 +211,25 @@ def test_reproduce_command_carries_the_seed(every: Ran) -> None:
 
 
 def test_feature_declared_absent_and_present_is_stale(every: Ran) -> None:
-    """An absence that the target does not show is a ledger problem."""
     assert any("lag" in problem for problem in every.document["problems"])
 
 
 def test_out_of_reach_is_not_held_against_the_target(every: Ran) -> None:
-    """What the target cannot be asked is out of reach, with the reason, and expected."""
     assert every.rules["21"]["expected"]
     assert every.rules["21"]["reason"] == "needs a cluster of its own"
     assert not every.rules["04"]["expected"]
 
 
 def test_younger_rule_is_not_owed(every: Ran) -> None:
-    """A rule that came after the release is neither run nor listed, but named."""
     assert every.document["newer_than_target"] == ["ACK-41"]
 
 
 def test_target_starts_once_and_stops(every: Ran) -> None:
-    """One cluster serves all workers, a solo check gets its own, and both are stopped."""
     assert every.notes.count("start") == 2
     assert every.notes.count("stop") == 2
 
 
 def test_run_directory_is_complete(every: Ran) -> None:
-    """The run leaves results, page, JUnit, Allure and the transcripts of failing checks."""
     out = every.house.out
 
     assert {"results.json", "run.json", "report.html", "junit.xml"} <= {
@@ -251,7 +242,6 @@ def test_run_directory_is_complete(every: Ran) -> None:
 
 
 def test_allure_is_told_verdicts(every: Ran) -> None:
-    """Each check has its verdict as a label, for which the categories ask, and the run its seed."""
     out = every.house.out
     config = json.loads((out / "allurerc.json").read_text(encoding="utf-8"))
     asked = {each["matchers"]["labels"]["verdict"].strip("^$") for each in config["categories"]}
@@ -265,7 +255,6 @@ def test_allure_is_told_verdicts(every: Ran) -> None:
 
 
 def test_out_of_reach_fails_a_strict_run_only(house: FakeHouse) -> None:
-    """A target that cannot be asked passes, unless everything has to be asked; both say why."""
     house.checks(
         says("ACK-01")
         + """
@@ -296,7 +285,6 @@ def _junit(ran: Ran) -> dict[str, int]:
 
 
 def test_good_run_ends_with_zero(house: FakeHouse) -> None:
-    """A run in which all rules hold, or fail as the ledger says, exits with 0 and is brief."""
     may = says("ACK-42", False, "a MAY is forgiven")
     house.checks(says("ACK-01") + says("ACK-02", False, "released twice") + may)
     house.ledger(entry("ACK-02", "released twice"))
@@ -309,7 +297,6 @@ def test_good_run_ends_with_zero(house: FakeHouse) -> None:
 
 
 def test_notices_come_before_the_verdicts(house: FakeHouse) -> None:
-    """A release that no file describes, and a ledger of the older form, are said to be that."""
     house.checks(says("ACK-01", fixtures="judge, cluster_info"))
     house.ledger(entry("ACK-30", "of an older form"))
 
@@ -322,7 +309,6 @@ def test_notices_come_before_the_verdicts(house: FakeHouse) -> None:
 
 
 def test_known_failure_is_known_without_the_common_cluster(house: FakeHouse) -> None:
-    """A known failure is none for CI, either, where a check has a cluster of its own."""
     house.checks(says("ACK-02", False, "released twice"))
     house.ledger(entry("ACK-02", "released twice"))
 
@@ -332,7 +318,6 @@ def test_known_failure_is_known_without_the_common_cluster(house: FakeHouse) -> 
 
 
 def test_broken_rule_ends_with_one(house: FakeHouse) -> None:
-    """An unexpected failure exits with 1; ``--level`` says from where on failures are forgiven."""
     house.checks(says("ACK-42", False, "a MAY"))
 
     assert house.run("--level", "MAY").code == 1
@@ -349,7 +334,6 @@ def test_broken_rule_ends_with_one(house: FakeHouse) -> None:
 def test_rotten_ledger_entry_fails_the_run(
     house: FakeHouse, match: str, expires: str, check: bool, problem: str
 ) -> None:
-    """An entry that is not needed, gives the wrong reason or is out of date exits with 1."""
     house.checks(says("ACK-01", check, "released twice"))
     house.ledger(entry("ACK-01", match, expires))
 
@@ -361,7 +345,6 @@ def test_rotten_ledger_entry_fails_the_run(
 
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_interrupted_run_leaves_a_partial_report(house: FakeHouse, workers: str) -> None:
-    """Ctrl-C stops the target and leaves the verdicts reached so far, marked as partial."""
     house.checks(
         says("ACK-01")
         + """
@@ -382,7 +365,6 @@ async def test_long(judge, number):
 
 
 def test_crashed_worker_is_an_error(house: FakeHouse) -> None:
-    """A check whose process dies has no verdict on the target; the run goes on and exits with 3."""
     house.checks(
         """
 @pytest.mark.requirement("ACK-01")
@@ -399,7 +381,6 @@ def test_crash(judge):
 
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_target_that_does_not_start_ends_the_run_at_once(house: FakeHouse, workers: str) -> None:
-    """Without a cluster nothing is judged: one sentence and exit code 3."""
     house.checks(EVERY)
 
     ran = house.run("-n", workers, FAKE_FAULT="Java 17 is missing")
@@ -410,7 +391,6 @@ def test_target_that_does_not_start_ends_the_run_at_once(house: FakeHouse, worke
 
 
 def test_only_runs_and_lists_what_was_asked_for(house: FakeHouse) -> None:
-    """``--only`` takes rules and areas; what matches nothing is wrong usage."""
     house.checks(EVERY)
 
     assert house.run("--only", "ACK-01,ack-23").verdicts == {"01": "pass", "23": "pass"}
@@ -419,7 +399,6 @@ def test_only_runs_and_lists_what_was_asked_for(house: FakeHouse) -> None:
 
 
 def test_check_of_no_live_rule_is_a_fault(house: FakeHouse) -> None:
-    """A check that names a rule nobody wrote cannot pass unnoticed."""
     house.checks(says("ACK-99"))
 
     ran = house.run()
@@ -429,7 +408,6 @@ def test_check_of_no_live_rule_is_a_fault(house: FakeHouse) -> None:
 
 
 def test_plain_tests_start_no_cluster(house: FakeHouse) -> None:
-    """A run without checks is plain pytest: no cluster, no results, pytest's own exit code."""
     house.checks(EVERY)
     folder = house.folder / "suites" / "self"
     folder.mkdir()
@@ -466,7 +444,6 @@ expires = {expires}
 
 
 def test_drafts_run_only_when_asked_for(house: FakeHouse) -> None:
-    """A check that is not trusted yet judges nothing unless it is asked for."""
     draft = says("ACK-02", False, "who knows", mark='@pytest.mark.draft("never seen failing")')
     house.checks(says("ACK-01") + draft)
 
@@ -478,7 +455,6 @@ def test_drafts_run_only_when_asked_for(house: FakeHouse) -> None:
 
 
 def test_canary_fails_and_troubles_nobody(every: Ran) -> None:
-    """The check that must fail is evidence of the run, and nowhere a failure."""
     canary = every.document["run"]["canary"]
 
     assert (canary["verdict"], canary["reason"]) == ("fail", "it must fail")
@@ -494,7 +470,6 @@ def test_canary_fails_and_troubles_nobody(every: Ran) -> None:
     [("True", "pass"), ("print('never judged') or 1 / 0", "error")],
 )
 def test_canary_that_lives_is_a_fault(house: FakeHouse, claim: str, verdict: str) -> None:
-    """A run whose canary did not fail is not believed: exit code 3, and it says why."""
     house.checks(says("ACK-01"))
     house.canary(claim)
 
@@ -505,7 +480,6 @@ def test_canary_that_lives_is_a_fault(house: FakeHouse, claim: str, verdict: str
 
 
 def test_canary_that_is_lost_is_a_fault(house: FakeHouse) -> None:
-    """A run without its canary is not believed either; a single file is run without one."""
     house.checks(says("ACK-01"))
     (house.folder / "suites" / "broker" / "test_canary.py").unlink()
 

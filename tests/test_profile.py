@@ -43,7 +43,6 @@ failures = [
 
 
 def test_setups_that_are_left_out() -> None:
-    """A ledger may name set-ups in which a known failure would hide all else: a list of names."""
     assert parse_profile(GOOD, "p").as_written == ()
     told = GOOD.replace('name = "p"', 'name = "p"\nas_written = ["beside"]')
     assert parse_profile(told, "p").as_written == ("beside",)
@@ -55,7 +54,6 @@ def test_setups_that_are_left_out() -> None:
 
 
 def test_shipped_profile_is_sound() -> None:
-    """The profile of Apache Kafka loads, and expects things of live rules only."""
     profile = load_profile("apache-kafka")
 
     assert profile.name == "apache-kafka"
@@ -67,7 +65,6 @@ CLIENTS = sorted(path.stem for path in PROFILES.glob("client-*.toml"))
 
 @pytest.mark.parametrize("name", CLIENTS)
 def test_every_failure_of_a_client_was_reproduced(name: str) -> None:
-    """Each entry of a client's ledger names a finding that is there, about its rule and client."""
     strange = []
     for entry in load_profile(name).expected:
         page = FINDINGS / f"{entry.finding}.md"
@@ -79,7 +76,6 @@ def test_every_failure_of_a_client_was_reproduced(name: str) -> None:
 
 
 def test_findings_name_scripts_that_are_there() -> None:
-    """Every file that a finding links to exists."""
     links = [
         (page.name, link)
         for page in sorted(FINDINGS.glob("*.md"))
@@ -90,7 +86,6 @@ def test_findings_name_scripts_that_are_there() -> None:
 
 
 def test_entries_are_read() -> None:
-    """Absences and expectations arrive as values."""
     profile = parse_profile(GOOD, "p.toml")
 
     assert profile.absent[0].probe == "renew"
@@ -130,13 +125,11 @@ def test_entries_are_read() -> None:
     ],
 )
 def test_malformed_ledger_is_refused(old: str, new: str, complaint: str) -> None:
-    """A mistake in the ledger is an error that names the entry, never an ignored line."""
     with pytest.raises(SpecError, match=complaint):
         parse_profile(GOOD.replace(old, new), "p.toml")
 
 
 def test_unknown_profile_names_the_shipped_ones() -> None:
-    """Asking for a profile that does not exist says which do."""
     with pytest.raises(SpecError, match="apache-kafka"):
         load_profile("other")
 
@@ -156,12 +149,10 @@ def test_unknown_profile_names_the_shipped_ones() -> None:
     ],
 )
 def test_ranges_cover_versions(versions: str, version: str, inside: bool) -> None:
-    """A range holds versions as packaging orders them, and never a version nobody knows."""
     assert covers(versions, version) is inside
 
 
 def test_entry_for_a_dead_rule_is_found() -> None:
-    """An expectation of a rule that does not exist is a problem of the ledger."""
     assert "ACK-01" in check_profile(parse_profile(GOOD, "p.toml"), {})[0]
 
 
@@ -177,7 +168,6 @@ SKIPPED = (
 
 @pytest.mark.parametrize(("rule", "witness"), [("INV-19", WENT_BACK), ("INV-05", SKIPPED)])
 def test_known_defects_are_known_by_their_faults(rule: str, witness: str) -> None:
-    """What chaos finds on old releases is foreseen there, under those faults, and nowhere else."""
     said = "2 of 136 cases break the rule"
     profile = load_profile("apache-kafka")
     (old,) = profile.expectations("4.2.1")[rule]
@@ -198,7 +188,6 @@ LEFT = "t-5 offset 814 in group odd: start offset 814 of 1086, lag 1 at the end"
     ],
 )
 def test_a_lag_that_deletion_left_is_known(witness: tuple[str, ...], *, known: bool) -> None:
-    """A lag that stays is foreseen only where each witness lies below the start of its log."""
     (entry,) = load_profile("apache-kafka").expectations("4.4.0")["INV-24"]
 
     assert entry.explains(Verdict.FAIL, "2 of 36 cases break the rule", witness) == known
@@ -206,7 +195,6 @@ def test_a_lag_that_deletion_left_is_known(witness: tuple[str, ...], *, known: b
 
 @pytest.mark.parametrize("name", shipped())
 def test_every_known_failure_has_a_page_or_a_bug(name: str) -> None:
-    """What a shipped ledger expects can be read up: in a finding, or in a public bug."""
     pages = {page.stem for page in FINDINGS.glob("*.md")}
     bare = [
         entry.requirement
@@ -226,7 +214,6 @@ def test_every_known_failure_has_a_page_or_a_bug(name: str) -> None:
     ],
 )
 def test_deleted_records_are_known_of_one_batch(witness: tuple[str, ...], *, known: bool) -> None:
-    """Deleted records are expected only of the batch in which the log begins."""
     (entry,) = load_profile("apache-kafka").expectations("4.4.0")["INV-36"]
 
     assert entry.explains(Verdict.FAIL, "2 of 36 cases break the rule", witness) == known
@@ -243,7 +230,6 @@ def explained(rule: str, release: str, verdict: str, reason: str) -> list[str]:
 
 @pytest.mark.parametrize("seen", SEEN, ids=lambda seen: f"{seen['rule']}-{seen['release']}")
 def test_known_failures_match_their_witness(seen: dict[str, str]) -> None:
-    """A known failure is explained as it was seen, and not where something else is seen."""
     rule, release, verdict = seen["rule"], seen["release"], seen.get("verdict", "fail")
     head, got, _ = seen["reason"].rpartition("got ")
 
@@ -253,7 +239,6 @@ def test_known_failures_match_their_witness(seen: dict[str, str]) -> None:
 
 
 def test_every_known_failure_was_seen() -> None:
-    """Each pattern explains a failure that a release was seen to have; a lost race may not be."""
     shown = {
         (seen["rule"], match)
         for seen in SEEN

@@ -76,7 +76,6 @@ def broker() -> Iterator[ProxiedBroker]:
 
 
 async def test_frames_pass_unchanged(broker: ProxiedBroker) -> None:
-    """What passes a proxy comes as it was sent."""
     async with broker.connected() as connection:
         answer = await connection.call("Metadata", topics=[])
         assert answer.brokers
@@ -84,7 +83,6 @@ async def test_frames_pass_unchanged(broker: ProxiedBroker) -> None:
 
 @pytest.mark.parametrize("condition", [Condition.RESET, Condition.STALL, Condition.HALF_OPEN])
 async def test_condition_comes_and_goes(broker: ProxiedBroker, condition: Condition) -> None:
-    """Nobody is greeted while there is condition, and everybody before and after."""
     assert await broker.greets()
     await asyncio.to_thread(broker.proxies.begin, broker.listener, condition)
     assert not await broker.greets(BRIEF)
@@ -93,7 +91,6 @@ async def test_condition_comes_and_goes(broker: ProxiedBroker, condition: Condit
 
 
 async def test_slow_is_slow(broker: ProxiedBroker) -> None:
-    """Latency holds up requests and responses."""
     async with broker.connected() as connection:
         await asyncio.to_thread(broker.proxies.begin, broker.listener, Condition.LATENCY)
         with pytest.raises(CallTimeout):
@@ -103,14 +100,12 @@ async def test_slow_is_slow(broker: ProxiedBroker) -> None:
 
 
 async def test_cut_ends_what_was_open(broker: ProxiedBroker) -> None:
-    """A cut resets the connections that there are."""
     async with broker.connected() as connection:
         await asyncio.to_thread(broker.proxies.begin, broker.listener, Condition.RESET)
         assert await connection.wait_closed(10.0)
 
 
 async def test_stall_gives_back_what_it_kept(broker: ProxiedBroker) -> None:
-    """What was kept by a stall passes when it is over, on the same connection."""
     async with broker.connected() as connection:
         await asyncio.to_thread(broker.proxies.begin, broker.listener, Condition.STALL)
         asked = asyncio.create_task(connection.call("Metadata", topics=[]))
@@ -129,7 +124,6 @@ async def _with_rule(broker: ProxiedBroker, rule: FrameRule) -> None:
 async def test_second_frame_ends_the_connection(
     broker: ProxiedBroker, direction: Direction, action: Action
 ) -> None:
-    """A rule for every second frame lets the first pass and ends the connection with the second."""
     async with broker.connected() as connection:
         await _with_rule(
             broker,
@@ -141,7 +135,6 @@ async def test_second_frame_ends_the_connection(
 
 
 async def test_dropped_frame(broker: ProxiedBroker) -> None:
-    """A dropped request is never answered, and the next one is."""
     async with broker.connected() as connection:
         rule = FrameRule(
             apis=frozenset({"Metadata"}), direction=Direction.REQUEST, action=Action.DROP, nth=2
@@ -154,7 +147,6 @@ async def test_dropped_frame(broker: ProxiedBroker) -> None:
 
 
 async def test_doubled_request(broker: ProxiedBroker) -> None:
-    """A doubled request is carried out twice, and who asked once gets one response."""
     async with broker.connected() as connection:
         rule = FrameRule(
             apis=frozenset({"Metadata"}), direction=Direction.REQUEST, action=Action.DUPLICATE
@@ -168,7 +160,6 @@ async def test_doubled_request(broker: ProxiedBroker) -> None:
 
 
 async def test_refused_state_write(broker: ProxiedBroker) -> None:
-    """A refused state write is answered in the coordinator's place, for every partition."""
     async with broker.connected() as connection:
         refusal = state_write_refused(15)
         rule = FrameRule(
@@ -190,7 +181,6 @@ async def test_refused_state_write(broker: ProxiedBroker) -> None:
 
 
 async def test_a_rule_that_ends_before_both_responses_came(broker: ProxiedBroker) -> None:
-    """Both responses to a doubled request may come when nobody looks at frames any more."""
     both, go = asyncio.Event(), asyncio.Event()
 
     async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -21,7 +21,6 @@ Error: Could not find or load main class
 
 
 def test_chatter_is_dropped_and_errors_are_not(capfd: pytest.CaptureFixture[str]) -> None:
-    """Of what a process prints that was started inside, only what tells something is shown."""
     with pytest.raises(subprocess.CalledProcessError), without_chatter():
         subprocess.run(["sh", "-c", "cat; exit 1"], input=SAID.encode(), stdout=2, check=True)
     print("ours", file=sys.stderr)
@@ -30,7 +29,6 @@ def test_chatter_is_dropped_and_errors_are_not(capfd: pytest.CaptureFixture[str]
 
 
 def test_spark_starts_without_a_word() -> None:
-    """Nothing is on standard error when a session of ours has started, worked and ended."""
     pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
     work = "from reports.analysis.session import open_session as o; s = o(); s.range(9).count()"
     done = python("-c", f"{work}; s.stop()")
@@ -39,7 +37,6 @@ def test_spark_starts_without_a_word() -> None:
 
 @pytest.mark.parametrize("command", ["broker", "chaos", "doctor", ""])
 def test_help_is_not_wrapped_for_a_pipe(command: str) -> None:
-    """Each option is one line with its whole description."""
     said = shareproof(*filter(None, (command, "--help")), environment={"COLUMNS": "40"}).stdout
     options = said.split("Options:")[1].split("\n\n")[0].strip().splitlines()
 
@@ -48,7 +45,6 @@ def test_help_is_not_wrapped_for_a_pipe(command: str) -> None:
 
 
 def test_a_table_is_not_wrapped_for_a_pipe() -> None:
-    """Each rule is one line, however long its sentence is."""
     head, *lines = shareproof(
         "list", "--only", "ACK", environment={"COLUMNS": "40"}
     ).stdout.splitlines()
@@ -59,7 +55,6 @@ def test_a_table_is_not_wrapped_for_a_pipe() -> None:
 
 
 def test_a_screen_that_is_no_terminal_is_wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A terminal's width counts for a terminal only, even where colours are asked for."""
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert (screen().width, screen(stderr=True).width) == (UNWRAPPED, UNWRAPPED)

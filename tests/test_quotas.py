@@ -56,7 +56,6 @@ def _judged(target: Target, out: Path, rules: str) -> tuple[int, dict[str, tuple
 
 
 def test_throttled_checks_are_out_of_reach(kafka: Target, tmp_path: Path) -> None:
-    """A check's own quotas excuse nothing; those of the cluster excuse what they held up."""
     code, found = _judged(kafka, tmp_path / "free", OWN_QUOTAS)
     assert (code, found[OWN_QUOTAS][0]) == (0, "fail"), found
 

@@ -74,7 +74,6 @@ async def _topics(info: ClusterInfo) -> list[str]:
 def test_what_is_refused_is_out_of_reach(
     tmp_path: Path, refused: str, rules: str, held: set[str], beyond: dict[str, str]
 ) -> None:
-    """A run on a cluster that refuses things ends with 0, and says what it could not ask."""
     with restricted(*refused.split()) as info:
         code, found = judged(tmp_path, info, rules)
 
@@ -87,14 +86,12 @@ def test_what_is_refused_is_out_of_reach(
 
 
 def test_names_may_have_to_begin_with_a_prefix(tmp_path: Path) -> None:
-    """Where only some names are allowed, --prefix has a run use those, and removes them."""
     with restricted("names") as info:
         assert judged(tmp_path, info, KEPT, "--prefix", PREFIX)[1][KEPT][0] == "pass"
         assert [name for name in run_blocking(_topics(info)) if "sp-" in name] == []
 
 
 def test_what_a_quota_refuses_at_first_is_removed(tmp_path: Path) -> None:
-    """Deleting topics goes on where a quota of mutations lets none be deleted for a while."""
     with restricted("quotas") as info:
         assert judged(tmp_path, info, KEPT)[1][KEPT][0] == "pass"
         assert [name for name in run_blocking(_topics(info)) if "sp-" in name] == []
@@ -105,7 +102,6 @@ def test_what_a_quota_refuses_at_first_is_removed(tmp_path: Path) -> None:
 def test_loads_bear_names_that_have_to_begin_with_a_prefix(
     tmp_path: Path, words: tuple[str, ...]
 ) -> None:
-    """A load that may not create its topics ends with one sentence, and takes a prefix."""
     with restricted("prefixes") as info:
         where = ("--target", f"external:{','.join(info.bootstrap)}", "--rate", "20")
         refused = shareproof(*words, *where, "--out", str(tmp_path / "refused"))
@@ -120,7 +116,6 @@ def test_loads_bear_names_that_have_to_begin_with_a_prefix(
 
 
 def test_topics_may_be_given(tmp_path: Path) -> None:
-    """Given topics are used once each while they are empty, and are still there afterwards."""
     names = [f"given-{number}" for number in range(4)]
     with restricted("nothing") as open_to_us:
         run_blocking(_create(open_to_us, *names))
@@ -144,7 +139,6 @@ def sized(request: pytest.FixtureRequest) -> Iterator[tuple[int, ClusterInfo]]:
 
 
 def test_one_broker_and_forty(tmp_path: Path, sized: tuple[int, ClusterInfo]) -> None:
-    """A rule that takes a second broker is out of reach of one, and decided with forty."""
     brokers, info = sized
     code, found = judged(tmp_path, info, f"{KEPT},{LEADER}")
 
@@ -159,7 +153,6 @@ async def _left(info: ClusterInfo) -> Found:
 
 
 def test_what_a_killed_run_leaves_is_removed(tmp_path: Path) -> None:
-    """A run that is killed leaves names with its prefix; they are listed, and then removed."""
     with restricted(brokers=3) as info:
         run_blocking(_create(info, "somebodys", "sp-nobodys"))
         named = ("--target", f"external:{','.join(info.bootstrap)}")
@@ -196,7 +189,6 @@ def test_what_a_killed_run_leaves_is_removed(tmp_path: Path) -> None:
 
 
 def test_only_clusters_of_others_are_cleaned() -> None:
-    """Brokers that a run starts end with it."""
     done = shareproof("clean", "--target", "reference")
     assert done.returncode == 2
     assert "its brokers end with the run" in done.stderr

@@ -41,7 +41,6 @@ def complaints(schema: str, file: Path) -> str:
 
 @pytest.mark.parametrize(("schema", "text"), recipes())
 def test_the_schema_accepts_a_recipe(schema: str, text: str, tmp_path: Path) -> None:
-    """A recipe fits its schema, and does not with another word for its steps."""
     file = tmp_path / "recipe.yml"
     file.write_text(text, encoding="utf-8")
     assert complaints(schema, file) == ""
@@ -50,25 +49,21 @@ def test_the_schema_accepts_a_recipe(schema: str, text: str, tmp_path: Path) -> 
 
 
 def test_the_schema_accepts_the_action() -> None:
-    """The composite action has the form that GitHub asks for."""
     assert complaints("vendor.github-actions", ACTION) == ""
 
 
 def test_the_schema_accepts_the_issue_forms() -> None:
-    """Each issue form has the form that GitHub asks for; there are four."""
     forms = sorted(set(FORMS.glob("*.yml")) - {FORMS / "config.yml"})
     assert [complaints("vendor.github-issue-forms", form) for form in forms] == [""] * 4
     assert complaints("vendor.github-issue-config", FORMS / "config.yml") == ""
 
 
 def test_all_recipes_are_found() -> None:
-    """The page has recipes for both, of a certificate and of a night."""
     kinds = [schema for schema, _ in recipes()]
     assert [kinds.count(schema) for schema in SCHEMAS.values()] == [3, 2]
 
 
 def test_the_action_is_given_what_it_knows() -> None:
-    """The recipe for a client gives the action inputs that it has, and all that it must have."""
     inputs = YAML(typ="safe").load(ACTION)["inputs"]
     (given,) = [
         step["with"]

@@ -36,7 +36,6 @@ ALL_CODECS = pytest.mark.parametrize("codec", Compression, ids=lambda codec: cod
 def test_any_records_come_back_as_they_were(
     records: list[Record], codec: Compression, behind: int
 ) -> None:
-    """Keys, values, headers, gaps and nulls survive every codec, and so does the batch's range."""
     last = records[-1].offset + behind if records else 100 + behind
     data = encode_batch(
         records, base_offset=100, last_offset_delta=last - 100, compression=codec, producer_id=9
@@ -50,7 +49,6 @@ def test_any_records_come_back_as_they_were(
 
 
 def test_values_alone_get_offsets_and_one_timestamp() -> None:
-    """Plain bytes are records that follow one another, at the time given."""
     (batch,) = decode_batches(PLAIN)
 
     assert [(r.offset, r.timestamp, r.value) for r in batch.records] == [
@@ -62,7 +60,6 @@ def test_values_alone_get_offsets_and_one_timestamp() -> None:
 
 
 def test_a_compacted_batch_keeps_its_range() -> None:
-    """Records may be missing at the front, inside and at the end of a batch."""
     left = [Record(offset=103, value=b"x"), Record(offset=107, value=b"y")]
 
     (batch,) = decode_batches(encode_batch(left, base_offset=100, last_offset_delta=9))
@@ -73,7 +70,6 @@ def test_a_compacted_batch_keeps_its_range() -> None:
 
 @ALL_CODECS
 def test_an_emptied_batch_has_no_records_and_no_codec(codec: Compression) -> None:
-    """Of a batch that compaction emptied only the header is left, whatever wrote it."""
     (batch,) = decode_batches(encode_batch([], last_offset_delta=4, compression=codec))
 
     assert (batch.records, batch.last_offset) == ((), 4)
@@ -81,7 +77,6 @@ def test_an_emptied_batch_has_no_records_and_no_codec(codec: Compression) -> Non
 
 
 def test_append_time_replaces_the_timestamps_of_all_records() -> None:
-    """With log append time every record has the time of the batch."""
     records = [Record(timestamp=5), Record(timestamp=9), Record(timestamp=7)]
 
     (batch,) = decode_batches(encode_batch(records, timestamp_type=TimestampType.LOG_APPEND_TIME))
@@ -91,7 +86,6 @@ def test_append_time_replaces_the_timestamps_of_all_records() -> None:
 
 
 def test_a_delete_horizon_takes_the_place_of_the_base_timestamp() -> None:
-    """Tombstones keep their times in a batch that has a delete horizon."""
     (batch,) = decode_batches(encode_batch([Record(timestamp=5)], delete_horizon=10**12))
 
     assert batch.delete_horizon == 10**12
@@ -100,7 +94,6 @@ def test_a_delete_horizon_takes_the_place_of_the_base_timestamp() -> None:
 
 @pytest.mark.parametrize("kind", [ControlType.COMMIT, ControlType.ABORT])
 def test_the_end_of_a_transaction_is_understood(kind: ControlType) -> None:
-    """A marker says how its transaction ended and under which coordinator."""
     data = encode_marker(kind, producer_id=7, producer_epoch=2, coordinator_epoch=3, base_offset=8)
 
     (batch,) = decode_batches(data)
@@ -110,7 +103,6 @@ def test_the_end_of_a_transaction_is_understood(kind: ControlType) -> None:
 
 
 def test_a_change_of_leader_is_understood() -> None:
-    """The control record of a new KRaft leader names the leader."""
     record = Record(key=bytes.fromhex("00000002"), value=bytes.fromhex("0000 00000005 0101 00"))
 
     (batch,) = decode_batches(encode_batch([record], control=True))
@@ -120,14 +112,12 @@ def test_a_change_of_leader_is_understood() -> None:
 
 
 def test_a_marker_of_a_later_kafka_is_no_error() -> None:
-    """A control type that nobody knows yet is reported as unknown."""
     (batch,) = decode_batches(encode_batch([Record(key=b"\x00\x00\x00\x63")], control=True))
 
     assert batch.markers[0].type is ControlType.UNKNOWN
 
 
 def test_a_control_record_without_a_type_is_refused() -> None:
-    """A control record's key holds four bytes at least."""
     (batch,) = decode_batches(encode_batch([Record(key=b"\x00")], control=True))
 
     with pytest.raises(WireError, match="a key of 1 bytes"):
@@ -135,12 +125,10 @@ def test_a_control_record_without_a_type_is_refused() -> None:
 
 
 def test_records_of_a_data_batch_are_no_markers() -> None:
-    """Only a control batch has markers."""
     assert decode_batches(PLAIN)[0].markers == ()
 
 
 def test_every_flipped_bit_behind_the_crc_is_noticed() -> None:
-    """The CRC covers all that follows it."""
     for position in range(CRC_AT, len(PLAIN)):
         damaged = bytearray(PLAIN)
         damaged[position] ^= 1
@@ -150,7 +138,6 @@ def test_every_flipped_bit_behind_the_crc_is_noticed() -> None:
 
 
 def test_the_crc_can_be_left_unchecked() -> None:
-    """Who wants to look at a damaged batch can."""
     (batch,) = decode_batches(encode_batch([b"x"], flaws=Flaws(crc=1)), check_crc=False)
 
     assert (batch.crc, batch.records[0].value) == (1, b"x")
@@ -176,7 +163,6 @@ def test_the_crc_can_be_left_unchecked() -> None:
     ],
 )
 def test_lies_are_written_and_found_out(flaws: Flaws, complaint: str) -> None:
-    """Whatever a batch is made to say against the truth, it is written so, and refused."""
     data = encode_batch([b"a" * 30, b"b" * 30], flaws=flaws)
 
     with pytest.raises(WireError, match=complaint):
@@ -198,7 +184,6 @@ def test_lies_are_written_and_found_out(flaws: Flaws, complaint: str) -> None:
     ],
 )
 def test_a_record_that_contradicts_itself_is_refused(body: str, complaint: str) -> None:
-    """Lengths and counts inside a record have to add up."""
     data = encode_batch([], flaws=Flaws(count=1, body=bytes.fromhex(body)))
 
     with pytest.raises(WireError, match=complaint):
@@ -206,7 +191,6 @@ def test_a_record_that_contradicts_itself_is_refused(body: str, complaint: str) 
 
 
 def test_a_number_too_large_for_its_field_is_refused() -> None:
-    """Nothing is cut to fit."""
     with pytest.raises(WireError, match="cannot say this"):
         encode_batch([b"x"], producer_epoch=40000)
 
@@ -214,7 +198,6 @@ def test_a_number_too_large_for_its_field_is_refused() -> None:
 @MANY
 @given(st.integers(0, len(PLAIN) - 1))
 def test_a_batch_cut_short_is_reported_and_the_ones_before_it_are_kept(size: int) -> None:
-    """Brokers may cut the last batch at the size that was asked for."""
     batches = decode_batches(PLAIN + PLAIN[:size])
 
     assert [batch.base_offset for batch in batches] == [40]
@@ -222,13 +205,11 @@ def test_a_batch_cut_short_is_reported_and_the_ones_before_it_are_kept(size: int
 
 
 def test_no_bytes_hold_no_batches() -> None:
-    """Null and empty are the same to the reader."""
     assert decode_batches(None) == decode_batches(b"") == []
     assert decode_batches(None).truncated == 0
 
 
 def test_headers_are_read_without_looking_inside() -> None:
-    """The fast path gives all ranges even of batches whose records cannot be read."""
     unreadable = encode_batch([b"x"], base_offset=43, flaws=Flaws(body=b"\xff", crc=0))
 
     headers = batch_headers(PLAIN + unreadable)
@@ -240,21 +221,18 @@ def test_headers_are_read_without_looking_inside() -> None:
 @ALL_CODECS
 @pytest.mark.parametrize("size", [0, 1, 1000, 32768, 32769, 300_000])
 def test_each_codec_gives_back_any_amount(codec: Compression, size: int) -> None:
-    """Data of one block, of many and of none come out as they went in."""
     data = b"shares " * (size // 7 + 1)
 
     assert decompress(codec, compress(codec, data[:size])) == data[:size]
 
 
 def test_snappy_is_read_without_blocks_too() -> None:
-    """Clients other than Java's send one raw block."""
     raw = b"\x05\x10hello"
 
     assert decompress(Compression.SNAPPY, raw) == b"hello"
 
 
 def test_snappy_that_promises_gigabytes_is_not_believed() -> None:
-    """A few bytes cannot make us ask for the memory that they speak of."""
     with pytest.raises(WireError, match="6 bytes of snappy promise 4294967295"):
         decompress(Compression.SNAPPY, b"\xff\xff\xff\xff\x0f\x00")
 
@@ -262,7 +240,6 @@ def test_snappy_that_promises_gigabytes_is_not_believed() -> None:
 @MANY
 @given(CODECS, st.binary(max_size=80))
 def test_noise_breaks_no_codec(codec: Compression, noise: bytes) -> None:
-    """A decompressor takes or refuses bytes."""
     with contextlib.suppress(WireError):
         decompress(codec, noise)
 
@@ -270,7 +247,6 @@ def test_noise_breaks_no_codec(codec: Compression, noise: bytes) -> None:
 @MANY
 @given(st.data())
 def test_no_bytes_break_the_reading_of_batches(data: st.DataObject) -> None:
-    """A damaged batch, even with the CRC unchecked, is a batch or a WireError, nothing else."""
     records = data.draw(record_lists())
     whole = encode_batch(records, compression=data.draw(CODECS))
 
@@ -281,7 +257,6 @@ def test_no_bytes_break_the_reading_of_batches(data: st.DataObject) -> None:
 @MANY
 @given(st.data())
 def test_no_records_break_the_reading_of_batches(data: st.DataObject) -> None:
-    """Damage behind a correct header and CRC reaches the reader of records, and does no harm."""
     body = data.draw(mutations(encode_batch(data.draw(record_lists()))[61:]))
     flaws = Flaws(count=data.draw(st.integers(0, 9)), body=body)
 
@@ -293,6 +268,5 @@ def test_no_records_break_the_reading_of_batches(data: st.DataObject) -> None:
 @MANY
 @given(st.binary(max_size=200))
 def test_noise_holds_no_batches(noise: bytes) -> None:
-    """Bytes that never were a batch are refused or taken for an unfinished one."""
     with contextlib.suppress(WireError):
         assert len(decode_batches(noise)) == 0

@@ -44,7 +44,6 @@ def running() -> Iterator[Target]:
 
 
 def test_starts_in_a_tenth_of_a_second() -> None:
-    """A start needs less than 100 ms of the processor; how soon it gets them is not ours."""
     took = []
     for _ in range(5):
         target = open_target("reference", TargetOptions(brokers=3))
@@ -57,7 +56,6 @@ def test_starts_in_a_tenth_of_a_second() -> None:
 
 
 def test_stopping_twice_and_starting_again() -> None:
-    """A target can be stopped before it ran, twice, and started anew."""
     target = open_target("reference")
     target.stop()
     target.start()
@@ -71,13 +69,11 @@ def test_stopping_twice_and_starting_again() -> None:
 
 
 def test_unknown_mutants_are_refused() -> None:
-    """A mutant that nobody wrote is a usage fault that names those that are called alike."""
     with pytest.raises(UsageFault, match="locks-never-end"):
         open_target("reference:locks-never-stop")
 
 
 def test_names() -> None:
-    """A target is called by what it was asked for; an empty mutant is no name."""
     assert open_target("reference").name == "reference"
     assert open_target("reference:locks-never-end").name == "reference:locks-never-end"
     with pytest.raises(UsageFault, match="no target"):
@@ -85,7 +81,6 @@ def test_names() -> None:
 
 
 def test_properties_that_cannot_be() -> None:
-    """What it does not have is out of reach; what no broker starts with is a fault."""
     with pytest.raises(OutOfReach, match="listeners"):
         open_target("reference", TargetOptions(properties={"listeners": "SSL://:9093"})).start()
     with pytest.raises(EnvironmentFault, match="does not start"):
@@ -95,7 +90,6 @@ def test_properties_that_cannot_be() -> None:
 
 
 def test_ledger_is_empty() -> None:
-    """The reference broker is excused from nothing."""
     profile = load_profile("reference")
 
     assert not profile.expected
@@ -128,14 +122,12 @@ def _batch() -> bytes:
 
 
 async def test_end_to_end(running: Target) -> None:
-    """What was released comes again, and what was accepted does not."""
     schemas = Schemas.from_jar(running.info.schema_jar)
 
     assert await use(running.info, schemas) == [0, 1, 2, 3, 1]
 
 
 async def test_a_configuration_of_a_group_is_removed(running: Target) -> None:
-    """``None`` removes what was configured of a group, and the brokers' own is in force again."""
     key = "share.heartbeat.interval.ms"
     async with Cluster(running.info, rng=Random(0)) as cluster:
         admin, group = Admin(cluster), cluster.fresh_name("g")
@@ -168,7 +160,6 @@ async def script(seed: int) -> tuple[str, list[int]]:
 
 
 async def test_same_seed_same_transcript() -> None:
-    """The same seed gives the same frames but for the ports; another seed gives others."""
     first, came = await script(1)
     second, _ = await script(1)
     other, _ = await script(2)
@@ -179,7 +170,6 @@ async def test_same_seed_same_transcript() -> None:
 
 
 def test_mutants_are_many_and_of_every_area() -> None:
-    """There are enough mutants, each with a sentence and with rules that exist."""
     rules = load_requirements()
 
     assert len(MUTANTS) >= ENOUGH
@@ -192,7 +182,6 @@ def test_mutants_are_many_and_of_every_area() -> None:
 
 
 async def test_no_user_is_left_behind_where_a_second_one_is_refused(running: Target) -> None:
-    """A second principal that logs in otherwise than by SCRAM is one, and is not left connected."""
     second = replace(running.info, security=Security(user="somebody"))
     async with Cluster(running.info, rng=Random(0)) as cluster, AsyncExitStack() as stack:
         share = Share(cluster, Random(0), await bounds_of(cluster))

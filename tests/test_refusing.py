@@ -94,7 +94,6 @@ LEFT = {"no-admin": {"topics"}, "application": {"groups"}}
 def test_users_who_may_do_little(
     cluster: Refusing, tmp_path: Path, user: str, held: set[str]
 ) -> None:
-    """What a user may ask is judged, the rest is out of reach, and what may be removed is."""
     cluster.create_topics(f"{PREFIX}given-{user}-", 4)
     words = WORDS.get(user, ())
     done, found = _run(tmp_path / "out", *_as(cluster, user), "--only", RULES, *words)
@@ -115,7 +114,6 @@ def test_users_who_may_do_little(
 def test_a_second_principal(
     cluster: Refusing, tmp_path: Path, second: str, beyond: set[str]
 ) -> None:
-    """Rules about permissions are judged by users made beside a second principal, or by it."""
     where = f"external:{','.join(cluster.target.info.bootstrap)}"
     config = ("--second-config", str(cluster.files[second]))
     rules = "SEC-01,SEC-06,SEC-16,SEC-27"
@@ -128,7 +126,6 @@ def test_a_second_principal(
 
 
 def test_a_second_principal_that_may_do_everything(cluster: Refusing, tmp_path: Path) -> None:
-    """Somebody whom nothing is refused cannot show what has to be refused."""
     where = f"external:{','.join(cluster.target.info.bootstrap)}"
     config = ("--second-config", str(cluster.files["everything"]))
     done, found = _run(tmp_path / "out", "--target", where, *config, "--only", "SEC-01")
@@ -183,7 +180,6 @@ def _clean(deadline: float, *config: str) -> None:
 
 
 def test_a_killed_run_is_cleaned_up(cluster: Refusing, tmp_path: Path) -> None:
-    """What a killed run leaves is listed, then removed, users with their permissions too."""
     config = _as(cluster, "everything")
     run_blocking(_make_all_kinds(cluster))
     deadline = _kill_a_run(cluster, tmp_path / "out", set(KINDS), *config)
@@ -197,7 +193,6 @@ def test_a_killed_run_is_cleaned_up(cluster: Refusing, tmp_path: Path) -> None:
 
 
 def test_who_owns_a_prefix_cleans_up_a_killed_run(cluster: Refusing, tmp_path: Path) -> None:
-    """Configurations are found by what the run noted: only the cluster's owner may list them."""
     config, kinds = _as(cluster, "team"), {"groups", "topics", CONFIGURATIONS}
     deadline = _kill_a_run(cluster, tmp_path / "out", kinds, *config, "--prefix", PREFIX)
 

@@ -39,7 +39,6 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_a_changelog_that_is_not_ready_fails(tree: Path, text: str, complaint: str) -> None:
-    """A version without a dated section fails, and so do entries without a version."""
     (tree / "CHANGELOG.md").write_text(text, encoding="utf-8")
     ((_, passed, sentence),) = release.checked(["changelog"])
     assert not passed
@@ -47,7 +46,6 @@ def test_a_changelog_that_is_not_ready_fails(tree: Path, text: str, complaint: s
 
 
 def test_a_tree_that_is_ready_passes(tree: Path) -> None:
-    """Version, changelog and lock of a ready tree pass, each with what was found."""
     text = "## [Unreleased]\n\n## [1.2.0] - 2026-01-01\n\n- x\n"
     (tree / "CHANGELOG.md").write_text(text, encoding="utf-8")
     rows = release.checked(["version", "changelog", "lock"])
@@ -56,7 +54,6 @@ def test_a_tree_that_is_ready_passes(tree: Path) -> None:
 
 
 def test_a_lock_of_another_day_fails(tree: Path) -> None:
-    """A pin that the lock does not have is named, with the command that helps."""
     (tree / "lock.txt").write_text("anyio==4.15.0\n", encoding="utf-8")
     ((_, passed, sentence),) = release.checked(["lock"])
     assert (passed, sentence) == (False, "lock.txt does not have anyio==4.16.0: run tox -e lock")
@@ -65,7 +62,6 @@ def test_a_lock_of_another_day_fails(tree: Path) -> None:
 def test_a_pre_release_fails_with_exit_code_1(
     tree: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One line that fails makes the exit code 1."""
     (tree / "pyproject.toml").write_text(PROJECT.format(version="1.2.0rc1"), encoding="utf-8")
     assert release.main(["--check", "--only", "version", "lock"]) == 1
     assert "FAIL  version  1.2.0rc1 is a pre-release" in capsys.readouterr().out

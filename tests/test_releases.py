@@ -60,7 +60,6 @@ MAJOR, MINOR = newest().numbers
     "version", [f"{MAJOR}.{MINOR + 1}.0", f"{MAJOR}.{MINOR + 1}", f"{MAJOR}.99.1", f"{MAJOR + 1}.0"]
 )
 def test_a_newer_release_is_judged_by_the_newest(version: str) -> None:
-    """A release that no file describes owes what the newest does, and the suite says so."""
     assert line_of(version) == newest()
     assert release_of(version) == RELEASES[newest().name]
     notice = release_notice(version)
@@ -71,7 +70,6 @@ def test_a_newer_release_is_judged_by_the_newest(version: str) -> None:
 
 @pytest.mark.parametrize("version", ["4.0.1", "3.9.0"])
 def test_an_older_release_is_judged_by_the_oldest(version: str) -> None:
-    """A release from before the first file owes what the oldest does, and the suite says so."""
     assert release_of(version) == RELEASES["4.1"]
     assert "older than this suite" in release_notice(version)
     assert release_notice(version).endswith("Kafka 4.1.")
@@ -79,13 +77,11 @@ def test_an_older_release_is_judged_by_the_oldest(version: str) -> None:
 
 @pytest.mark.parametrize("version", ["4.1.2", "4.2.9", "4.3", "4.4.0", "4.4.0-rc1", ""])
 def test_known_releases_need_no_notice(version: str) -> None:
-    """Nothing is said of a release of a known line, nor of one that says nothing."""
     assert release_notice(version) == ""
     assert info(version).notices == ()
 
 
 def test_newer_levels_are_noticed() -> None:
-    """A cluster that only shows its levels is noticed by one that no file has."""
     known = newest().levels["metadata.version"]
     assert levels_notice({"metadata.version": known}) == levels_notice({}) == ""
     said = levels_notice({"metadata.version": known + 1})
@@ -95,7 +91,6 @@ def test_newer_levels_are_noticed() -> None:
 
 
 def test_one_file_adds_a_release() -> None:
-    """A new file is all it takes: it changes what it names, and keeps the rest."""
     texts = {file.stem: file.read_text(encoding="utf-8") for file in FOLDER.glob("4.[1-4].toml")}
     found = parse({**texts, "4.5": NEXT})
     before, line = found["4.4"], found["4.5"]
@@ -119,13 +114,11 @@ def test_one_file_adds_a_release() -> None:
     ],
 )
 def test_a_malformed_file_is_refused(text: str, said: str) -> None:
-    """A mistake is an error that names the file."""
     with pytest.raises(SpecError, match=rf"4\.5\.toml.*{said}"):
         parse({"4.5": text})
 
 
 def test_lines_are_whole() -> None:
-    """Every line has a release of its own that stands for it, and its levels rise."""
     levels = [line.levels["metadata.version"] for line in lines().values()]
     assert levels == sorted(set(levels))
     assert newest().default == DEFAULT_VERSION
@@ -135,7 +128,6 @@ def test_lines_are_whole() -> None:
 
 
 def test_what_one_upgrades_from() -> None:
-    """Each line says which release one upgrades from; there is none before the first."""
     assert release_before("4.2.0") == "4.1.2"
     assert release_before("4.4.0") == "4.2.1"
     assert release_before(f"{MAJOR + 1}.0.0") == newest().upgrade_from

@@ -70,7 +70,6 @@ def test_every_finding_has_a_repair() -> None:
 
 @pytest.mark.parametrize("name", REPAIRS)
 def test_no_rule_forbids_a_repair(name: str) -> None:
-    """The reference broker with the repair keeps every rule that is near to it."""
     near = set(ASKED[name].split(","))
     cases = [
         case for check in playable() if near & {*checks()[check].rules} for case in cases_of(check)

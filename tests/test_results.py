@@ -145,7 +145,6 @@ def run(text: str) -> Run:
 
 
 def test_results_follow_the_shipped_schema() -> None:
-    """What the writer writes is what the JSON Schema describes."""
     schema = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
 
@@ -154,7 +153,6 @@ def test_results_follow_the_shipped_schema() -> None:
 
 
 def test_certificates_tell_which_broker_was_faced() -> None:
-    """Each rule of a client names the brokers it was shown, and verdicts are counted by them."""
     found = certificate()
     judged, untested = found["requirements"]
 
@@ -164,7 +162,6 @@ def test_certificates_tell_which_broker_was_faced() -> None:
 
 
 def test_results_survive_the_disk(tmp_path: Path) -> None:
-    """Results are read back as they were written; run.json has the seed and the command."""
     keep(tmp_path, document())
 
     assert to_plain(read(tmp_path)) == document()
@@ -174,7 +171,6 @@ def test_results_survive_the_disk(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 2}'])
 def test_foreign_results_are_refused(tmp_path: Path, text: str) -> None:
-    """Anything but results of the known schema is refused in one sentence."""
     (tmp_path / "results.json").write_text(text, encoding="utf-8")
 
     with pytest.raises(ValueError, match=r"results\.json: (not|results of schema 2)"):
@@ -183,7 +179,6 @@ def test_foreign_results_are_refused(tmp_path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("results", [document, certificate])
 def test_page_escapes_everything_hostile(results: Callable[[str], dict[str, Any]]) -> None:
-    """No text of a target, a client, a check or a ledger becomes markup of the page."""
     page = html.render(parse(results(HOSTILE)))
 
     assert "<script>alert" not in page
@@ -192,7 +187,6 @@ def test_page_escapes_everything_hostile(results: Callable[[str], dict[str, Any]
 
 
 def test_page_needs_nothing_beside_it() -> None:
-    """The page loads nothing from anywhere."""
     page = html.render(parse(document()))
 
     assert "http" not in page.replace("http-equiv", "")
@@ -201,7 +195,6 @@ def test_page_needs_nothing_beside_it() -> None:
 
 
 def test_summary_prints_the_unexpected_only() -> None:
-    """The console names what is unexpected, with reason, witness and command, and the counts."""
     text = console.render_text(parse(document("twice")))
 
     assert "fail ACK-01 MUST twice" in text
@@ -212,7 +205,6 @@ def test_summary_prints_the_unexpected_only() -> None:
 
 
 def test_summary_takes_hostile_text_literally() -> None:
-    """Markup in somebody's text is text."""
     assert HOSTILE in console.render_text(parse(document(HOSTILE)))
 
 
@@ -226,12 +218,10 @@ def test_summary_takes_hostile_text_literally() -> None:
     ],
 )
 def test_runtime_of_a_client_is_told_once(language: str, runtime: str, told: str) -> None:
-    """A client's language is not said twice where its runtime begins with it."""
     assert telling.runtime(client("x", language=language, runtime=runtime)) == told
 
 
 def test_schema_is_generated_from_the_types() -> None:
-    """The committed schema is what the types say; python -m tools.documents.schemas writes it."""
     assert SCHEMA_FILE.read_text(encoding="utf-8") == schemas.text()
 
 
@@ -259,7 +249,6 @@ def reaching(*reasons: str, passing: int = 0, strict: bool = False) -> Results:
 
 
 def test_what_is_out_of_reach_is_told_with_the_reasons() -> None:
-    """The certificate counts the rules that hold and those out of reach, and says why."""
     found = reaching("one broker", *["not yours"] * 3, "no topics", "no admin", passing=4)
 
     assert found.run.exit_code == 0
@@ -280,7 +269,6 @@ def test_what_is_out_of_reach_is_told_with_the_reasons() -> None:
 
 
 def test_badge_says_what_is_out_of_reach() -> None:
-    """A badge is green only if most rules could be asked."""
     most = of_results(reaching("one broker", passing=2))
     assert (most.message, most.colour) == ("2 of 3 rules, 1 out of reach", GOOD)
     few = of_results(reaching("one broker", "no topics", passing=1))
@@ -288,7 +276,6 @@ def test_badge_says_what_is_out_of_reach() -> None:
 
 
 def test_strict_reach_fails_the_run() -> None:
-    """Where every rule has to be asked, one that is out of reach is unexpected."""
     found = reaching("one broker", passing=2, strict=True)
 
     assert found.run.exit_code == 1
@@ -297,7 +284,6 @@ def test_strict_reach_fails_the_run() -> None:
 
 
 def test_notices_are_shown() -> None:
-    """What a reader must know before the verdicts is on the console and on the page."""
     found = document()
     found["run"]["notices"] = ["Kafka 4.9 is newer than this suite"]
 

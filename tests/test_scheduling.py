@@ -29,12 +29,10 @@ from shareproof.runner.scheduling import (
     ],
 )
 def test_scope(nodeid: str, expected: str) -> None:
-    """Checks of one stage have one scope, every other test has its own."""
     assert scope(nodeid) == expected
 
 
 def test_modules_that_wait_longest() -> None:
-    """Each is there, and its checks begin before those of modules that wait for nothing."""
     folder = Path(__file__).parents[1] / "suites" / "broker"
     assert all((folder / f"test_{name}.py").is_file() for name in LONGEST)
 
@@ -54,7 +52,6 @@ class Worker:
 
 
 def test_the_exclusive_stage_waits_for_all_others() -> None:
-    """One worker is kept, and gets the stage when the others are done."""
     first, second, third = Worker(), Worker(), Worker()
 
     assert last_at_work({first: 3, second: 2, third: 0}) is None
@@ -66,14 +63,12 @@ def test_the_exclusive_stage_waits_for_all_others() -> None:
 
 
 def test_exclusive_stages_come_last() -> None:
-    """They are handed out in their order, after all other work."""
     work = OrderedDict.fromkeys((MOVING[0], "a", MOVING[1], "b"))
     put_last(work, *MOVING, "not there")
     assert list(work) == ["a", "b", *MOVING]
 
 
 def test_work_of_a_dead_worker() -> None:
-    """What a worker died of is not handed out again, nor what it had done; what it had left is."""
     work = {
         "a": {"a1": True},
         "b": {"b1": True, "b2": False, "b3": False},

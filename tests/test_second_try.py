@@ -109,7 +109,6 @@ def house(tmp_path: Path) -> FakeHouse:
 
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_undecided_checks_are_played_again(house: FakeHouse, workers: str) -> None:
-    """Only what was undecided is played again, after all others; its second try is its verdict."""
     house.checks(CHECKS)
     house.ledger(KNOWN)
     seen = house.folder / "seen"
@@ -136,7 +135,6 @@ def test_undecided_checks_are_played_again(house: FakeHouse, workers: str) -> No
 
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_both_tries_are_told(house: FakeHouse, workers: str) -> None:
-    """Results, summary and page tell of both tries, and both have their frames."""
     house.checks(CHECKS)
     house.ledger(KNOWN)
 
@@ -160,14 +158,12 @@ def test_both_tries_are_told(house: FakeHouse, workers: str) -> None:
 
 
 def test_a_pass_on_the_second_try_is_a_pass(house: FakeHouse) -> None:
-    """A run whose only trouble was undecided at first ends with 0."""
     house.checks(CHECKS.partition('@requirement("ACK-03")')[0])
 
     assert house.run(SEEN=str(house.folder / "seen")).code == 0
 
 
 def test_played_once_if_asked(house: FakeHouse) -> None:
-    """With ``--once`` the first try is the verdict."""
     house.checks(CHECKS.partition('@requirement("ACK-03")')[0])
 
     ran = house.run("--once", SEEN=str(house.folder / "seen"))
@@ -180,7 +176,6 @@ def test_played_once_if_asked(house: FakeHouse) -> None:
 
 
 def test_a_check_whose_worker_died_is_played_again(house: FakeHouse) -> None:
-    """A worker's death costs a second try, which may be fine, and is told."""
     house.checks(DYING)
 
     ran = house.run("-n", "2", SEEN=str(house.folder / "seen"))

@@ -45,7 +45,6 @@ def _said(talk: Generator[bytes, bytes, None], *answers: bytes) -> list[bytes]:
 
 
 def test_scram_as_in_rfc_7677() -> None:
-    """The example of RFC 7677 §3, word for word."""
     talk = dialogue(Security(mechanism="SCRAM-SHA-256", **ME), NONCE)
 
     assert _said(talk, SERVER_FIRST, SERVER_FINAL) == [
@@ -64,7 +63,6 @@ def test_scram_as_in_rfc_7677() -> None:
     ],
 )
 def test_a_server_that_does_not_know_the_password(answers: tuple[bytes, ...]) -> None:
-    """SCRAM proves the server, too: one that cannot do its part is not believed."""
     talk = dialogue(Security(mechanism="SCRAM-SHA-256", **ME), NONCE)
 
     with pytest.raises(DialogueFailed):
@@ -72,24 +70,20 @@ def test_a_server_that_does_not_know_the_password(answers: tuple[bytes, ...]) ->
 
 
 def test_plain_as_in_rfc_4616() -> None:
-    """The message of RFC 4616 §2: nobody to act for, the user, the password."""
     assert _said(dialogue(Security(mechanism="PLAIN", **ME)), b"") == [b"\0user\0pencil"]
 
 
 @pytest.mark.parametrize("wrong", [{"protocol": "TLS"}, {"protocol": "SASL_SSL"}])
 def test_security_that_no_broker_speaks(wrong: dict[str, Any]) -> None:
-    """A wrong name is refused when it is given, and not by a broker's silence."""
     with pytest.raises(ValueError, match="is no"):
         Security(**wrong)
 
 
 def test_passwords_are_not_printed() -> None:
-    """What ends in a log or a report does not have the password in it."""
     assert "pencil" not in repr(Security(mechanism="PLAIN", **ME))
 
 
 def test_the_login_travels_with_the_cluster() -> None:
-    """A worker reads back from JSON how to come in, and where else."""
     info = ClusterInfo(
         name="kafka:4.4.0",
         version="4.4.0",
@@ -121,7 +115,6 @@ def _open(port: int, **security: Any) -> asyncio.Task[Connection]:
 
 @pytest.mark.anyio
 async def test_tls_with_a_certificate_that_the_authority_vouches_for(tmp_path: Path) -> None:
-    """The certificates that our brokers get are good for the address that they have."""
     made = make_certificates(tmp_path)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(made.keystore)
@@ -134,7 +127,6 @@ async def test_tls_with_a_certificate_that_the_authority_vouches_for(tmp_path: P
 
 @pytest.mark.anyio
 async def test_login_word_by_word() -> None:
-    """After ApiVersions come the handshake and the mechanism's messages, then nothing."""
     async with _broker() as (broker, port):
         opening = _open(port, mechanism="PLAIN", **ME)
         asked = await broker.next()
@@ -151,7 +143,6 @@ async def test_login_word_by_word() -> None:
 @pytest.mark.anyio
 @pytest.mark.parametrize("handshaken", [False, True])
 async def test_login_refused(handshaken: bool) -> None:
-    """A broker that says no ends the attempt, with its own reason in the message."""
     async with _broker() as (broker, port):
         opening = _open(port, mechanism="PLAIN", **ME)
         if handshaken:
@@ -166,7 +157,6 @@ async def test_login_refused(handshaken: bool) -> None:
 
 
 async def test_a_new_user_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who is not let in at first, as a broker learns of a user late, is tried again."""
     tried = 0
 
     async def connect(cluster: Cluster) -> None:
@@ -192,7 +182,6 @@ async def test_a_new_user_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.anyio
 async def test_a_proxy_logs_in_for_its_clients() -> None:
-    """A client that comes by a proxy needs no login: each of its connections gets the proxy's."""
     async with _broker() as (broker, port):
         proxy = FrameProxy(schemas(), Security(mechanism="PLAIN", **ME))
         front = await proxy.listen(1, Address(host=HOST, port=port))
@@ -211,7 +200,6 @@ async def test_a_proxy_logs_in_for_its_clients() -> None:
 
 @pytest.mark.anyio
 async def test_a_proxy_that_is_not_let_in_resets_its_client() -> None:
-    """To a client it is as if the broker were not there."""
     async with _broker() as (broker, port):
         proxy = FrameProxy(schemas(), Security(mechanism="PLAIN", **ME))
         front = await proxy.listen(1, Address(host=HOST, port=port))

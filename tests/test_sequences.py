@@ -38,7 +38,6 @@ HELD_AND_CLOSED: list[Step] = [
 @settings(max_examples=30, deadline=None)
 @given(sequences(EVERYTHING))
 def test_a_sequence_is_a_script(script: list[Step]) -> None:
-    """What is drawn can be written down and played again, and is short."""
     assert json.loads(json.dumps(script)) == script
     assert 2 <= len(script) <= LONGEST
 
@@ -46,7 +45,6 @@ def test_a_sequence_is_a_script(script: list[Step]) -> None:
 @settings(max_examples=30, deadline=None)
 @given(sequences(LITTLE))
 def test_calls_that_a_client_lacks_are_not_drawn(script: list[Step]) -> None:
-    """A client is asked for what it declares, and in the modes that it has."""
     calls = {step["call"] for step in script}
     assert not calls & {"wakeup", "unsubscribe", "commit_sync", "commit_async", "lock_duration"}
     assert {step["mode"] for step in script if step["call"] == "open"} <= {"explicit"}
@@ -73,7 +71,6 @@ def story(*seen: Any, **more: Any) -> Story:
 
 
 def test_nothing_is_found_where_nothing_is_wrong() -> None:
-    """What was asked for, and what polls of an implicit consumer gave, may be accepted."""
     place = ("t", 0)
     assert judge(story(Seen(2.0, 1), asked={(place, "accept"): 1.0})) == {}
     given_ = [Given(1.0, 1, "c", place, 1)]
@@ -96,13 +93,11 @@ def test_nothing_is_found_where_nothing_is_wrong() -> None:
     ],
 )
 def test_each_invariant_can_break(invariant: str, told: Story) -> None:
-    """A story that breaks an invariant is told by its name, and by no other."""
     assert set(judge(told)) == {invariant}
     assert invariant in INVARIANTS
 
 
 def test_what_the_limit_archives_is_not_a_stall() -> None:
-    """A record that was given as often as its group allows is gone by the contract."""
     often = [Given(float(n), n, "c", ("t", 0), n) for n in range(LIMIT)]
     assert judge(story(given=often, left="a new consumer did not get the rest")) == {}
 
@@ -112,7 +107,6 @@ def test_what_the_limit_archives_is_not_a_stall() -> None:
     ("client", "broken"), [("model", False), ("model:accepts-when-closed", True)]
 )
 def test_a_broken_client_is_caught(client: str, broken: bool) -> None:
-    """Closing with records in hand is harmless, but for a client that accepts them then."""
     searcher = Searcher(command_of(client), 1, lambda _: None)
     times, found, _ = searcher.replay(HELD_AND_CLOSED, 1)
     assert (times, [set(one) for one in found]) == ((1, [{"loss"}]) if broken else (0, []))
@@ -123,7 +117,6 @@ def test_a_broken_client_is_caught(client: str, broken: bool) -> None:
 def test_a_search_survives_the_end_of_shrinking(
     monkeypatch: pytest.MonkeyPatch, number: int, seconds: float
 ) -> None:
-    """What was found is kept when the time for making its script shorter is over."""
     monkeypatch.setattr("suites.client.sequences.searching.SHRINKS", seconds)
     monkeypatch.setattr(
         "suites.client.sequences.searching.sequences", lambda _: sequences(EVERYTHING)
@@ -145,7 +138,6 @@ def test_a_search_survives_the_end_of_shrinking(
 def test_what_no_replay_breaks_again_counts_unless_it_is_about_time(
     monkeypatch: pytest.MonkeyPatch, invariant: str
 ) -> None:
-    """A machine that was slow once is no finding; a record that was lost once is."""
     searcher = Searcher(command_of("model"), 1, lambda _: None)
     monkeypatch.setattr(searcher, "_broken", lambda *_: {})
     found = Found(invariant, "it broke once", HELD_AND_CLOSED, [])
@@ -159,8 +151,6 @@ def test_what_no_replay_breaks_again_counts_unless_it_is_about_time(
 def test_an_interrupted_search_keeps_what_it_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ctrl-C after half an hour leaves the scripts that were found by then."""
-
     def interrupted(self: Searcher, _minutes: float) -> None:
         self.search.played = 9
         self.search.found["loss"] = Found("loss", "one was lost", HELD_AND_CLOSED, ["open -> done"])
@@ -175,7 +165,6 @@ def test_an_interrupted_search_keeps_what_it_found(
 
 
 def test_a_file_without_a_script_is_refused(tmp_path: Path) -> None:
-    """What is no list of steps ends with one sentence."""
     file = tmp_path / "script.json"
     file.write_text('{"call": "poll"}', encoding="utf-8")
     with pytest.raises(UsageFault, match="a list of steps is needed"):

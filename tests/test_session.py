@@ -44,7 +44,6 @@ def spark(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_java_that_does_not_start_is_no_verdict() -> None:
-    """Where Spark's JVM ends at once the environment is to blame, and it is said in a sentence."""
     with pytest.raises(EnvironmentFault, match="Spark does not start"):
         session.open_session()
 
@@ -67,7 +66,6 @@ def test_the_name_of_a_machine_needs_no_address(monkeypatch: pytest.MonkeyPatch)
 def test_java_compiles_branches_that_no_row_has_taken_where_that_helps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Java 17 does, later ones do not; where there is no Java, starting Spark says so."""
     java = find_java()
     for major, told in ((17, True), (21, False), (25, False)):
         monkeypatch.setattr(judging, "find_java", lambda major=major: replace(java, major=major))
@@ -82,7 +80,6 @@ def test_java_compiles_branches_that_no_row_has_taken_where_that_helps(
 
 
 def test_the_compiler_is_told_what_to_leave_to_the_quick_one() -> None:
-    """Java takes the list of what is not worth optimising, and prints nothing of it."""
     options = shlex.split(session.LARGE["spark.driver.extraJavaOptions"])
     java = str(find_java().path)
     for more, told in (((), False), (("-XX:+DisplayVMOutput",), True)):

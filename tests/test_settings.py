@@ -22,7 +22,6 @@ TABLES = sorted(
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_is_whole(name: str) -> None:
-    """Each trial has a name of its own and something that shows it, and nothing is said twice."""
     found = settings_of(name)
     assert found is not None
     mine = trials(found)
@@ -37,7 +36,6 @@ def test_a_table_is_whole(name: str) -> None:
 
 
 def test_the_models_table_has_all_of_its_settings() -> None:
-    """The model client knows no setting that its table leaves out."""
     found = settings_of("model")
     assert found is not None
     named = {one.name for one in found.settings} | found.untested.keys()
@@ -45,7 +43,6 @@ def test_the_models_table_has_all_of_its_settings() -> None:
 
 
 def test_a_version_leaves_out_what_came_later() -> None:
-    """share.acquire.mode came with 4.2."""
     older, newer = settings_of("kafka-clients", "4.1.2"), settings_of("kafka-clients", "4.4.0")
     assert older
     assert newer
@@ -75,7 +72,6 @@ SETTING = Setting(name="fetch.max.wait.ms", shows="ShareFetch.max_wait_ms")
 def test_the_judge_of_a_trial(
     trial: dict[str, object], outcome: dict[str, object], said: str
 ) -> None:
-    """An effect that is wanted, or a refusal by name where that is due, and nothing else."""
     rule = TAKES_EFFECT if "wanted" in trial else REFUSED
     found = broken(
         Trial(setting=SETTING, value="7", rule=rule, **trial),  # type: ignore[arg-type]
@@ -86,7 +82,6 @@ def test_the_judge_of_a_trial(
 
 
 def test_foreign_settings_have_their_own_rule() -> None:
-    """A setting of consumer groups is refused whatever its value."""
     found = settings_of("model")
     assert found is not None
     foreign = [trial for trial in trials(found) if trial.rule == FOREIGN]

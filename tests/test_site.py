@@ -75,7 +75,6 @@ def runs(tmp_path: Path) -> Path:
 
 
 def test_runs_are_found_in_order(runs: Path) -> None:
-    """Runs below a folder come in the order they were started, and belong to whom they tested."""
     archive = find([runs])
     assert [run.started[8:10] for run in archive.runs] == ["01", "02", "03"]
     assert {name: len(found) for name, found in archive.histories.items()} == {
@@ -88,7 +87,6 @@ def test_runs_are_found_in_order(runs: Path) -> None:
 
 
 def test_client_is_the_subject() -> None:
-    """A run that judged a client belongs to the client and the broker it faced."""
     found = judged("pass", day=1)
     found["client"] = java("4.4.0", "reference")
     (run,) = _archive(found).runs
@@ -96,7 +94,6 @@ def test_client_is_the_subject() -> None:
 
 
 def test_history_is_a_subject_of_its_own() -> None:
-    """What a target did under chaos is not compared with the certificate of the same target."""
     chaos = judged("fail", day=2) | {"distributions": {}, "chaos": []}
     load = judged("fail", day=3) | {"distributions": {}}
     archive = _archive(judged("pass", day=1), chaos, load)
@@ -117,14 +114,12 @@ def _archive(*documents: Any) -> Archive:
 
 
 def test_glance_does_not_stand_for_a_whole_run() -> None:
-    """The row of a subject is its most complete run, and the newest among those."""
     whole, glance = judged("pass", day=1), judged("fail", day=2)
     whole["requirements"].append(whole["requirements"][0] | {"id": "ACK-03"})
     assert to_plain(_archive(whole, glance).newest[0].results) == whole
 
 
 def test_broken_files_are_named_and_left_out(runs: Path) -> None:
-    """A file that cannot be read is named; a folder without any run is refused."""
     (runs / "b" / "results.json").write_text("{", encoding="utf-8")
     archive = find([runs])
     assert len(archive.runs) == 2
@@ -144,20 +139,17 @@ def test_broken_files_are_named_and_left_out(runs: Path) -> None:
     ],
 )
 def test_changes_are_told(before: str, after: str, told: str) -> None:
-    """Each verdict that is another than before is counted under its new name."""
     old, new = _archive(judged(before, day=1), judged(after, day=2)).runs
     assert compare(old.rules, new.rules).sentence == told
 
 
 def test_rules_judged_once_are_no_change() -> None:
-    """A rule that only one of two runs judged is listed apart, and never as passing or failing."""
     old, new = _archive(judged("pass", day=1), judged("untested", day=2)).runs
     found = compare(old.rules, new.rules)
     assert (found.changes, found.dropped, found.added) == ({}, ("ACK-01",), ())
 
 
 def test_site_links_hold(runs: Path, tmp_path: Path) -> None:
-    """Every link of every page of the site leads to a file that is there."""
     first = build(find([runs]), tmp_path / "site", SEEN)
     pages = list(first.parent.rglob("*.html"))
     shared = {page.name for page in pages if page.parent == first.parent}
@@ -171,7 +163,6 @@ def test_site_links_hold(runs: Path, tmp_path: Path) -> None:
 
 
 def test_site_needs_no_extra(runs: Path, tmp_path: Path) -> None:
-    """Who installed nothing that judges histories builds a site, too."""
     without = "sys.modules.update(dict.fromkeys(['numpy', 'pyarrow', 'pyspark']))"
     program = f"import sys; {without}; from shareproof.cli import main; main()"
     done = python("-c", program, "report", str(runs), "--site", str(tmp_path / "site"))
@@ -181,7 +172,6 @@ def test_site_needs_no_extra(runs: Path, tmp_path: Path) -> None:
 
 
 def test_whoever_waits_is_told(runs: Path, tmp_path: Path) -> None:
-    """Runs are given one by one to whoever tells how far the site has come."""
     given: list[str] = []
 
     def watched(found: Sequence[Run]) -> Iterator[Run]:
@@ -194,7 +184,6 @@ def test_whoever_waits_is_told(runs: Path, tmp_path: Path) -> None:
 
 
 def test_implementations_are_crossed_with_releases() -> None:
-    """A row is an implementation, columns are releases in their order, and neighbours compare."""
     targets = ("kafka:4.10.0", "kafka:4.4.0", "kafka:4.9.0", "reference")
     runs = [judged("pass", day=day, target=name) for day, name in enumerate(targets, start=1)]
     found = cross(_archive(*runs).newest, by_release)
@@ -206,7 +195,6 @@ def test_implementations_are_crossed_with_releases() -> None:
 
 
 def test_clients_are_crossed_with_brokers() -> None:
-    """A row is a client with its version, a column is the broker that it faced."""
     runs = [judged("pass", day=day) for day in (1, 2)]
     for run, version in zip(runs, ("4.1.2", "4.4.0"), strict=True):
         run["client"] = java(version, f"kafka:{version}")
@@ -219,7 +207,6 @@ def test_clients_are_crossed_with_brokers() -> None:
 
 
 def test_versions_of_a_client_are_neighbours() -> None:
-    """What changed from one version of a client to the next is told where both faced one broker."""
     runs = [judged("pass", day=day) for day in (1, 2)]
     for run, version in zip(runs, ("4.1.2", "4.4.0"), strict=True):
         run["client"] = java(version, "kafka:4.4.0")
@@ -231,7 +218,6 @@ def test_versions_of_a_client_are_neighbours() -> None:
 
 
 def test_releases_are_compared(tmp_path: Path) -> None:
-    """The first page leads from one release to the next, and says what changed."""
     for day, (target, verdict) in enumerate((("kafka:4.3.1", "fail"), ("kafka:4.4.0", "pass")), 1):
         keep(tmp_path / target, judged(verdict, day=day, target=target))
     first = build(find([tmp_path]), tmp_path / "site", SEEN)
@@ -243,7 +229,6 @@ def test_releases_are_compared(tmp_path: Path) -> None:
 
 
 def test_matrix_shows_what_was_noticed_and_what_was_not(runs: Path, tmp_path: Path) -> None:
-    """Whatever was broken on purpose is on the page: by which rule it was noticed, or why not."""
     first = build(find([runs]), tmp_path / "site", SEEN)
     page = (first.parent / "detection.html").read_text(encoding="utf-8")
     for said in ("It fibs.", "b.py::test_x", "It lags.", "It is odd.", "nobody looks there"):
@@ -257,7 +242,6 @@ def test_matrix_shows_what_was_noticed_and_what_was_not(runs: Path, tmp_path: Pa
 
 
 def test_matrix_is_made_of_the_records() -> None:
-    """In the records every rule that a check reaches was seen broken by something."""
     seen = {one.rule for one in detection().noticed}
     owed = {
         rule.id
@@ -269,7 +253,6 @@ def test_matrix_is_made_of_the_records() -> None:
 
 
 def test_track_record_leads_to_runs(tmp_path: Path) -> None:
-    """A past defect has the verdicts of runs on the releases that had it and that mended it."""
     past = load_track_record()[0]
     for day, (release, verdict) in enumerate(((past.seen, "fail"), (past.mended, "pass")), 1):
         found = judged(verdict, day=day, target=f"kafka:{release}")
@@ -283,7 +266,6 @@ def test_track_record_leads_to_runs(tmp_path: Path) -> None:
 
 
 def test_badges_keep_their_addresses(runs: Path, tmp_path: Path) -> None:
-    """The badge of a subject is that of its newest run, under a name without any date."""
     build(find([runs]), tmp_path / "site", SEEN)
     badges = tmp_path / "site" / "badges"
     assert sorted(file.name for file in badges.iterdir()) == [
@@ -297,13 +279,11 @@ def test_badges_keep_their_addresses(runs: Path, tmp_path: Path) -> None:
 
 
 def test_names_of_subjects_are_distinct() -> None:
-    """Two subjects whose names differ in signs alone have two badges."""
     runs = [judged("pass", day=day, target=name) for day, name in enumerate(("a/b:1", "a-b:1"), 1)]
     assert set(_archive(*runs).lasting) == {"a-b-1", "a-b-1-2"}
 
 
 def test_feeds_tell_what_changed(runs: Path, tmp_path: Path) -> None:
-    """Both feeds have one item for each run, the newest first."""
     build(find([runs]), tmp_path / "site", SEEN)
     items = json.loads((tmp_path / "site" / "feed.json").read_text(encoding="utf-8"))["items"]
     assert [item["title"] for item in items] == [
@@ -316,7 +296,6 @@ def test_feeds_tell_what_changed(runs: Path, tmp_path: Path) -> None:
 
 
 def test_hostile_text_stays_text(tmp_path: Path) -> None:
-    """Nothing that a run says becomes markup, a script, or a path."""
     found = document(HOSTILE)
     found["target"]["name"] = f"../../{HOSTILE}"
     keep(tmp_path / "run", found)
@@ -327,7 +306,6 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
 
 
 def test_badge_is_never_green_for_a_broken_run() -> None:
-    """A run is green when all is as expected and most rules hold; cut short it never is."""
     good = judged("pass", day=1)
     good["run"]["exit_code"] = 0
     assert badge.of_results(parse(good)) == badge.Badge("share groups", "1 of 1 rules", badge.GOOD)
@@ -347,7 +325,6 @@ def test_badge_is_never_green_for_a_broken_run() -> None:
 
 
 def test_badge_of_nothing_is_not_green() -> None:
-    """A run that could judge nothing has a badge that says so."""
     nothing = judged("pass", day=1) | {
         "summary": dict.fromkeys(judged("pass", day=1)["summary"], 0)
     }

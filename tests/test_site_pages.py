@@ -49,14 +49,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("name", PAGES)
 def test_accessible(browser: Browser, site: Path, name: str, *, dark: bool) -> None:
-    """Axe finds nothing, and the page asks for nothing and has nothing to say on the console."""
     with look(browser, site / f"{name}.html", dark=dark) as seen:
         assert seen.axe() == []
         assert seen.complaints == []
 
 
 def test_changes_are_accessible(browser: Browser, site: Path) -> None:
-    """A page of changes is as sound, and fits a phone."""
     for page in (site / "changes").iterdir():
         with look(browser, page, width=360) as seen:
             assert seen.axe() == []
@@ -65,13 +63,11 @@ def test_changes_are_accessible(browser: Browser, site: Path) -> None:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_fits_a_phone(browser: Browser, site: Path, name: str) -> None:
-    """On a phone a page scrolls in one direction; what is wider scrolls within itself."""
     with look(browser, site / f"{name}.html", width=360) as seen:
         assert seen.overflow() <= 0
 
 
 def test_a_row_of_the_matrix_opens(browser: Browser, site: Path) -> None:
-    """A row of the matrix shows what was noticed by its rule."""
     with look(browser, site / "detection.html", "#ACK-07") as seen:
         row = seen.page.locator("#ACK-07")
         assert not row.locator("li").first.is_visible()

@@ -38,7 +38,6 @@ CROSSED = {
 
 
 def test_enough_checks_are_crossed() -> None:
-    """There are many, each is played as written first, and in set-ups that exist."""
     assert len(CROSSED) >= ENOUGH
     for cases in CROSSED.values():
         names = list(dict.fromkeys(map(setup_of, cases)))
@@ -48,7 +47,6 @@ def test_enough_checks_are_crossed() -> None:
 
 
 def test_setups_and_checks_meet_every_situation() -> None:
-    """Each situation of the table is met, and nothing else is."""
     seen: set[str] = set()
     for check in checks():
         if check in CROSSED or "_many.py" in check or "between" in check or "idle" in check:
@@ -63,7 +61,6 @@ def test_setups_and_checks_meet_every_situation() -> None:
 
 
 def test_a_check_of_old_has_one_situation() -> None:
-    """A check that says nothing of situations has the one that it makes."""
     judge = Judge(["ACK-01"])
     judge.holds("ACK-01", True, "it is so")
     [seen] = observe("a check", judge, None, 0.0)
@@ -71,14 +68,11 @@ def test_a_check_of_old_has_one_situation() -> None:
 
 
 def test_what_was_not_put_to_the_test_met_nothing() -> None:
-    """A rule that no assertion was about was met in no situation."""
     [seen] = observe("a check", Judge(["ACK-01"]), ValueError("no"), 0.0)
     assert seen.situations == ()
 
 
 def test_decorators_keep_the_arguments() -> None:
-    """Pytest sees what the check asks for, and the set-up."""
-
     @meets("reload")
     @crossed("beside")
     async def check(share: object, judge: object, extra: int) -> None:
@@ -100,7 +94,6 @@ def test_decorators_keep_the_arguments() -> None:
     ],
 )
 def test_a_broken_broker_is_seen_in_each_setup(name: str, mutant: str) -> None:
-    """A crossed check fails in every set-up for what it is about."""
     cases = CROSSED[f"suites/broker/test_ack_types.py::{name}"]
     noticed = {setup_of(case): play(f"{HONEST}:{mutant}", case, 1).broken for case in cases}
     assert len(noticed) == 3
@@ -108,7 +101,6 @@ def test_a_broken_broker_is_seen_in_each_setup(name: str, mutant: str) -> None:
 
 
 def test_a_setup_out_of_reach_says_nothing_of_the_check() -> None:
-    """Where the target cannot be put in a set-up, the check is played as it is written."""
     seen: list[str] = []
 
     @crossed("beside")

@@ -44,7 +44,6 @@ def of(kind: Kind) -> list[tuple[str, Source]]:
     ],
 )
 def test_a_source_is_a_pinpoint(raw: object, said: str) -> None:
-    """A heading alone, and what is no source, is refused with a sentence."""
     with pytest.raises(SpecError, match=re.escape(said)):
         parse_sources({"source": raw}, "x.toml: ACK-01")
 
@@ -52,13 +51,11 @@ def test_a_source_is_a_pinpoint(raw: object, said: str) -> None:
 @pytest.mark.parametrize("raw", ["", ["T.t", ""], {"key": "T.t"}])
 @pytest.mark.parametrize("kind", ["code", "test", "issue"])
 def test_what_is_no_contract_is_a_name(kind: str, raw: object) -> None:
-    """Code, a test or a report is named, and nothing else is said of it."""
     with pytest.raises(SpecError, match=f"ACK-01: {kind} is a name or a list of names"):
         parse_sources({kind: raw}, "x.toml: ACK-01")
 
 
 def test_a_contract_has_a_sentence() -> None:
-    """A rule of basis contract has a source that is one; one of basis reference says which."""
     bare = [
         rule.id
         for rule in RULES.values()
@@ -69,20 +66,17 @@ def test_a_contract_has_a_sentence() -> None:
 
 
 def test_must_needs_a_contract() -> None:
-    """Nobody is obliged to what only Apache's implementation shows."""
     bare = [rule.id for rule in RULES.values() if rule.level is Level.MUST and rule.basis is REF]
 
     assert bare == []
 
 
 def test_equal_rules_have_equal_levels() -> None:
-    """The same wait has one level, and losing a record that was acknowledged is never a SHOULD."""
     assert RULES["ACQ-03"].level is RULES["COO-33"].level
     assert {RULES[rule].level for rule in ("COO-36", "COO-37", "COO-38")} == {Level.MUST}
 
 
 def test_sections_of_a_changed_page_were_read() -> None:
-    """Each cited section of KIP-932 names its text; a MUST never rests on an unread one alone."""
     sections = load_kips()["932"].sections
     cited = [(rule, source.place) for rule, source in of(Kind.KIP) if source.name == "932"]
     unread = {place for place, text in sections.items() if text == "later"}
@@ -100,7 +94,6 @@ def test_sections_of_a_changed_page_were_read() -> None:
 
 
 def test_kips_say_which_text_was_read() -> None:
-    """Each KIP has a title, a page and a revision, and is cited."""
     assert [number for number, kip in load_kips().items() if not kip.revision] == []
     assert load_kips().keys() == {source.name for _, source in of(Kind.KIP)}
 
@@ -112,7 +105,6 @@ def _fields(fields: list[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def test_messages_and_fields_exist() -> None:
-    """Each message is one of the newest release, and has the field or the errors cited."""
     wrong = []
     for rule, source in of(Kind.MESSAGE):
         text = schemas().texts.get(source.name, "{}")
@@ -133,7 +125,6 @@ def _lists(text: str, errors: list[str], says: str) -> bool:
 
 
 def test_configurations_exist() -> None:
-    """A page of configurations is cited for one that some release of ours has."""
     known = load_configs(RELEASE).keys()
     cited = {
         source.place.partition("_")[2]

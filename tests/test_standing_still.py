@@ -23,7 +23,6 @@ spin()
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="only Linux tells of threads")
 def test_no_thread_runs_on() -> None:
-    """Running threads are told from stopped ones, and the wait ends with the latter."""
     with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None

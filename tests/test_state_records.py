@@ -42,7 +42,6 @@ def written(schemas: Schemas, kind: str, **fields: object) -> Record:
 
 @pytest.mark.parametrize("kind", [SNAPSHOT, UPDATE])
 def test_record_comes_back_as_it_was(schemas: Schemas, kind: str) -> None:
-    """Key, kind and value are told apart, and the value's bytes are the same again."""
     record = written(schemas, kind, snapshot_epoch=2, start_offset=3, state_batches=[BATCH])
 
     state = decode_state(record, schemas)
@@ -54,7 +53,6 @@ def test_record_comes_back_as_it_was(schemas: Schemas, kind: str) -> None:
 
 
 def test_tombstone_ends_the_state(schemas: Schemas) -> None:
-    """Behind a tombstone there is no state, and before it whatever the records add up to."""
     snapshot = decode_state(written(schemas, SNAPSHOT, start_offset=3), schemas)
     tombstone = decode_state(written(schemas, SNAPSHOT), schemas)
 
@@ -68,7 +66,6 @@ def test_tombstone_ends_the_state(schemas: Schemas) -> None:
 
 @pytest.mark.parametrize("key", [None, b"", b"\0\x07abc", b"\0\0"])
 def test_other_records_are_refused(schemas: Schemas, key: bytes | None) -> None:
-    """What is no state record is never taken for one."""
     with pytest.raises(WireError):
         decode_state(Record(key=key, value=b"x"), schemas)
 
@@ -77,5 +74,4 @@ def test_other_records_are_refused(schemas: Schemas, key: bytes | None) -> None:
     ("text", "code"), [("", 0), ("abc", 96354), ("polygenelubricants", 0), ("Grüße", 69215351)]
 )
 def test_hash_is_that_of_java(text: str, code: int) -> None:
-    """Known values of Java's String.hashCode, the lowest integer taken for 0 as Kafka does."""
     assert partition_of(text, 2**31) == code

@@ -69,7 +69,6 @@ def _analysed(run: str, out: Path, *more: str) -> tuple[dict[str, str], str]:
 
 
 def test_a_run_that_was_killed_is_judged_where_it_is(tmp_path: Path, cluster: str) -> None:
-    """What was copied until the kill is there; judged, it says what the same says locally."""
     run = _history(tmp_path / "run")
     away = place(f"{cluster}/killed")
     mirror = Mirror(run, away, print)
@@ -92,7 +91,6 @@ def test_a_run_that_was_killed_is_judged_where_it_is(tmp_path: Path, cluster: st
 
 
 def test_yarn_reads_hdfs(tmp_path: Path, cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two executors of a YARN cluster judge a run in HDFS, and find what is planted."""
     run = _history(tmp_path / "run", "INV-02: An accepted record comes again.")
     compact(run / "history")
     send(run, place(f"{cluster}/planted"), last=("manifest.json",))
@@ -115,7 +113,6 @@ def test_yarn_reads_hdfs(tmp_path: Path, cluster: str, monkeypatch: pytest.Monke
 
 
 def test_a_run_that_ended_is_whole(tmp_path: Path, cluster: str) -> None:
-    """At the end there are the files of a local run, byte by byte, and no parts."""
     away = place(f"{cluster}/ended")
     with kept_at(away, print) as local:
         _history(local)
@@ -138,7 +135,6 @@ def test_a_run_that_ended_is_whole(tmp_path: Path, cluster: str) -> None:
 
 
 def test_a_spoiled_file_is_named(tmp_path: Path, cluster: str) -> None:
-    """A file of the same size with another byte is not believed."""
     run = _history(tmp_path / "run")
     compact(run / "history")
     away = place(f"{cluster}/spoiled")
@@ -155,7 +151,6 @@ def test_a_spoiled_file_is_named(tmp_path: Path, cluster: str) -> None:
 
 @NO_S3
 def test_a_server_that_dies_costs_nothing(bucket: Server) -> None:
-    """The run goes on, and all of it is on this machine, which the sentence says."""
     with pytest.raises(EnvironmentFault, match=r"All of the run is in ") as fault:
         _leave_a_run(place(f"s3a://{BUCKET}/dying"), bucket)
     kept = Path(str(fault.value).rpartition(" is in ")[2].rstrip("."))
@@ -172,7 +167,6 @@ def _leave_a_run(away: Path, server: Server) -> None:
 @NO_S3
 @pytest.mark.usefixtures("bucket")
 def test_a_bucket(tmp_path: Path) -> None:
-    """A run in a bucket is judged there; neither its URI nor Spark's settings hold a secret."""
     run = _history(tmp_path / "run")
     away = place(f"s3a://{BUCKET}/nights/1")
     with kept_at(away, print) as local:
@@ -188,7 +182,6 @@ def test_a_bucket(tmp_path: Path) -> None:
 @NO_S3
 @pytest.mark.usefixtures("bucket")
 def test_a_cluster_reads_a_bucket(tmp_path: Path) -> None:
-    """Two executors without any Python judge a run in a bucket, and find what is planted."""
     run = _history(tmp_path / "run", "INV-02: An accepted record comes again.")
     away = place(f"s3a://{BUCKET}/nights/2")
     with kept_at(away, print) as local:
@@ -209,7 +202,6 @@ def test_a_cluster_reads_a_bucket(tmp_path: Path) -> None:
 @NO_S3
 @pytest.mark.usefixtures("bucket")
 def test_hosts_write_to_a_bucket(tmp_path: Path) -> None:
-    """Each process of a load copies its own journal there, and the leader compacts all of them."""
     away = place(f"s3a://{BUCKET}/nights/3")
     finds_us = {"PYTHONPATH": str(ROOT)}
     with standalone(tmp_path, [finds_us, finds_us]) as master:
@@ -241,7 +233,6 @@ def test_hosts_write_to_a_bucket(tmp_path: Path) -> None:
 def test_a_refusal_is_one_sentence(
     monkeypatch: pytest.MonkeyPatch, uri: str, secret: str, sentence: str
 ) -> None:
-    """It is known before the run begins."""
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", secret)
     away = place(uri)
     away.fs.clear_instance_cache()  # type: ignore[attr-defined]
@@ -252,7 +243,6 @@ def test_a_refusal_is_one_sentence(
 
 
 def test_places() -> None:
-    """A path stays one; a scheme that nothing speaks to is wrong usage."""
     assert place("a/b") == Path("a/b")
     assert place("file:///a/b") == Path("/a/b")
     assert not is_remote(place("/a"))

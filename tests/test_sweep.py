@@ -29,7 +29,6 @@ _CODE = re.compile(r"^ *// - (\w+) \(version", re.MULTILINE)
 
 @pytest.mark.parametrize("api", ["ShareGroupHeartbeat", "ShareFetch", "ShareAcknowledge"])
 def test_codes_are_those_of_the_definition(api: str) -> None:
-    """The definition of a response lists the codes that the sweep has, and none of the others."""
     with zipfile.ZipFile(clients_jar(REFERENCE_VERSION)) as jar:
         text = jar.read(f"common/message/{api}Response.json").decode()
     assert set(_CODE.findall(text)) == set(DEFINED[api])
@@ -37,7 +36,6 @@ def test_codes_are_those_of_the_definition(api: str) -> None:
 
 
 def test_names_are_unique_and_choose() -> None:
-    """Each case has a name of its own, by which it can be played again."""
     cases = all_cases()
     assert len({case.name for case in cases}) == len(cases)
     assert all(chosen(cases, [case.name]) == [case] for case in cases[::40])
@@ -107,17 +105,14 @@ CASE = Case(name="ShareAcknowledge/top/9999/lasting", steps=(), owed=True, lasti
     ],
 )
 def test_the_judge(told: Story, rule: str) -> None:
-    """Each rule is broken by what breaks it, and by nothing else."""
     assert [one.rule for one in judge(CASE, told) if one.broken] == ([rule] if rule else [])
 
 
 def test_a_script_that_came_to_nothing_judges_nothing() -> None:
-    """A case whose script was never taken is no pass."""
     assert judge(CASE, story(Seen(1.0, scripted=""))) == []
 
 
 def test_what_cannot_be_decided_is_no_pass() -> None:
-    """A case that ended in a fault is an error, and one that could not be decided is unknown."""
     fault, late = Played(case="a/b", fault="gone"), Played(case="a/c", undecided="slow")
     seen = observations([Swept(played=fault), Swept(played=late, first=fault)])
     assert [one.verdict for one in seen] == [Verdict.ERROR, Verdict.UNKNOWN]
@@ -144,7 +139,6 @@ def broken(one: Swept) -> list[str]:
 
 
 def test_a_call_that_waits_for_the_end_of_an_error() -> None:
-    """Whoever looks for the coordinator while a consumer is made may wait until there is one."""
     name = "FindCoordinator/top/COORDINATOR_LOAD_IN_PROGRESS/lasting"
     found, stages = swept("patient", name)
     assert broken(found[name]) == []
@@ -152,7 +146,6 @@ def test_a_call_that_waits_for_the_end_of_an_error() -> None:
 
 
 def test_a_case_that_ends_the_client() -> None:
-    """Only the case that ends the process breaks a rule, and none that was beside it."""
     ends, beside = "ShareFetch/batch/count/three", "ShareFetch/batch/crc/three"
     found, stages = swept("mortal", ends, beside)
     assert broken(found[ends]) == [RECOVERS]

@@ -50,7 +50,6 @@ async def dialled(tap: Tap) -> Connection:
 
 
 async def test_everything_is_seen_and_stays_in_front(tap: Tap) -> None:
-    """Requests and answers are kept, and addresses in answers are those of the tap."""
     async with await dialled(tap) as connection:
         response = await connection.call("Metadata", topics=[])
     seen = tap.of("Metadata")
@@ -62,7 +61,6 @@ async def test_everything_is_seen_and_stays_in_front(tap: Tap) -> None:
 
 
 async def test_errors_take_the_place_of_answers(tap: Tap) -> None:
-    """A step skips, acts as often as it says, and then lets everything pass."""
     step = {
         "on": "ShareFetch",
         "skip": 1,
@@ -83,7 +81,6 @@ async def test_errors_take_the_place_of_answers(tap: Tap) -> None:
 
 
 async def test_answers_keep_their_order(tap: Tap) -> None:
-    """A response that the tap makes up waits for the response to the request before."""
     tap.script.add({"on": "Metadata", "do": "pass", "delay": 0.2})
     tap.script.add({"on": "FindCoordinator", "do": "error", "code": 15, "applied": False})
     async with await dialled(tap) as connection:
@@ -101,7 +98,6 @@ async def test_answers_keep_their_order(tap: Tap) -> None:
 
 
 async def test_silence_and_hanging_up(tap: Tap) -> None:
-    """A dropped answer never comes, a closed connection is lost."""
     tap.script.add({"on": "Metadata", "do": "drop"}, {"on": "DescribeCluster", "do": "close"})
     async with await dialled(tap) as connection:
         with pytest.raises(CallTimeout):
@@ -111,7 +107,6 @@ async def test_silence_and_hanging_up(tap: Tap) -> None:
 
 
 async def test_a_broker_goes_away(tap: Tap) -> None:
-    """Behind a tap that plays dead nobody is reached."""
     first = min(tap.brokers)
     tap.disappear(first)
     with pytest.raises(ConnectionLost):
@@ -119,7 +114,6 @@ async def test_a_broker_goes_away(tap: Tap) -> None:
 
 
 def test_scripts_are_data(tmp_path: Path) -> None:
-    """A script is read from TOML, and a step that makes no sense is named."""
     file = tmp_path / "script.toml"
     file.write_text('[[step]]\non = "ShareFetch"\ndo = "error"\ncode = 6\n', encoding="utf-8")
 
@@ -148,7 +142,6 @@ def fetched(values: list[bytes]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("do", ["codec", "aborted"])
 def test_records_in_another_form(do: str) -> None:
-    """Batches are compressed, or torn into acquired records and aborted ones, and stay readable."""
     values = [b"record %d" % number for number in range(4)]
     change = read_step({"on": "ShareFetch", "do": do}).change
     part = change(None, fetched(values))["responses"][0]["partitions"][0]  # type: ignore[arg-type]
@@ -163,7 +156,6 @@ def test_records_in_another_form(do: str) -> None:
 
 
 async def test_acts_change_the_cluster(info: ClusterInfo, tap: Tap) -> None:
-    """Before a request gets there, an act has moved the leader, or made the topic anew."""
     async with Cluster(info) as cluster, await dialled(tap) as connection:
         admin = Admin(cluster)
         topic = await admin.create_topic(assignments=[[1, 2]])
@@ -185,7 +177,6 @@ async def test_acts_change_the_cluster(info: ClusterInfo, tap: Tap) -> None:
 
 
 def test_every_deed_says_what_it_does() -> None:
-    """Each deed and each act has a sentence, which the documentation is made of."""
     told = [make for kind in (CHANGES, OPERATIONS) for make in kind.items()]
 
     assert [name for name, make in told if not make.__doc__] == []
@@ -193,8 +184,6 @@ def test_every_deed_says_what_it_does() -> None:
 
 
 def test_the_busiest_second() -> None:
-    """The rate of requests is that of the worst span, not the mean."""
-
     class At:
         def __init__(self, sent: float) -> None:
             self.sent = sent
@@ -205,7 +194,6 @@ def test_the_busiest_second() -> None:
 
 
 def test_the_documentation_lists_every_deed() -> None:
-    """What a script can do stands in docs/hostile-broker.md, with its fields."""
     text = (Path(__file__).parents[1] / "docs" / "hostile-broker.md").read_text(encoding="utf-8")
 
     rows = [row(name, make, 0) for name, make in CHANGES.items()]

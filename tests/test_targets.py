@@ -26,7 +26,6 @@ from spec.verdict import EnvironmentFault
 
 
 def test_external_names_hold_addresses() -> None:
-    """An external target names one or more brokers, IPv6 hosts in brackets."""
     target = open_target("external:kafka.example:9092,[::1]:9093")
 
     assert target.name == "external:kafka.example:9092,[::1]:9093"
@@ -38,7 +37,6 @@ def test_external_names_hold_addresses() -> None:
      "external:host:0", "external:host:70000", "external:a:1,,b:2", "zookeeper:1"],
 )  # fmt: skip
 def test_bad_names_are_usage_faults_in_one_line(name: str) -> None:
-    """A name of no known form is the caller's fault, explained in one line."""
     with pytest.raises(UsageFault) as fault:
         parse_target(name)
 
@@ -46,7 +44,6 @@ def test_bad_names_are_usage_faults_in_one_line(name: str) -> None:
 
 
 def test_releases_without_share_groups_are_refused() -> None:
-    """Kafka before 4.0 has no share groups to test, and 4.0 has others for early access."""
     with pytest.raises(UsageFault, match=r"begin with 4\.1"):
         parse_target("kafka:3.9.1")
     with pytest.raises(UsageFault, match="early access"):
@@ -54,20 +51,17 @@ def test_releases_without_share_groups_are_refused() -> None:
 
 
 def test_other_peoples_brokers_take_no_properties() -> None:
-    """Broker properties for a cluster that is not ours are a mistake, not ignored."""
     with pytest.raises(UsageFault, match="not ours to configure"):
         open_target("external:host:9092", TargetOptions(properties={"a": "b"}))
 
 
 @pytest.mark.parametrize("brokers", [0, 2, 4])
 def test_only_one_or_three_brokers(brokers: int) -> None:
-    """Two combined controllers lose their quorum with either, so there are one or three."""
     with pytest.raises(UsageFault, match="1 or 3"):
         open_target(DEFAULT_TARGET, TargetOptions(brokers=brokers))
 
 
 def test_cluster_info_survives_json() -> None:
-    """What a worker reads is what the command line wrote."""
     info = ClusterInfo(
         name="kafka:4.4.0",
         version="4.4.0",
@@ -86,7 +80,6 @@ def test_cluster_info_survives_json() -> None:
 
 @pytest.mark.parametrize(("brokers", "in_sync"), [(1, "1"), (3, "2")])
 def test_state_topic_is_on_all_brokers(brokers: int, in_sync: str) -> None:
-    """The share-state topic has a replica on every broker and stays writable without one."""
     properties = cluster_properties("4.4.0", TargetOptions(brokers=brokers))
 
     assert str(brokers) == properties["share.coordinator.state.topic.replication.factor"]
@@ -98,21 +91,18 @@ def test_state_topic_is_on_all_brokers(brokers: int, in_sync: str) -> None:
     [("4.1.2", False), ("4.2.1", False), ("4.3.1", True), ("4.4.0", True)],
 )
 def test_each_release_gets_only_keys_it_has(version: str, interval: bool) -> None:
-    """Later releases get an assignment interval, earlier ones do not know it."""
     properties = cluster_properties(version)
 
     assert interval == ("group.share.assignment.interval.ms" in properties)
 
 
 def test_the_callers_wishes_win() -> None:
-    """A property that the caller gives replaces ours."""
     key = "group.share.min.record.lock.duration.ms"
 
     assert cluster_properties("4.4.0", TargetOptions(properties={key: "5000"}))[key] == "5000"
 
 
 def test_brokers_as_shipped_have_no_bounds_of_ours() -> None:
-    """Beside listeners and replication only what server.properties of a release sets."""
     shipped = cluster_properties("4.4.0", TargetOptions(shipped=True))
 
     assert not [name for name in shipped if name.startswith(("group.", "auto.", "log.cleaner"))]
@@ -120,7 +110,6 @@ def test_brokers_as_shipped_have_no_bounds_of_ours() -> None:
 
 
 def test_nodes_share_the_voters_and_nothing_else() -> None:
-    """Every broker votes with the same three controllers on listeners of its own."""
     ports = [Ports(client=i, internal=i + 1, controller=i + 2) for i in (10, 20, 30)]
     first, second = (node_properties(node, ports, Path("/d")) for node in (1, 2))
 
@@ -131,12 +120,10 @@ def test_nodes_share_the_voters_and_nothing_else() -> None:
 
 
 def test_properties_files_escape_what_java_reads_specially() -> None:
-    """A value with a backslash, a line end or a letter beyond ASCII arrives unchanged."""
     assert render({"a b": "x=\\y\nü"}) == "a\\ b=x\\=\\\\y\\n\\u00fc\n"
 
 
 def test_release_lines() -> None:
-    """The line of a release is its first two numbers, whatever follows."""
     assert release_line("4.3.1") == (4, 3)
     assert release_line("4.4.0-rc1") == (4, 4)
 
@@ -145,7 +132,6 @@ def test_release_lines() -> None:
 
 
 def test_ports_are_distinct_and_below_the_ephemeral_range() -> None:
-    """Nine ports for three brokers collide neither with each other nor with clients' ports."""
     ports = free_ports(9)
 
     assert len(set(ports)) == 9
@@ -153,7 +139,6 @@ def test_ports_are_distinct_and_below_the_ephemeral_range() -> None:
 
 
 def test_a_full_port_range_is_an_environment_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With every port of the range in use the fault says so, and how to choose others."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         monkeypatch.setenv("SHAREPROOF_PORTS", f"{port}-{port}")
@@ -164,7 +149,6 @@ def test_a_full_port_range_is_an_environment_fault(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("text", ["x", "20000", "30000-20000", "0-5", "1-70000"])
 def test_a_bad_port_range_is_a_usage_fault(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    """A port range that is none is the caller's mistake."""
     monkeypatch.setenv("SHAREPROOF_PORTS", text)
 
     with pytest.raises(UsageFault, match="LOW-HIGH"):
@@ -175,7 +159,6 @@ def test_a_bad_port_range_is_a_usage_fault(monkeypatch: pytest.MonkeyPatch, text
 
 
 def test_a_stored_release_is_complete_until_a_jar_shrinks(tmp_path: Path) -> None:
-    """The manifest knows the jars' sizes, so a damaged cache is noticed and not run."""
     jar = tmp_path / "a.jar"
     jar.write_bytes(b"12345")
     home = tmp_path / "kafka-0"
@@ -190,7 +173,6 @@ def test_a_stored_release_is_complete_until_a_jar_shrinks(tmp_path: Path) -> Non
 
 
 def test_a_failed_build_leaves_the_old_directory(tmp_path: Path) -> None:
-    """What was whole stays in place when its replacement fails, and no remains are left."""
     final = tmp_path / "x"
     final.mkdir()
     (final / "old").touch()
@@ -210,7 +192,6 @@ def test_a_failed_build_leaves_the_old_directory(tmp_path: Path) -> None:
 def test_an_unwritable_cache_is_an_environment_fault(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A cache that cannot be made is a fault that names the variable to set."""
     blocker = tmp_path / "file"
     blocker.touch()
     monkeypatch.setenv("SHAREPROOF_CACHE", str(blocker / "cache"))
@@ -243,7 +224,6 @@ class _ListsReleases(http.server.BaseHTTPRequestHandler):
 
 @pytest.mark.usefixtures("empty_cache")
 def test_an_unknown_release_is_named_with_the_known_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A release that the registry does not have is a fault that lists some that it has."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _ListsReleases) as registry:
         threading.Thread(target=registry.serve_forever, args=(0.02,)).start()
         monkeypatch.setenv(
@@ -258,7 +238,6 @@ def test_an_unknown_release_is_named_with_the_known_ones(monkeypatch: pytest.Mon
 
 @pytest.mark.usefixtures("empty_cache")
 def test_an_unreachable_registry_is_an_environment_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a registry the first use says what cannot be reached and what to do."""
     monkeypatch.setenv("SHAREPROOF_MAVEN_REPOSITORY", f"http://127.0.0.1:{free_ports(1)[0]}")
 
     with pytest.raises(EnvironmentFault, match="registry cannot be reached"):
@@ -274,12 +253,10 @@ def test_an_unreachable_registry_is_an_environment_fault(monkeypatch: pytest.Mon
      ('openjdk version "25" 2025-09-16', 25), ("bash: java: not found", None)],
 )  # fmt: skip
 def test_java_versions(text: str, major: int | None) -> None:
-    """Java's version is read in its old and in its new form."""
     assert major == parse_major(text)
 
 
 def test_a_missing_java_is_an_environment_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without Java the fault says which version to install."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "")
 
@@ -290,7 +267,6 @@ def test_a_missing_java_is_an_environment_fault(monkeypatch: pytest.MonkeyPatch)
 def test_an_old_java_is_an_environment_fault(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A Java before 17 is refused before a broker fails on it."""
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
     java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
@@ -302,8 +278,6 @@ def test_an_old_java_is_an_environment_fault(
 
 
 def test_the_doctor_reports_what_fails_and_goes_on() -> None:
-    """One failed check gives its remedy and does not hide the next."""
-
     def broken() -> str:
         raise EnvironmentFault("nothing there")
 
@@ -334,7 +308,6 @@ def test_the_doctor_reports_what_fails_and_goes_on() -> None:
     ],
 )
 def test_the_last_error_is_its_root_cause(log: str, sentence: str | None) -> None:
-    """A dead broker is explained by the root cause of its last error."""
     assert sentence == last_error(log)
 
 
@@ -350,5 +323,4 @@ def test_the_last_error_is_its_root_cause(log: str, sentence: str | None) -> Non
 def test_the_closest_release_line(
     features: dict[str, int], share_fetch: tuple[int, int] | None, line: str
 ) -> None:
-    """A cluster of unknown version shows its line by what it supports."""
     assert line == line_by_levels(features, share_fetch)

@@ -88,7 +88,6 @@ def _groups(info: ClusterInfo) -> set[str]:
 
 
 def test_a_started_cluster_serves_share_groups(kafka: KafkaTarget) -> None:
-    """Share groups are on, and a member hears the interval that we asked for."""
     answer = _heartbeat(kafka.info, "g", str(uuid.uuid4()), 0)
 
     assert answer.error_code == 0
@@ -96,7 +95,6 @@ def test_a_started_cluster_serves_share_groups(kafka: KafkaTarget) -> None:
 
 
 def test_a_killed_broker_comes_back_with_its_data(kafka: KafkaTarget) -> None:
-    """After kill and start the broker has its address and its topics again."""
     _create_topic(kafka.info, "survivor")
     broker = kafka.brokers[0]
     address, pid = broker.address, broker.pid
@@ -113,7 +111,6 @@ def test_a_killed_broker_comes_back_with_its_data(kafka: KafkaTarget) -> None:
 
 
 def test_a_paused_broker_is_silent_until_resumed(kafka: KafkaTarget) -> None:
-    """A frozen broker keeps its listener and answers nobody; resumed, it goes on."""
     broker = kafka.brokers[0]
     broker.pause()
     try:
@@ -126,7 +123,6 @@ def test_a_paused_broker_is_silent_until_resumed(kafka: KafkaTarget) -> None:
 
 
 def test_an_external_cluster_is_recognised_and_left_clean(kafka: KafkaTarget) -> None:
-    """A guest learns the release line, and removes what carries its prefix and nothing else."""
     guest = open_target(f"external:{kafka.info.bootstrap[0]}")
     guest.start()
     member = str(uuid.uuid4())
@@ -146,7 +142,6 @@ def test_an_external_cluster_is_recognised_and_left_clean(kafka: KafkaTarget) ->
 
 
 def test_an_unreachable_cluster_is_an_environment_fault(kafka: KafkaTarget) -> None:
-    """When nobody answers, the fault names the addresses in one sentence."""
     assert kafka.info.schema_jar  # the definitions are in the cache
     nobody = Address(host="127.0.0.1", port=free_ports(1)[0])
 
@@ -160,7 +155,6 @@ def test_an_unreachable_cluster_is_an_environment_fault(kafka: KafkaTarget) -> N
      ("group.share.max.share.sessions", "1", "must be greater than or equal to")],
 )  # fmt: skip
 def test_a_broker_that_refuses_its_properties_is_quoted(key: str, value: str, words: str) -> None:
-    """A property that the release refuses is explained by the broker's own words, at once."""
     target = KafkaTarget(KafkaName(version=VERSION), TargetOptions(properties={key: value}))
 
     with pytest.raises(EnvironmentFault, match=f"did not start: .*{words}.*its log: "):
@@ -197,7 +191,6 @@ def _command(process: psutil.Process) -> list[str]:
 @pytest.mark.parametrize("moment", ["starting", "running"])
 @pytest.mark.usefixtures("kafka")  # all that is made only once has been made
 def test_kill_9_of_the_suite_leaves_nothing(moment: str, tmp_path: Path) -> None:
-    """However suddenly the suite dies, its brokers die with it and their data is removed."""
     with subprocess.Popen(
         [sys.executable, "-c", _SUITE, DEFAULT_TARGET],
         cwd=ROOT,
@@ -218,7 +211,6 @@ def test_kill_9_of_the_suite_leaves_nothing(moment: str, tmp_path: Path) -> None
 
 
 def test_a_stopped_cluster_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After stop there is no process, no directory and nobody who listens."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     target = KafkaTarget(KafkaName(version=VERSION))
     target.start()

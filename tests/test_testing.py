@@ -48,14 +48,12 @@ OURS = ("-p", "shareproof.testing", "--share-target", "reference")
 
 
 def test_the_tutorial_is_green(project: Path) -> None:
-    """Its three tests pass on the reference broker."""
     done = run(project, *OURS)
     assert done.returncode == 0, done.stdout
     assert "3 passed" in done.stdout
 
 
 def test_a_wrong_consumer_fails_the_tutorial(project: Path) -> None:
-    """One that accepts what it cannot read is found, and one that does nothing at all, too."""
     orders = project / "orders.py"
     wrong = orders.read_text(encoding="utf-8").replace(
         "AcknowledgeType.REJECT", "AcknowledgeType.ACCEPT"
@@ -72,14 +70,12 @@ def test_a_wrong_consumer_fails_the_tutorial(project: Path) -> None:
 
 
 def test_nothing_is_registered_unless_asked_for(project: Path) -> None:
-    """Without ``-p`` there is no fixture and no option of ours."""
     assert "share_cluster" not in run(project, "--fixtures").stdout
     assert "share_cluster" in run(project, "-p", "shareproof.testing", "--fixtures").stdout
     assert "unrecognized arguments: --share-target" in run(project, *OURS[2:]).stderr
 
 
 def test_packages_of_our_names_are_refused(project: Path) -> None:
-    """A project that has a package called like one of ours is told so."""
     (project / "fixtures").mkdir()
     (project / "fixtures" / "__init__.py").touch()
     done = run(project, *OURS)
@@ -88,7 +84,6 @@ def test_packages_of_our_names_are_refused(project: Path) -> None:
 
 
 def test_the_page_shows_the_files() -> None:
-    """The tutorial shows the very code that is run here."""
     page = PAGE.read_text(encoding="utf-8")
     for file in ORDERS.glob("*.py"):
         code = file.read_text(encoding="utf-8").partition('"""\n')[2].strip()

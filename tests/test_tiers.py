@@ -26,7 +26,6 @@ ROOT = Path(__file__).parents[1]
 
 
 def test_every_check_on_a_shared_cluster_is_recorded() -> None:
-    """A check that came or went: play all again, ``python -m tools.requests``."""
     checks = read_checks()
 
     assert {check.id for check in checks if not check.solo} <= set(recorded())
@@ -34,14 +33,12 @@ def test_every_check_on_a_shared_cluster_is_recorded() -> None:
 
 
 def test_the_tier_of_requests() -> None:
-    """What a consumer sends is tier 1, what moves leaders is tier 3, and all else is between."""
     assert of([*CONSUMER, *BESIDE, *CONVENIENT]) == of([]) == 1
     assert of([*CONSUMER, "ShareGroupDescribe"]) == of(["DeleteRecords"]) == 2
     assert {of(["ShareFetch", api]) for api in FAILOVER} == {3}
 
 
 def test_a_rule_is_of_its_highest_check() -> None:
-    """A rule is in a tier only if all its checks are; one with its own cluster is in the last."""
     one = next(check for check in recorded() if check_tier(check) == 1)
     two = next(check for check in recorded() if check_tier(check) == 2)
 
@@ -52,7 +49,6 @@ def test_a_rule_is_of_its_highest_check() -> None:
 
 
 def test_tiers_of_known_rules() -> None:
-    """Acquiring is for consumers, describing for administrators, failover for the last tier."""
     rules = load_requirements()
     first, second = (set(in_tier(rules, tier)) for tier in (1, 2))
 
@@ -65,7 +61,6 @@ def test_tiers_of_known_rules() -> None:
 
 
 def test_badge_and_certificate_name_the_tier() -> None:
-    """A certificate of a tier is no certificate of everything."""
     plain = document()
     plain["run"] |= {"partial": False, "errors": [], "exit_code": 0, "only": [], "fast": False}
     whole = parse(plain)
@@ -89,7 +84,6 @@ def listener() -> Iterator[str]:
 
 
 def test_a_listener_of_tier_1(listener: str, tmp_path: Path) -> None:
-    """It has neither topics nor configurations to give, is judged, and gets a badge of its tier."""
     rules = ["--only", "ACQ-01,ACQ-15,ACK-01,SES-20,DLV-01,ADM-01"]
     where = ["--target", f"external:{listener}", "--out", str(tmp_path), "--workers", "1"]
 

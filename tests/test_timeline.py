@@ -70,7 +70,6 @@ def registered(spark: SparkSession, told: History) -> Iterator[None]:
 
 
 def test_each_moment_has_what_happened_in_it(spark: SparkSession, told: History) -> None:
-    """Records are counted where they came and went, and are in flight in between."""
     since, until = span(told)
     course = Course(since=since, until=until, intervals=5)
     (drawn,) = timelines(spark, [course])
@@ -92,7 +91,6 @@ def test_each_moment_has_what_happened_in_it(spark: SparkSession, told: History)
 
 
 def test_a_record_has_its_story(spark: SparkSession) -> None:
-    """A story has all that befell a record, in order, and what was broken meanwhile."""
     ((told,),) = stories(spark, [[HIT]], [0])
 
     assert (told["record"], told["rules"]) == ("topic-0-0 offset 10", ["INV-02"])
@@ -109,7 +107,6 @@ def test_a_record_has_its_story(spark: SparkSession) -> None:
 
 
 def test_the_most_delivered_record_has_a_story_without_a_rule(spark: SparkSession) -> None:
-    """Without a witness the record that was delivered most often is told of."""
     assert [(one["record"], one["rules"]) for one in stories(spark, [[]], [0])[0]] == [
         ("topic-0-0 offset 10", [])
     ]
@@ -118,7 +115,6 @@ def test_the_most_delivered_record_has_a_story_without_a_rule(spark: SparkSessio
 def test_what_is_written_is_as_its_schema_says(
     spark: SparkSession, told: History, tmp_path: Path
 ) -> None:
-    """A file of timelines keeps its schema, and one that says something else breaks it."""
     since, until = span(told)
     course = Course(since=since, until=until, intervals=5)
     drawn = {
@@ -137,5 +133,4 @@ def test_what_is_written_is_as_its_schema_says(
 
 
 def test_a_page_of_many_runs_has_fewer_bins_of_each() -> None:
-    """However many runs a page has, what is drawn of all of them together stays in bounds."""
     assert [intervals_for(runs) for runs in (1, 10, 33, 1000)] == [600, 600, 181, 120]

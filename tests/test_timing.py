@@ -46,13 +46,11 @@ def exactly(factor: float, *, slow: float = 0.0) -> dict[float, Sequence[Span]]:
 
 
 def test_as_configured() -> None:
-    """What is as configured is so at the first look, however late the machine is."""
     assert judged(exactly(1.0)) == judged(exactly(1.02, slow=0.1), late=2.0) == 1
 
 
 @pytest.mark.parametrize(("factor", "rule"), [(1.3, LONGER), (2.0, LONGER), (0.75, SHORTER)])
 def test_another_factor(factor: float, rule: str) -> None:
-    """A factor is noticed in either direction."""
     spans = {each: [Span(each * factor - 0.05, each * factor)] for each in (1.0, 3.0)}
     with pytest.raises(Violation) as caught:
         judged(spans, late=0.05)
@@ -60,14 +58,12 @@ def test_another_factor(factor: float, rule: str) -> None:
 
 
 def test_a_factor_shows_in_the_longer_one() -> None:
-    """A machine that is 250 ms late hides a factor of 1.3 in a second, and not in three."""
     longer = {1.0: [Span(1.3, 1.3)], 3.0: [Span(3.9, 3.9)]}
     with pytest.raises(Violation, match="the shortest lock of 3 s"):
         judged(longer, late=0.25)
 
 
 def test_a_slow_machine_is_not_accused() -> None:
-    """Where waits end late, too, nothing is said of locks that end late."""
     with pytest.raises(Undecided, match="too slow"):
         judged({1.0: [Span(1.9, 2.0)], 3.0: [Span(3.9, 4.0)]}, late=1.0)
     with pytest.raises(Undecided, match="too slow"):
@@ -76,7 +72,6 @@ def test_a_slow_machine_is_not_accused() -> None:
 
 
 def test_bounds_that_allow_one_duration_only() -> None:
-    """Two durations are needed that can be told apart."""
     assert apart(1000, 60_000) == (1.0, 3.0)
     assert apart(15_000, 40_000) == (15.0, 40.0)
     with pytest.raises(OutOfReach):
@@ -85,7 +80,6 @@ def test_bounds_that_allow_one_duration_only() -> None:
 
 @pytest.mark.parametrize("silent", [0.0, 60.0])
 def test_members_that_the_harness_let_expire(silent: float) -> None:
-    """A member that is unknown accuses the broker only if its heartbeats were in time."""
     member = Member(None, "group", "member")  # type: ignore[arg-type]  # it sends nothing
     member.beaten = time.monotonic() - silent
     response = Struct("Response", {"error_code": ErrorCode.UNKNOWN_MEMBER_ID})

@@ -77,7 +77,6 @@ def _told(found: dict[str, Found]) -> dict[str, tuple[object, ...]]:
 
 
 def test_each_is_told_what_it_is_told_alone(spark: SparkSession, histories: list[History]) -> None:
-    """Verdicts, witnesses, times, states and timelines do not depend on what is judged beside."""
     alone = [_judged(spark, [one], held=ALL)[0] for one in histories[:-1]]
     alone.append(alone[0])
     assert sum(one.broken > 0 for found, *_ in alone for one in found.values()) > len(RULES)
@@ -91,7 +90,6 @@ def test_each_is_told_what_it_is_told_alone(spark: SparkSession, histories: list
 def test_witnesses_cost_no_second_pass(
     spark: SparkSession, histories: list[History], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those of rules over records are found where the counting pass said, and nowhere else."""
     asked: list[Relation | str] = []
 
     def told(source: Relation | str, rules: Sequence[Invariant], *more: str) -> str:
@@ -108,7 +106,6 @@ def test_witnesses_cost_no_second_pass(
 def test_histories_with_lost_buckets_that_lie_elsewhere_are_judged_alone(
     histories: list[History],
 ) -> None:
-    """Only where Spark runs on this machine can the rest of one be linked to."""
     first, other, again = histories
     hurt = replace(again, lost_buckets=frozenset({3}))
 
@@ -119,7 +116,6 @@ def test_histories_with_lost_buckets_that_lie_elsewhere_are_judged_alone(
 def test_a_history_with_lost_buckets_is_told_what_it_is_told_alone(
     spark: SparkSession, histories: list[History], tmp_path: Path
 ) -> None:
-    """Two of its files are no Parquet any more, of two buckets; it is the second of three."""
     first, other, _ = histories
     shutil.copytree(first.folder, tmp_path / "hurt")
     for file in _two_files(first):
@@ -147,6 +143,5 @@ def _two_files(history: History) -> list[str]:
 
 
 def test_a_value_of_each_run_is_found_by_halving() -> None:
-    """What is the same in all runs needs no comparison, and others few."""
     assert by_run(["7", "7", "7"]) == "7"
     assert by_run(["a", "b", "b"]) == "CASE WHEN run < 1 THEN a ELSE b END"

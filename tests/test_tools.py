@@ -50,7 +50,6 @@ def cluster(version: str) -> ClusterInfo:
     ],
 )
 def test_tools_that_suit_a_cluster(version: str, published: set[str], expected: list[str]) -> None:
-    """Tools are those of the release, or the last before it that were published."""
     asked: list[str] = []
 
     tools = asyncio.run(Tools.of(cluster(version), registry(published, asked)))
@@ -63,7 +62,6 @@ def test_tools_that_suit_a_cluster(version: str, published: set[str], expected: 
     ("version", "why"), [("4.2.9", "no tools of 4.2.1"), ("9.0.0", "no tools of 9.0.0"), ("", "''")]
 )
 def test_no_tools_are_out_of_reach(version: str, why: str) -> None:
-    """Where no tools can be had nothing is held against the target, and it is said why."""
     with pytest.raises(OutOfReach, match=why):
         asyncio.run(Tools.of(cluster(version), registry(set(), [])))
 
@@ -74,7 +72,6 @@ def test_no_tools_are_out_of_reach(version: str, why: str) -> None:
 def test_a_tool_that_gave_up_shows_nothing(
     main: str, gives_up: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An admin tool whose own limit ran out decides nothing; a consumer ends by its limit."""
     said = "Error: org.apache.kafka.common.errors.TimeoutException: Call(callName=listGroups)"
 
     async def ended(_self: Tools, command: str, _arguments: tuple[str, ...]) -> ToolRun:

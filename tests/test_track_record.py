@@ -22,7 +22,6 @@ WHOLE = Seen("pass", "")
 
 
 def test_every_entry_is_reached() -> None:
-    """Every entry names a live rule, and a check that judges it or a scenario that shows it."""
     rules, checks = load_requirements(), by_rule(read_checks())
     invariants = {invariant.id for invariant in load_invariants()}
     for entry in load_track_record():
@@ -32,13 +31,11 @@ def test_every_entry_is_reached() -> None:
 
 
 def test_command_of_an_entry_asks_what_was_asked() -> None:
-    """The command that the site shows is the one by which the entry was found again."""
     for entry in load_track_record():
         assert entry.command.split() == words(about(entry, entry.seen), [entry.rule])
 
 
 def test_every_entry_is_confirmed() -> None:
-    """Evidence has every entry on both sides, and the page shows it."""
     found = answers(read())
     text = page(load_track_record(), found)
     missing = [e for e in load_track_record() if f"| {e.title} | {e.rule} | {e.seen} |" not in text]
@@ -47,7 +44,6 @@ def test_every_entry_is_confirmed() -> None:
 
 
 def test_confirmed_on_both_sides() -> None:
-    """An entry is confirmed when its rule is broken there and holds here."""
     assert doubt(LOCK, {OLD: {"LCK-18": BROKEN}, NEW: {"LCK-18": WHOLE}}) == ""
 
 
@@ -60,17 +56,14 @@ def test_confirmed_on_both_sides() -> None:
     ],
 )
 def test_not_confirmed(there: Seen, here: Seen, why: str) -> None:
-    """Anything but broken there and whole here leaves a doubt that is said."""
     assert why in doubt(LOCK, {OLD: {"LCK-18": there}, NEW: {"LCK-18": here}})
 
 
 def test_questions_ask_both_sides() -> None:
-    """Both releases of an entry are asked, and each once."""
     assert questions([LOCK]) == {OLD: ["LCK-18"], NEW: ["LCK-18"]}
 
 
 def test_a_scenario_is_a_run_of_its_own() -> None:
-    """What a scenario shows is asked by playing it, and the page says how."""
     played = replace(LOCK, rule="INV-26", scenario="members-die", seed=7)
     old, new = Question("4.1.1", "members-die", 7), Question("4.2.0", "members-die", 7)
     assert questions([LOCK, played]).keys() == {OLD, NEW, old, new}
@@ -81,7 +74,6 @@ def test_a_scenario_is_a_run_of_its_own() -> None:
 
 
 def test_page_quotes_what_was_seen() -> None:
-    """The page has the command to type and the words that the check printed."""
     text = page([LOCK], {OLD: {"LCK-18": BROKEN}, NEW: {"LCK-18": WHOLE}})
     assert "$ shareproof broker --target kafka:4.1.1 --only LCK-18 --profile strict" in text
     assert "LCK-18 fail: expected [0, 1], got [0]" in text
@@ -96,6 +88,5 @@ def test_page_quotes_what_was_seen() -> None:
     ],
 )
 def test_malformed_lists_are_refused(text: str) -> None:
-    """A missing key, an unknown key and a repeated entry are refused."""
     with pytest.raises(SpecError):
         parse(text)

@@ -217,7 +217,6 @@ def _run(history: Path) -> Path:
 def test_mistakes_about_records_are_told(
     spark: SparkSession, tmp_path: Path, monkeypatch: Patch
 ) -> None:
-    """Whatever the compaction gets wrong about a record, some rule is told differently."""
     logs = dict(zip(islice(log_numbers(), len(MISTAKES)), MISTAKES, strict=True))
     with Journal(tmp_path, 0) as journal:
         for number, log in enumerate(logs):
@@ -296,7 +295,6 @@ def test_mistakes_about_processes_are_told(
     tmp_path: Path,
     monkeypatch: Patch,
 ) -> None:
-    """Whatever is wrong about the clock or the end of a process, some rule is told differently."""
     written(tmp_path)
     if mistake is not None:
         OF_READING[mistake](monkeypatch)
@@ -306,7 +304,6 @@ def test_mistakes_about_processes_are_told(
 
 
 def test_a_response_of_two_logs(spark: SparkSession, tmp_path: Path) -> None:
-    """What became of an offset in one log says nothing of the same offset in another."""
     with Journal(tmp_path, 0) as journal:
         one, two = _Recorder(journal, 0, 0), _Recorder(journal, 1, 1)
         one.start()

@@ -25,8 +25,6 @@ async def opened() -> tuple[asyncio.Server, asyncio.StreamReader, asyncio.Stream
 
 
 def test_waiting_costs_nothing() -> None:
-    """A year passes in a moment, for timers, deadlines and clocks alike."""
-
     async def year() -> tuple[float, float]:
         monotonic, wall = time.monotonic(), time.time()
         await asyncio.sleep(365 * 86400)
@@ -40,8 +38,6 @@ def test_waiting_costs_nothing() -> None:
 
 
 def test_clocks_are_given_back() -> None:
-    """Whatever happens inside, the process has its own clocks again."""
-
     async def fail() -> None:
         raise ZeroDivisionError
 
@@ -53,8 +49,6 @@ def test_clocks_are_given_back() -> None:
 
 
 def test_timers_come_in_their_order() -> None:
-    """Who waits less comes first."""
-
     async def race() -> list[int]:
         came: list[int] = []
 
@@ -94,8 +88,6 @@ def test_nothing_left_to_happen() -> None:
 
 
 def test_bytes_arrive_in_order() -> None:
-    """A stream is a stream: what was written comes out at the other end, then the end itself."""
-
     async def talk() -> tuple[bytes, bytes]:
         _, reader, writer = await opened()
         for number in range(100):
@@ -109,8 +101,6 @@ def test_bytes_arrive_in_order() -> None:
 
 
 def test_ends_of_connections() -> None:
-    """A closed end is an end of file, an aborted one a reset, and a closed listener refuses."""
-
     async def end() -> tuple[bytes, str, str]:
         server, reader, writer = await opened()
         writer.close()
@@ -140,8 +130,6 @@ def test_ends_of_connections() -> None:
 
 
 def test_writing_to_nobody_is_a_reset() -> None:
-    """Who goes on writing to an end that is gone learns that the connection is lost."""
-
     async def write() -> None:
         async def leave(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             writer.transport.abort()
@@ -156,8 +144,6 @@ def test_writing_to_nobody_is_a_reset() -> None:
 
 
 def test_other_processes_stay_outside() -> None:
-    """A process cannot reach a network in memory; a thread is a call like any other."""
-
     async def leave() -> int:
         one = await asyncio.to_thread(lambda: 1)
         await asyncio.create_subprocess_exec("true")

@@ -13,7 +13,6 @@ README = HOME / "README.md"
 
 @pytest.mark.skipif(not README.exists(), reason="an installation has no README")
 def test_the_first_command_makes_an_environment_installs_and_certifies() -> None:
-    """The README begins with a command of three steps, the last of which certifies a broker."""
     venv, install, certify = first_command(README.read_text(encoding="utf-8"))
     assert venv == "python3 -m venv .venv"
     assert install == ".venv/bin/pip install ."
@@ -21,13 +20,11 @@ def test_the_first_command_makes_an_environment_installs_and_certifies() -> None
 
 
 def test_a_readme_without_a_command_is_refused() -> None:
-    """Where there is nothing to follow, that is said."""
     with pytest.raises(ValueError, match="shows no command"):
         first_command("# nothing")
 
 
 def test_a_step_is_told_with_its_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A step that fails says so, and sees nothing of our Python."""
     monkeypatch.setenv("PYTHONPATH", "/nowhere")
     step = take("echo path=$PYTHONPATH; exit 3", tmp_path)
     assert (step.code, step.said) == (3, "path=\n")

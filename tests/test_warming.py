@@ -29,7 +29,6 @@ REQUEST = Request(runs=(Path("run"),), master="local[2]")
 
 
 def test_all_queries_run_on_one_row(spark: SparkSession, tmp_path: Path) -> None:
-    """Nothing that is tried fails, neither for few rows nor for many."""
     for rows in (1, SMALL_ROWS):
         (tmp_path / str(rows)).mkdir()
         (judged,) = try_on_one_row(spark, tmp_path / str(rows), rows, lambda _: None)
@@ -49,7 +48,6 @@ def _under_way(run: Path) -> Path:
 
 
 def test_what_a_run_recorded_so_far_is_tried(spark: SparkSession, tmp_path: Path) -> None:
-    """The newest run at a place is judged as it is so far, as if it had as many rows as it will."""
     (tmp_path / "out" / "earlier" / "history" / "journal").mkdir(parents=True)
     history = _under_way(tmp_path / "out" / "now")
 
@@ -64,7 +62,6 @@ def test_what_a_run_recorded_so_far_is_tried(spark: SparkSession, tmp_path: Path
 
 
 def test_without_anything_recorded_there_is_nothing_to_try(tmp_path: Path) -> None:
-    """Neither of a run that has not begun, nor of one whose journals are gone."""
     assert not recorded(tmp_path / "missing", tmp_path / "made", Event())
     shutil.rmtree(_under_way(tmp_path / "now") / "journal" / "0000")
     (tmp_path / "now" / "history" / "run.json").unlink()
@@ -72,7 +69,6 @@ def test_without_anything_recorded_there_is_nothing_to_try(tmp_path: Path) -> No
 
 
 def test_nobody_waits_for_what_was_recorded_so_far(tmp_path: Path) -> None:
-    """When the load has drained, the process that copies its journals is ended."""
     _under_way(tmp_path / "now")
     hurried = Event()
     hurried.set()
@@ -84,7 +80,6 @@ def test_nobody_waits_for_what_was_recorded_so_far(tmp_path: Path) -> None:
 def test_spark_starts_near_the_end_of_the_last_load(
     monkeypatch: pytest.MonkeyPatch, *, early: bool
 ) -> None:
-    """Nothing is started while there are loads to come; later once, by the clock or by the end."""
     done: list[object] = []
 
     def started(_: Request, rows: int, __: object) -> Callable[[], None]:
@@ -119,7 +114,6 @@ def test_spark_starts_near_the_end_of_the_last_load(
 def test_other_jvms_are_not_started_early(
     request_: Request, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Very many rows take a JVM of another kind, and a cluster is not warmed by one row."""
     monkeypatch.setattr(spark_warming, "open_session", lambda *_: pytest.fail("it was opened"))
 
     warm(request_, rows, lambda *_: False)()

@@ -60,7 +60,6 @@ def found(text: str, banned: Mapping[str, str] = BANNED) -> list[str]:
 
 @pytest.mark.parametrize("file", PAGES, ids=lambda file: str(file.relative_to(ROOT)))
 def test_documents_use_the_words_of_the_glossary(file: Path) -> None:
-    """No page has a word that the glossary replaced; rules that it quotes are tested below."""
     text = prose(file.read_text(encoding="utf-8"))
     for rule in load_requirements().values():
         text = text.replace(rule.text, "")
@@ -68,19 +67,16 @@ def test_documents_use_the_words_of_the_glossary(file: Path) -> None:
 
 
 def test_help_uses_the_words_of_the_glossary() -> None:
-    """What ``--help`` says has no such word either."""
     assert found(re.sub(r"^\.\w+|\\f\w|\\", "", page(), flags=re.MULTILINE)) == []
 
 
 def test_rules_use_the_words_of_the_glossary() -> None:
-    """The sentence of no rule has a word that the glossary replaced."""
     rules = load_requirements().values()
     hits = {rule.id: hit for rule in rules if (hit := found(rule.text, IN_RULES))}
     assert hits == {}
 
 
 def test_a_banned_word_is_found() -> None:
-    """A page that has one is told what to write; code and addresses of links are no prose."""
     text = "It befell [us](a-tale.md) in `the house`.\n\n    a lie\n\nThe last answer.\n"
     assert [one.partition("...: ")[2] for one in found(prose(text))] == [
         "write target, or: happens to",

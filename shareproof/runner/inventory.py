@@ -39,7 +39,6 @@ class Check:
     fast: bool
     solo: bool
     draft: bool
-    docstring: str
     fixtures: tuple[str, ...] = ()
 
 
@@ -119,7 +118,6 @@ def _check(node: Function, where: str, marks: list[ast.expr]) -> Check:
         fast="fast" in named,
         solo="solo" in named or scope(where) != where,
         draft="draft" in named,
-        docstring=ast.get_docstring(node) or "",
         fixtures=tuple(argument.arg for argument in node.args.args),
     )
 

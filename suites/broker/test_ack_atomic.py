@@ -31,7 +31,6 @@ ROUNDS = 40
 @pytest.mark.requirement("ACK-37")
 @pytest.mark.fast
 async def test_one_bad_offset_refuses_all(share: Share, judge: Judge) -> None:
-    """ACK-37: If one offset of a partition's acknowledgements is refused, nothing is applied."""
     world = await pinned(share, COUNT)
     consumer = world.consumer
     bad = share.rng.randint(5, 24)
@@ -61,7 +60,6 @@ async def test_one_bad_offset_refuses_all(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_range_across_another_members_record(share: Share, judge: Judge) -> None:
-    """ACK-40: A range that covers a record of another member is refused as a whole."""
     world = await pinned(share, COUNT)
     ours, theirs = world.consumer, await world.queue.consumer(join=False)
     first = share.rng.randint(3, 20)
@@ -83,7 +81,6 @@ async def test_range_across_another_members_record(share: Share, judge: Judge) -
 @pytest.mark.requirement("ACK-38")
 @pytest.mark.fast
 async def test_partitions_are_independent(share: Share, judge: Judge) -> None:
-    """ACK-38: Partitions with valid acknowledgements are applied beside others that are refused."""
     world = await spread(share, 5, records=6)
     await world.acknowledge(*([accept(5)] for _ in range(5)))
     kinds: list[tuple[str, list[Ack], dict[int, int]]] = [
@@ -104,7 +101,6 @@ async def test_partitions_are_independent(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACK-39")
 @crossed(AMONG)
 async def test_refusals_say_why(share: Share, judge: Judge) -> None:
-    """ACK-39: A partition refused for the state of its records carries an error message."""
     world = await pinned(share, 6)
     consumer = world.consumer
     await consumer.acked(accept(2))
@@ -122,7 +118,6 @@ async def test_refusals_say_why(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACK-41")
 @crossed(AMONG)
 async def test_refused_release_is_never_seen(share: Share, judge: Judge) -> None:
-    """ACK-41: A concurrent fetch gets nothing of what a refused acknowledgement releases."""
     world = await pinned(share, COUNT)
     watcher = await world.queue.consumer(join=False)
     seen: list[int] = []
@@ -153,7 +148,6 @@ async def test_refused_release_is_never_seen(share: Share, judge: Judge) -> None
 @pytest.mark.requirement("ACK-42")
 @crossed(AMONG)
 async def test_start_offset_moves_by_requests(share: Share, judge: Judge) -> None:
-    """ACK-42: One request's acknowledgements reach the durable start offset together."""
     rounds, size = 20, 15
     queue = await share.queue(rounds * size)
     consumer = await queue.consumer()
@@ -186,7 +180,6 @@ async def test_start_offset_moves_by_requests(share: Share, judge: Judge) -> Non
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_one_of_many_members_wins(share: Share, judge: Judge) -> None:
-    """ACK-43: Of concurrent acknowledgements by 16 members only the holder's is answered NONE."""
     world = await pinned(share, 8)
     rivals = [await world.queue.consumer(join=False) for _ in range(15)]
     await gather_all(rival.fetch(max_wait_ms=0) for rival in rivals)
@@ -202,7 +195,6 @@ async def test_one_of_many_members_wins(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("ACK-43")
 async def test_one_of_many_attempts_wins(share: Share, judge: Judge) -> None:
-    """ACK-43: Of 16 acknowledgements under way at once by the holder exactly one is NONE."""
     world = await pinned(share, 8)
     consumer, session = world.consumer, world.consumer.session
     final = [AckType.ACCEPT, AckType.REJECT, AckType.GAP]
@@ -246,7 +238,6 @@ async def replace_state(world: Pinned) -> None:
 @pytest.mark.requirement("ACK-44")
 @crossed(AMONG)
 async def test_acknowledgement_that_is_not_durable(share: Share, judge: Judge) -> None:
-    """ACK-44: An acknowledgement whose state cannot be written is refused and comes to nothing."""
     world = await pinned(share, 8)
     await world.consumer.acked(accept(0, 1))
     await replace_state(world)

@@ -38,7 +38,6 @@ async def judge_refused(
 @pytest.mark.requirement("ACK-17")
 @crossed(BESIDE, BEHIND)
 async def test_first_offset_above_last(share: Share, judge: Judge) -> None:
-    """ACK-17: A batch whose FirstOffset is above its LastOffset is refused."""
     world = await pinned(share, COUNT)
     last, more = share.rng.randint(1, 10), share.rng.randint(1, 10)
     await judge_refused(
@@ -55,7 +54,6 @@ async def test_first_offset_above_last(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_batches_out_of_order(share: Share, judge: Judge) -> None:
-    """ACK-18: Batches that do not stand in ascending order are refused."""
     world = await pinned(share, COUNT)
     low, high = sorted(share.rng.sample(world.offsets, 2))
     await judge_refused(
@@ -72,7 +70,6 @@ async def test_batches_out_of_order(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_batches_that_overlap(share: Share, judge: Judge) -> None:
-    """ACK-19: Batches that overlap by two offsets or more are refused."""
     world = await pinned(share, COUNT)
     shared = share.rng.randint(2, 5)
     await judge_refused(
@@ -89,7 +86,6 @@ async def test_batches_that_overlap(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACK-20")
 @crossed(BESIDE, BEHIND)
 async def test_batches_that_share_a_border(share: Share, judge: Judge) -> None:
-    """ACK-20: Two batches that share one border offset are refused as a wrong record state."""
     world = await pinned(share, COUNT)
     border = share.rng.randint(5, 20)
     await judge_refused(
@@ -107,7 +103,6 @@ async def test_batches_that_share_a_border(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_no_types(share: Share, judge: Judge) -> None:
-    """ACK-21: A batch with an empty list of types is refused."""
     world = await pinned(share, COUNT)
     await judge_refused(
         judge, "ACK-21", world, (Ack(1, 1, ()),), (Ack(1, 9, ()),), (accept(1, 3), Ack(5, 5, ()))
@@ -117,7 +112,6 @@ async def test_no_types(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACK-22")
 @crossed(BESIDE, BEHIND)
 async def test_null_types(share: Share, judge: Judge) -> None:
-    """ACK-22: A batch whose list of types is null settles nothing."""
     world = await pinned(share, 6)
     holder = world.consumer
     stranger = await world.queue.consumer(join=False)
@@ -151,7 +145,6 @@ async def test_null_types(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_wrong_number_of_types(share: Share, judge: Judge) -> None:
-    """ACK-23: More than one type, but not one for each offset, is refused."""
     world = await pinned(share, COUNT)
     size = share.rng.randint(4, 20)
     await judge_refused(
@@ -170,7 +163,6 @@ async def test_wrong_number_of_types(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACK-62")
 @crossed(AMONG)
 async def test_offsets_no_record_can_have(share: Share, judge: Judge) -> None:
-    """ACK-62: Negative offsets and endless ranges are refused or ignored, never a server error."""
     world = await pinned(share, COUNT)
     highest = 2**63 - 1
     for below in (accept(-5, -1), release(-1), reject(-(2**63)), accept(-(2**63), -1)):

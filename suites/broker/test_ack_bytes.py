@@ -58,7 +58,6 @@ async def judge_bytes(
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_bytes_of_version_1(share: Share, judge: Judge) -> None:
-    """ACK-11: In version 1 the types 0 to 3 are valid and every other byte is refused."""
     await judge_bytes(share, judge, "ACK-11", version=1, valid=WITHOUT_RENEW)
 
 
@@ -66,14 +65,12 @@ async def test_bytes_of_version_1(share: Share, judge: Judge) -> None:
 @pytest.mark.feature("renew")
 @crossed(AMONG)
 async def test_bytes_of_version_2(share: Share, judge: Judge) -> None:
-    """ACK-12: In version 2 the types 0 to 4 are valid and every other byte is refused."""
     await judge_bytes(share, judge, "ACK-12", version=2, valid=WITH_RENEW)
 
 
 @pytest.mark.requirement("ACK-13")
 @crossed(AMONG)
 async def test_bytes_inside_a_fetch(share: Share, judge: Judge) -> None:
-    """ACK-13: Inside a ShareFetch the same bytes are refused, in AcknowledgeErrorCode."""
     since = time.monotonic()
     world = await pinned(share, 8, lock_ms=share.bounds.longest_lock)
     consumer = world.consumer
@@ -96,7 +93,6 @@ async def test_bytes_inside_a_fetch(share: Share, judge: Judge) -> None:
 @pytest.mark.feature("renew")
 @crossed(AMONG)
 async def test_renew_needs_the_flag(share: Share, judge: Judge) -> None:
-    """ACK-14: A RENEW without IsRenewAck is refused and nothing beside it is applied."""
     world = await pinned(share, 8, lock_ms=share.bounds.longest_lock)
     consumer = world.consumer
     mixed = (accept(1, 2), renew(3), release(4))
@@ -113,7 +109,6 @@ async def test_renew_needs_the_flag(share: Share, judge: Judge) -> None:
 @pytest.mark.feature("renew")
 @crossed(AMONG)
 async def test_renewing_fetch_may_ask_for_nothing(share: Share, judge: Judge) -> None:
-    """ACK-15: A renewing ShareFetch that asks for records is refused with all it carries."""
     world = await pinned(share, 6)
     consumer = world.consumer
     mixed = (renew(1, 2), accept(3), release(4))
@@ -131,7 +126,6 @@ async def test_renewing_fetch_may_ask_for_nothing(share: Share, judge: Judge) ->
 @pytest.mark.feature("renew")
 @crossed(AMONG)
 async def test_renewing_request_may_settle_too(share: Share, judge: Judge) -> None:
-    """ACK-16: A request with IsRenewAck may carry other types and each record gets its own."""
     world = await pinned(share, 10)
     consumer = world.consumer
     part = await consumer.ack(each(1, (4, 1, 2, 3)), is_renew_ack=True)

@@ -37,7 +37,6 @@ async def judge_rest(
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_closing_acknowledge(share: Share, judge: Judge) -> None:
-    """ACK-56: Acknowledgements in the closing ShareAcknowledge count and the rest is released."""
     world = await pinned(share, COUNT)
     cut = share.rng.randint(3, 6)
     response = await world.consumer.close(accept(1, cut - 1), reject(cut), release(cut + 1))
@@ -49,7 +48,6 @@ async def test_closing_acknowledge(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_closing_fetch(share: Share, judge: Judge) -> None:
-    """ACK-57: Acknowledgements in the closing ShareFetch count and it acquires nothing."""
     world = await pinned(share, COUNT)
     cut = share.rng.randint(3, 6)
     fresh = await world.queue.produce(2)
@@ -63,7 +61,6 @@ async def test_closing_fetch(share: Share, judge: Judge) -> None:
 @pytest.mark.parametrize("by_fetch", [False, True], ids=["acknowledge", "fetch"])
 @crossed(BESIDE, RELOADED)
 async def test_refused_while_closing(share: Share, judge: Judge, by_fetch: bool) -> None:
-    """ACK-58: A refused acknowledgement does not keep a session from closing."""
     world = await pinned(share, COUNT)
     consumer = world.consumer
     await consumer.acked(accept(5))

@@ -61,7 +61,6 @@ async def judge_gone(judge: Judge, rule: str, world: Holed, consumer: Consumer) 
 @meets(ACROSS_GAP)
 @pytest.mark.requirement("ACK-59", "ACK-60")
 async def test_gaps_beside_records(share: Share, judge: Judge) -> None:
-    """ACK-59, ACK-60: Gaps are acknowledged in the batch of the records beside them."""
     world = await holed(share)
     consumer = await world.compacted.queue.consumer()
     held = await consumer.drain(until=SIZE)
@@ -87,7 +86,6 @@ async def test_gaps_beside_records(share: Share, judge: Judge) -> None:
 @meets(ACROSS_GAP)
 @pytest.mark.requirement("ACK-61")
 async def test_one_type_over_gaps(share: Share, judge: Judge) -> None:
-    """ACK-61: One type for an acquired range is accepted although the range has gaps."""
     world = await holed(share)
     consumer = await world.compacted.queue.consumer()
     held = await consumer.drain(until=SIZE)

@@ -39,7 +39,6 @@ async def judge_types_refused(
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_record_of_another_member(share: Share, judge: Judge) -> None:
-    """ACK-29: Acknowledging a record that another member has acquired is refused."""
     world = await pinned(share, 10)
     intruder = await world.queue.consumer(join=share.rng.random() < 0.5)
     await intruder.fetch(max_wait_ms=0)
@@ -52,7 +51,6 @@ async def test_record_of_another_member(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_record_that_was_released(share: Share, judge: Judge) -> None:
-    """ACK-30: Acknowledging a record after releasing it is refused and it stays available."""
     world = await pinned(share, 10)
     first = share.rng.randint(1, 7)
     await world.consumer.acked(release(first, first + 2))
@@ -66,7 +64,6 @@ async def test_record_that_was_released(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_record_that_was_settled(share: Share, judge: Judge) -> None:
-    """ACK-31: A second final acknowledgement is refused and the first one stands."""
     world = await pinned(share, 12)
     for first, kind in zip((2, 5, 8), FINAL, strict=True):
         await world.consumer.acked(Ack(first, first + 1, (kind,)))
@@ -79,7 +76,6 @@ async def test_record_that_was_settled(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_offsets_past_the_acquired(share: Share, judge: Judge) -> None:
-    """ACK-32: Acknowledging offsets above all that was acquired is refused."""
     world = await pinned(share, 10)
     consumer = world.consumer
     await world.queue.produce(5)
@@ -99,7 +95,6 @@ async def test_offsets_past_the_acquired(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACK-33")
 @crossed(BESIDE, RELOADED)
 async def test_lock_that_has_ended(share: Share, judge: Judge) -> None:
-    """ACK-33: An acknowledgement after the lock has ended is refused above the start offset."""
     lock = share.bounds.short_lock
     world = await pinned(share, 6, lock_ms=lock)
     # Nothing is settled, so however slow anybody is, the start offset stays at 0; and that another
@@ -114,7 +109,6 @@ async def test_lock_that_has_ended(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_offsets_below_the_start(share: Share, judge: Judge) -> None:
-    """ACK-34: A batch wholly below the start offset is answered with NONE and changes nothing."""
     settled = share.rng.randint(4, 9)
     world = await pinned(share, settled + 3)
     await world.consumer.acked(accept(0, 1), reject(2), gap(3), accept(4, settled))
@@ -139,7 +133,6 @@ async def test_offsets_below_the_start(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACK-63")
 @crossed(BESIDE, RELOADED)
 async def test_batch_across_the_start(share: Share, judge: Judge) -> None:
-    """ACK-63: A batch that begins below the start offset is applied from there on."""
     world = await pinned(share, 14)
     consumer = world.consumer
     await consumer.acked(accept(0, 4))
@@ -161,7 +154,6 @@ async def test_batch_across_the_start(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_former_holder(share: Share, judge: Judge) -> None:
-    """ACK-35: After another member acquired a released record only that member can settle it."""
     world = await pinned(share, 10)
     first = share.rng.randint(1, 6)
     await world.consumer.acked(release(first, first + 3))
@@ -177,7 +169,6 @@ async def test_former_holder(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_two_members_in_one_batch(share: Share, judge: Judge) -> None:
-    """ACK-36: Two members with alternating records of one batch each settle their own."""
     world = await pinned(share, 20)
     ours, theirs = world.consumer, await world.queue.consumer(join=False)
     even, odd = range(2, 20, 2), range(1, 20, 2)

@@ -27,7 +27,6 @@ async def _results(consumer: Consumer, first: int, last: int) -> set[str]:
 @meets(IDLE)
 @pytest.mark.requirement("ACK-32")
 async def test_nothing_was_acquired_yet(share: Share, judge: Judge) -> None:
-    """ACK-32: With nothing acquired yet an acknowledgement is refused and changes nothing."""
     queue = await share.queue()
     consumer = await queue.consumer()
     await consumer.fetch(max_wait_ms=0)
@@ -42,7 +41,6 @@ async def test_nothing_was_acquired_yet(share: Share, judge: Judge) -> None:
 @meets(IDLE)
 @pytest.mark.requirement("ACK-32", "ACK-34")
 async def test_everything_is_settled(share: Share, judge: Judge) -> None:
-    """ACK-34: With all settled what is below the start offset is NONE; ACK-32: above is refused."""
     queue = await share.queue(6, batches=share.rng.choice([1, 2]))
     consumer = await queue.consumer()
     await consumer.acquire(6)
@@ -60,7 +58,6 @@ async def test_everything_is_settled(share: Share, judge: Judge) -> None:
 @meets(IDLE, "reload")
 @pytest.mark.requirement("ACK-30", "ACK-31")
 async def test_nothing_since_the_state_was_read(share: Share, judge: Judge) -> None:
-    """ACK-30, ACK-31: What was read back as released or settled can't be acknowledged."""
     queue = await share.queue(10)
     former = await queue.consumer()
     await former.acquire(10)

@@ -90,7 +90,6 @@ async def _judge_left(judge: Judge, world: Grid, refused: Where) -> None:
 @AT
 @pytest.mark.requirement("ACK-37")
 async def test_one_bad_type(share: Share, judge: Judge, position: str) -> None:
-    """ACK-37: One impossible type, wherever it stands in a batch's list, refuses all of it."""
     world = await pinned(share, 12)
     for good in ((1, 2, 3), (2, 1, 0, 3, 2, 1)):
         batch = each(2, among(good, 77, position))
@@ -106,7 +105,6 @@ async def test_one_bad_type(share: Share, judge: Judge, position: str) -> None:
 @AT
 @pytest.mark.requirement("ACK-37")
 async def test_one_bad_batch(share: Share, judge: Judge, position: str) -> None:
-    """ACK-37: One bad batch, wherever it stands among a partition's, refuses all of them."""
     world = await pinned(share, 12)
     at = {"first": 2, "middle": 6, "last": 10}[position]
     await world.consumer.acked(accept(at))

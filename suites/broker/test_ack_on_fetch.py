@@ -40,7 +40,6 @@ async def judge_final_on_fetch(share: Share, judge: Judge, rule: str, kind: AckT
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_accept_inside_a_fetch(share: Share, judge: Judge) -> None:
-    """ACK-04: An ACCEPT inside a ShareFetch settles the record."""
     await judge_final_on_fetch(share, judge, "ACK-04", AckType.ACCEPT)
 
 
@@ -48,7 +47,6 @@ async def test_accept_inside_a_fetch(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_reject_inside_a_fetch(share: Share, judge: Judge) -> None:
-    """ACK-06: A record rejected inside a ShareFetch is never delivered again."""
     await judge_final_on_fetch(share, judge, "ACK-06", AckType.REJECT)
 
 
@@ -56,7 +54,6 @@ async def test_reject_inside_a_fetch(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_release_inside_a_fetch(share: Share, judge: Judge) -> None:
-    """ACK-05: A record released inside a ShareFetch comes again, counted once more."""
     world = await pinned(share, 12)
     consumer = world.consumer
     chosen = sorted(share.rng.sample(world.offsets, 5))
@@ -72,7 +69,6 @@ async def test_release_inside_a_fetch(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_fetch_of_no_records(share: Share, judge: Judge) -> None:
-    """ACK-53: A ShareFetch with MaxRecords 0 acknowledges, acquires nothing and does not wait."""
     world = await pinned(share, 6)
     consumer = world.consumer
     await world.queue.produce(3)
@@ -90,7 +86,6 @@ async def test_fetch_of_no_records(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_refused_acknowledgement_does_not_stop_the_fetch(share: Share, judge: Judge) -> None:
-    """ACK-54: A refused acknowledgement does not keep its ShareFetch from acquiring records."""
     bad = {
         "a settled record": (accept(1), "INVALID_RECORD_STATE"),
         "an unknown type": (Ack(2, 2, (50,)), "INVALID_REQUEST"),
@@ -118,7 +113,6 @@ async def test_refused_acknowledgement_does_not_stop_the_fetch(share: Share, jud
 @pytest.mark.fast
 @crossed(BEHIND)
 async def test_requests_take_effect_in_order(share: Share, judge: Judge) -> None:
-    """ACK-55: A fetch sent before the response to an acknowledgement sees what that one did."""
     world = await pinned(share, 30)
     consumer, session = world.consumer, world.consumer.session
     calls: list[asyncio.Task[Response]] = []
@@ -150,7 +144,6 @@ async def test_requests_take_effect_in_order(share: Share, judge: Judge) -> None
 @pytest.mark.requirement("ACK-55")
 @crossed(BESIDE, BEHIND)
 async def test_fetch_right_behind_a_release(share: Share, judge: Judge) -> None:
-    """ACK-55: A fetch right behind a RELEASE gets the record without waiting for anything else."""
     world = await pinned(share, 5)
     consumer, session = world.consumer, world.consumer.session
     epoch = session.epoch

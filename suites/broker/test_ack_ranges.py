@@ -20,7 +20,6 @@ MANY = 1900
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_one_type_for_a_range(share: Share, judge: Judge) -> None:
-    """ACK-24: A batch with one type applies it to every offset of its range."""
     world = await pinned(share, share.rng.randint(20, 60))
     consumer = world.consumer
     middle = share.rng.randint(5, world.count - 6)
@@ -36,7 +35,6 @@ async def test_one_type_for_a_range(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_types_alternate_over_a_long_range(share: Share, judge: Judge) -> None:
-    """ACK-25: A batch with a type for each offset applies to every offset its own."""
     world = await pinned(share, LONG)
     rng = share.rng
     regular = rng.random() < 0.5
@@ -59,7 +57,6 @@ async def test_types_alternate_over_a_long_range(share: Share, judge: Judge) -> 
 @pytest.mark.requirement("ACK-25")
 @crossed(BESIDE, BEHIND)
 async def test_types_of_single_offsets_inside_a_fetch(share: Share, judge: Judge) -> None:
-    """ACK-25: A type for each offset means the same inside a ShareFetch."""
     world = await pinned(share, 9)
     types = [*FINAL, AckType.RELEASE, AckType.RELEASE, *FINAL]
     share.rng.shuffle(types)
@@ -73,7 +70,6 @@ async def test_types_of_single_offsets_inside_a_fetch(share: Share, judge: Judge
 @pytest.mark.requirement("ACK-26")
 @crossed(AMONG)
 async def test_thousands_of_batches(share: Share, judge: Judge) -> None:
-    """ACK-26: A partition may be acknowledged in thousands of one-offset batches at once."""
     queue = await share.queue(MANY, batches=share.rng.choice([1, 4, 19]))
     consumer = await queue.consumer()
     await consumer.acquire(MANY, max_records=MANY)
@@ -94,7 +90,6 @@ async def test_thousands_of_batches(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_batch_spans_acquired_ranges(share: Share, judge: Judge) -> None:
-    """ACK-27: A batch may span several acquired ranges and several record batches of the log."""
     batches = share.rng.randint(3, 6)
     world = await pinned(share, 30, batches=batches)
     consumer = world.consumer
@@ -114,7 +109,6 @@ async def test_batch_spans_acquired_ranges(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACK-28")
 @crossed(BEHIND)
 async def test_partitions_in_any_order(share: Share, judge: Judge) -> None:
-    """ACK-28: Partitions may stand in any order, even apart; each gets its own result."""
     count = 5
     world = await spread(share, count, records=4)
     order = share.rng.sample(range(count), count)

@@ -36,7 +36,6 @@ NOT_HERE = {
 @pytest.mark.requirement("ACK-45")
 @pytest.mark.fast
 async def test_no_batch_at_all(share: Share, judge: Judge) -> None:
-    """ACK-45: When no partition has a batch the response has no partition and no error."""
     world = await spread(share, 3, records=2)
     for named in range(1, 4):
         response = await world.session.acknowledge(dict.fromkeys(world.where[:named], ()))
@@ -51,7 +50,6 @@ async def test_no_batch_at_all(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACK-46")
 @pytest.mark.fast
 async def test_partition_without_batches(share: Share, judge: Judge) -> None:
-    """ACK-46: A partition without batches does not disturb the others of its request."""
     world = await spread(share, 4, records=4)
     empty = share.rng.randrange(4)
     acks = [[] if index == empty else [accept(0, 1), release(2)] for index in range(4)]
@@ -73,7 +71,6 @@ async def test_partition_without_batches(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_no_topic_at_all(share: Share, judge: Judge) -> None:
-    """ACK-47: A ShareAcknowledge without topics succeeds and counts in the session."""
     world = await pinned(share, 4)
     session = world.consumer.session
     used = session.epoch
@@ -89,7 +86,6 @@ async def test_no_topic_at_all(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACK-48")
 @pytest.mark.fast
 async def test_unknown_topic_id(share: Share, judge: Judge) -> None:
-    """ACK-48: An unknown topic id is answered with UNKNOWN_TOPIC_ID beside good partitions."""
     world = await pinned(share, 6)
     random_id = uuid.UUID(bytes=share.rng.randbytes(16))
     unknown = Topic(name="", id=random_id, leaders=(0,))
@@ -107,7 +103,6 @@ async def test_unknown_topic_id(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACK-49")
 @pytest.mark.fast
 async def test_unknown_partition(share: Share, judge: Judge) -> None:
-    """ACK-49: A partition that the topic does not have is answered with its error alone."""
     world = await pinned(share, 6)
     topic, _ = world.consumer.where
     for index in (1, share.rng.randint(2, 10_000), 2**31 - 1, -1):
@@ -135,7 +130,6 @@ def judge_not_here(judge: Judge, share: Share, response: Response, topic: Topic,
 @pytest.mark.requirement("ACK-50")
 @crossed(AMONG)
 async def test_broker_that_does_not_lead(share: Share, judge: Judge) -> None:
-    """ACK-50: A broker that does not lead the partition refuses its acknowledgement."""
     nodes = sorted(share.cluster.brokers)
     if len(nodes) < 2:
         raise OutOfReach("a broker that does not lead needs a cluster of two brokers or more")
@@ -178,7 +172,6 @@ async def one_topic_gone(share: Share) -> tuple[Session, Topic, Topic]:
 @pytest.mark.requirement("ACK-51")
 @crossed(AMONG)
 async def test_deleted_topic(share: Share, judge: Judge) -> None:
-    """ACK-51: Acknowledging a deleted topic is answered so, and other topics are processed."""
     session, kept, doomed = await one_topic_gone(share)
     seen = ""
     # A broker learns of the deletion some time after the controller has answered it, and an
@@ -201,7 +194,6 @@ async def test_deleted_topic(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACK-64")
 @crossed(AMONG)
 async def test_deleted_topic_inside_a_fetch(share: Share, judge: Judge) -> None:
-    """ACK-64: A ShareFetch that acknowledges a deleted topic still serves the others."""
     session, kept, doomed = await one_topic_gone(share)
     seen = ""
     async for _ in attempts():
@@ -228,7 +220,6 @@ async def test_deleted_topic_inside_a_fetch(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_unknown_tagged_fields(share: Share, judge: Judge) -> None:
-    """ACK-52: Unknown tagged fields are ignored at every depth of the request."""
     world = await pinned(share, 8)
     consumer = world.consumer
 

@@ -44,7 +44,6 @@ async def _until_unknown(share: Share, topic: Topic) -> None:
 @pytest.mark.solo
 @pytest.mark.timeout(120)
 async def test_state_write_meets_the_end_of_its_topic(between: Proxied, judge: Judge) -> None:
-    """ACK-51: An acknowledgement whose write is repeated until its topic is gone is told so."""
     share = between.share
     queue = await share.queue(6, lock_ms=share.bounds.longest_lock)
     holder = await queue.consumer()

@@ -26,7 +26,6 @@ async def judge_final_type(share: Share, judge: Judge, rule: str, kind: AckType)
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_accepted_record_never_comes_back(share: Share, judge: Judge) -> None:
-    """ACK-01: A record whose ACCEPT was answered without error is never delivered again."""
     await judge_final_type(share, judge, "ACK-01", AckType.ACCEPT)
 
 
@@ -34,7 +33,6 @@ async def test_accepted_record_never_comes_back(share: Share, judge: Judge) -> N
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_gap_is_final(share: Share, judge: Judge) -> None:
-    """ACK-03: An offset acknowledged as GAP is settled for good."""
     await judge_final_type(share, judge, "ACK-03", AckType.GAP)
 
 
@@ -42,7 +40,6 @@ async def test_gap_is_final(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_reject_is_final(share: Share, judge: Judge) -> None:
-    """ACK-07: A rejected record is never delivered again."""
     await judge_final_type(share, judge, "ACK-07", AckType.REJECT)
 
 
@@ -50,7 +47,6 @@ async def test_reject_is_final(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_released_record_comes_again_counted_once_more(share: Share, judge: Judge) -> None:
-    """ACK-02: A released record is delivered again at once, its delivery count one higher."""
     world = await pinned(share, 10)
     same, other = sorted(share.rng.sample(world.offsets, 2))
 
@@ -72,7 +68,6 @@ async def test_released_record_comes_again_counted_once_more(share: Share, judge
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_part_of_a_batch_leaves_the_rest_acquired(share: Share, judge: Judge) -> None:
-    """ACK-08: Acknowledging some records of a batch leaves the others acquired by their member."""
     world = await pinned(share, 12)
     first = share.rng.randint(2, 6)
     settled = range(first, first + 3)
@@ -95,7 +90,6 @@ async def test_part_of_a_batch_leaves_the_rest_acquired(share: Share, judge: Jud
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_start_offset_follows_settled_records(share: Share, judge: Judge) -> None:
-    """ACK-09: The start offset moves to the first record that is not settled, and no further."""
     queue = await share.queue(12)
     consumer = await queue.consumer()
     await consumer.acquire(12)
@@ -124,7 +118,6 @@ async def test_start_offset_follows_settled_records(share: Share, judge: Judge) 
 @pytest.mark.requirement("ACK-10")
 @crossed(BESIDE)
 async def test_groups_do_not_share_acknowledgements(share: Share, judge: Judge) -> None:
-    """ACK-10: Acknowledgements in one group change nothing in another group."""
     queue = await share.queue(8)
     sibling, early = await share.sibling(queue), await share.sibling(queue)
     ours, theirs, holder = [await one.consumer() for one in (queue, sibling, early)]

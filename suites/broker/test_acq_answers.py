@@ -33,7 +33,6 @@ def _well_formed(part: Part) -> bool:
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_ranges_in_order_with_counts(share: Share, judge: Judge) -> None:
-    """ACQ-05 ACQ-07: Ranges rise, are disjoint, and carry the count of each offset."""
     queue = await share.queue(records=30, batches=share.rng.choice([1, 3, 6]))
     consumer = await queue.consumer()
     await consumer.acquire(30)
@@ -55,7 +54,6 @@ async def test_ranges_in_order_with_counts(share: Share, judge: Judge) -> None:
 @pytest.mark.parametrize("codec", list(Compression), ids=lambda codec: codec.name.lower())
 @crossed(AMONG)
 async def test_records_come_as_produced(share: Share, judge: Judge, codec: Compression) -> None:
-    """ACQ-06: Every acquired offset has its record, as it was produced, whatever the codec."""
     queue = await share.queue()
     produced = [
         Record(
@@ -96,7 +94,6 @@ def _judge_records(judge: Judge, produced: Sequence[Record], catch: Catch) -> No
 @pytest.mark.requirement("ACQ-08")
 @crossed(BESIDE, BEHIND)
 async def test_records_never_null(share: Share, judge: Judge) -> None:
-    """ACQ-08: A partition without acquired records has zero bytes of records, not null."""
     queue = await share.queue(partitions=2, records=3, assignments=_one_broker(share, 2))
     consumer = await queue.consumer()
     named = [(queue.topic, 0), (queue.topic, 1), (queue.topic, 5)]
@@ -118,7 +115,6 @@ async def test_records_never_null(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_lock_timeout_is_the_groups(share: Share, judge: Judge) -> None:
-    """ACQ-09: AcquisitionLockTimeoutMs is the group's lock duration, else the broker's."""
     broker = await share.admin.broker_configs()
     # The defaults, for a broker that has no such bounds.
     low = int(broker.get("group.share.min.record.lock.duration.ms", 15_000))
@@ -138,7 +134,6 @@ async def test_lock_timeout_is_the_groups(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACQ-10")
 @pytest.mark.fast
 async def test_several_partitions_in_one_fetch(share: Share, judge: Judge) -> None:
-    """ACQ-10: Acquired records of several partitions come under their own ids and indexes."""
     queue = await share.queue(partitions=3, assignments=_one_broker(share, 3))
     sizes = {index: share.rng.randint(1, 9) for index in queue.topic.partitions}
     for index, size in sizes.items():
@@ -165,7 +160,6 @@ async def test_several_partitions_in_one_fetch(share: Share, judge: Judge) -> No
 @pytest.mark.requirement("ACQ-11")
 @crossed(BESIDE)
 async def test_more_records_than_acquired(share: Share, judge: Judge) -> None:
-    """ACQ-11: Records beside the acquired ones may come along; they are not the member's."""
     queue = await share.queue(records=10)
     first, second = await queue.consumer(), await queue.consumer(join=False)
     await first.acquire(10)
@@ -214,7 +208,6 @@ _SELF = Topic(name="the queue's own", id=uuid.UUID(int=1), leaders=())
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_unknown_topic_fails_alone(share: Share, judge: Judge) -> None:
-    """ACQ-12: An unknown topic id is refused for itself and hurts no other partition."""
     ghost = Topic(name="ghost", id=uuid.UUID(bytes=share.rng.randbytes(16)), leaders=())
     await _beside(share, judge, "ACQ-12", (ghost, 0), ErrorCode.UNKNOWN_TOPIC_ID)
 
@@ -223,7 +216,6 @@ async def test_unknown_topic_fails_alone(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_unknown_partition_fails_alone(share: Share, judge: Judge) -> None:
-    """ACQ-13: A partition that the topic does not have is refused and hurts no other one."""
     index = share.rng.randint(1, 999)
     await _beside(share, judge, "ACQ-13", (_SELF, index), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
@@ -239,7 +231,6 @@ def _gone(response: Response, doomed: Queue) -> bool:
 @pytest.mark.requirement("ACQ-14")
 @crossed(AMONG)
 async def test_deleted_topic_fails_alone(share: Share, judge: Judge) -> None:
-    """ACQ-14: A deleted topic is reported as unknown; the session's other topic is served."""
     placed = _one_broker(share, 1)
     doomed = await share.queue(records=2, assignments=placed)
     other = Queue(

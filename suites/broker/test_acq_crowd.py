@@ -94,7 +94,6 @@ class Crowd:
 @pytest.mark.requirement("ACQ-23")
 @crossed(AMONG)
 async def test_no_offset_has_two_holders(share: Share, judge: Judge) -> None:
-    """ACQ-23: Members that fetch, release and accept all at once never share an offset."""
     total = 240
     queue = await share.queue(records=total, batches=share.rng.choice([8, 24, 60]))
     crowd = Crowd(share, total)
@@ -109,7 +108,6 @@ async def test_no_offset_has_two_holders(share: Share, judge: Judge) -> None:
 @pytest.mark.feature("group-lock-limit")
 @crossed(AMONG)
 async def test_crowd_stays_inside_the_window(share: Share, judge: Judge) -> None:
-    """ACQ-57: However busily members acquire and release, they hold no more than the limit."""
     total = 3 * LIMIT
     config = {"share.partition.max.record.locks": str(LIMIT)}
     queue = await share.queue(records=total, batches=total, group_config=config)

@@ -18,7 +18,6 @@ from suites.judge import Judge
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_held_record_is_given_to_nobody(share: Share, judge: Judge) -> None:
-    """ACQ-20 ACQ-21: A held record is acquired neither for another member nor for the same."""
     queue = await share.queue(records=10, batches=share.rng.choice([1, 2, 10]))
     holder, other = await queue.consumer(), await queue.consumer()
     held = await holder.acquire(10)
@@ -37,7 +36,6 @@ async def test_held_record_is_given_to_nobody(share: Share, judge: Judge) -> Non
 @pytest.mark.requirement("ACQ-22")
 @crossed(BESIDE, BEHIND)
 async def test_two_members_inside_one_batch(share: Share, judge: Judge) -> None:
-    """ACQ-22: Two members hold interleaved offsets of one batch and settle their own only."""
     queue = await share.queue(records=12)
     first, second = await queue.consumer(), await queue.consumer(join=False)
     await first.acquire(12)
@@ -66,7 +64,6 @@ async def test_two_members_inside_one_batch(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE)
 async def test_groups_are_independent(share: Share, judge: Judge) -> None:
-    """ACQ-24: What one group holds or finished changes nothing for another one."""
     queue = await share.queue(records=9, batches=3)
     sibling = await share.sibling(queue)
     one, two = await queue.consumer(), await sibling.consumer()
@@ -90,7 +87,6 @@ async def test_groups_are_independent(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_every_record_once(share: Share, judge: Judge) -> None:
-    """ACQ-25: Members that fetch and accept acquire every record, and each exactly once."""
     total = share.rng.randint(60, 150)
     queue = await share.queue(records=total, batches=share.rng.choice([1, 7, 20]))
     members = [await queue.consumer() for _ in range(3)]

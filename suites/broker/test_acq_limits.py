@@ -35,7 +35,6 @@ async def _spread(share: Share, partitions: int, size: int, records: int = 1) ->
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_max_records_is_soft(share: Share, judge: Judge) -> None:
-    """ACQ-30: A batch begun below MaxRecords comes whole, and none is begun beyond it."""
     size = share.rng.randint(2, 9)
     queue = await share.queue(records=6 * size, batches=6)
     consumer = await queue.consumer()
@@ -53,7 +52,6 @@ async def test_max_records_is_soft(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_batches_stay_whole(share: Share, judge: Judge) -> None:
-    """ACQ-31: A batch that is available as a whole goes to one member, as one range."""
     size = share.rng.randint(3, 12)
     queue = await share.queue(records=6 * size, batches=6)
     members = [await queue.consumer(), await queue.consumer(join=False)]
@@ -73,7 +71,6 @@ async def test_batches_stay_whole(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACQ-32")
 @crossed(BESIDE, BEHIND)
 async def test_batch_size_splits_ranges(share: Share, judge: Judge) -> None:
-    """ACQ-32: Ranges end at batch borders, and none goes on once it has BatchSize records."""
     size = share.rng.randint(2, 6)
     queue = await share.queue(records=8 * size, batches=8)
     limit = share.rng.randint(1, 4 * size)
@@ -95,7 +92,6 @@ async def test_batch_size_splits_ranges(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_record_limit_is_strict(share: Share, judge: Judge) -> None:
-    """ACQ-33 ACQ-34: Record-limit never exceeds MaxRecords, and later fetches get the rest."""
     total = 40
     queue = await share.queue(records=total, batches=share.rng.choice([1, 2, 5]))
     consumer = await queue.consumer()
@@ -116,7 +112,6 @@ async def test_record_limit_is_strict(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACQ-33")
 @pytest.mark.feature("record-limit")
 async def test_record_limit_cuts_what_was_released(share: Share, judge: Judge) -> None:
-    """ACQ-33: Record-limit cuts a range that was acquired as a whole and released as a whole."""
     total = share.rng.randint(8, 20)
     queue = await share.queue(records=total)
     consumer = await queue.consumer()
@@ -134,7 +129,6 @@ async def test_record_limit_cuts_what_was_released(share: Share, judge: Judge) -
 @pytest.mark.feature("record-limit")
 @crossed(RELOADED)
 async def test_record_limit_over_partitions(share: Share, judge: Judge) -> None:
-    """ACQ-35: Record-limit bounds the whole response, not each partition."""
     queue = await share.queue(partitions=3, assignments=_together(share, 3))
     for index in queue.topic.partitions:
         await queue.produce(10, index)
@@ -161,7 +155,6 @@ async def test_record_limit_over_partitions(share: Share, judge: Judge) -> None:
 @pytest.mark.feature("record-limit")
 @crossed(BESIDE, BEHIND)
 async def test_modes_mix_in_a_group(share: Share, judge: Judge) -> None:
-    """ACQ-36: What a record-limit fetch left of a batch, a batch-optimized one acquires."""
     queue = await share.queue(records=20, batches=2)
     strict, soft = await queue.consumer(), await queue.consumer(join=False)
     limit = share.rng.randint(1, 9)
@@ -178,7 +171,6 @@ async def test_modes_mix_in_a_group(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACQ-37")
 @crossed(AMONG)
 async def test_first_record_may_exceed_max_bytes(share: Share, judge: Judge) -> None:
-    """ACQ-37: The first available record comes although it is larger than MaxBytes."""
     large = share.rng.randbytes(share.rng.randint(50_000, 300_000))
     queue = await share.queue(records=[large])
     consumer = await queue.consumer()
@@ -195,7 +187,6 @@ async def test_first_record_may_exceed_max_bytes(share: Share, judge: Judge) -> 
 @pytest.mark.requirement("ACQ-38")
 @crossed(AMONG)
 async def test_small_max_bytes_makes_progress(share: Share, judge: Judge) -> None:
-    """ACQ-38: With records in n partitions, every MaxBytes from 1 on delivers them all."""
     queue = await _spread(share, partitions=4, size=20)
     for limit in range(1, 6):
         group = await share.sibling(queue)
@@ -229,7 +220,6 @@ async def _ask_for_nothing(share: Share, judge: Judge, rule: str, **nothing: int
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_no_records_wanted(share: Share, judge: Judge) -> None:
-    """ACQ-39: A fetch with MaxRecords 0 is answered at once and acquires nothing."""
     await _ask_for_nothing(share, judge, "ACQ-39", max_records=0)
 
 
@@ -237,7 +227,6 @@ async def test_no_records_wanted(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_no_bytes_wanted(share: Share, judge: Judge) -> None:
-    """ACQ-40: A fetch with MaxBytes 0 is answered at once and acquires nothing."""
     await _ask_for_nothing(share, judge, "ACQ-40", max_bytes=0)
 
 
@@ -245,7 +234,6 @@ async def test_no_bytes_wanted(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_earliest_available_first(share: Share, judge: Judge) -> None:
-    """ACQ-41: A record that became available again comes before records never delivered."""
     queue = await share.queue(records=20, batches=20)
     consumer = await queue.consumer()
     await _take(consumer, 10)
@@ -272,7 +260,6 @@ async def _take(consumer: Consumer, count: int) -> None:
 @pytest.mark.requirement("ACQ-42")
 @crossed(AMONG)
 async def test_no_partition_starves(share: Share, judge: Judge) -> None:
-    """ACQ-42: With more everywhere than fits a response, each partition gets its turn."""
     partitions, size = 4, 500
     queue = await _spread(share, partitions, size, records=40)
     by: dict[str, Any] = share.rng.choice([{"max_records": 1}, {"max_bytes": size}])
@@ -305,7 +292,6 @@ async def _accept(consumer: Consumer, queue: Queue, index: int, offsets: list[in
 @pytest.mark.feature("record-limit")
 @crossed(BESIDE, BEHIND)
 async def test_unknown_mode_is_refused(share: Share, judge: Judge) -> None:
-    """ACQ-43: An acquire mode that does not exist is refused and acquires nothing."""
     queue = await share.queue(records=3)
     consumer = await queue.consumer()
     mode = share.rng.choice([2, 9, 127, -1])

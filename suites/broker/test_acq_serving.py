@@ -27,7 +27,6 @@ def _another(share: Share, leader: int) -> int:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_only_the_leader_serves(share: Share, judge: Judge) -> None:
-    """ACQ-01 ACQ-02: Another broker refuses, acquires nothing and says who leads."""
     queue = await share.queue(records=5)
     consumer = await queue.consumer()
     leader = queue.topic.leaders[0]
@@ -52,7 +51,6 @@ async def test_only_the_leader_serves(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACQ-03")
 @crossed(AMONG)
 async def test_leader_move_ends_the_wait(share: Share, judge: Judge) -> None:
-    """ACQ-03: A waiting fetch is answered when leadership moves, well before MaxWaitMs."""
     nodes = share.rng.sample(sorted(share.cluster.brokers), k=len(share.cluster.brokers))[:2]
     _another(share, nodes[0])
     queue = await share.queue(records=1, assignments=[nodes])
@@ -84,7 +82,6 @@ async def test_leader_move_ends_the_wait(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_stranger_may_fetch(share: Share, judge: Judge) -> None:
-    """ACQ-04: A member id that never sent a heartbeat acquires records all the same."""
     queue = await share.queue(records=6, batches=6)
     member = await queue.consumer()
     await member.acquire(3, max_records=3)
@@ -105,7 +102,6 @@ async def test_stranger_may_fetch(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACQ-15")
 @crossed(BESIDE)
 async def test_fetch_before_anyone_joined(share: Share, judge: Judge) -> None:
-    """ACQ-15: A share-partition that is not initialised gives nothing, then serves the session."""
     queue = await share.queue(records=4, untouched=True)
     early = await queue.consumer(join=False)
     early.session.joins_late = False
@@ -127,7 +123,6 @@ async def test_fetch_before_anyone_joined(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACQ-16")
 @crossed(BESIDE)
 async def test_first_fetches_at_once(share: Share, judge: Judge) -> None:
-    """ACQ-16: First fetches of several members at once get no error and share no record."""
     queue = await share.queue(records=30, batches=6, lock_ms=share.bounds.longest_lock)
     await share.member(queue.group, queue.topic)
     members = [await queue.consumer(join=False) for _ in range(6)]

@@ -82,7 +82,6 @@ async def _tiered(queue: Queue) -> tuple[Compacted, int]:
 @pytest.mark.timeout(120)
 @meets(ACROSS_BATCHES)
 async def test_remote_records_are_acquired(tiered: Share, judge: Judge) -> None:
-    """ACQ-71: Records of remote segments and of local ones come to the same consumer alike."""
     queue = await tiered.queue(topic_config=TIERED, lock_ms=60_000)
     written, local = await _tiered(queue)
 
@@ -106,7 +105,6 @@ async def test_remote_records_are_acquired(tiered: Share, judge: Judge) -> None:
 @pytest.mark.timeout(120)
 @meets(ACROSS_BATCHES)
 async def test_remote_records_are_copied(tiered: Share, judge: Judge) -> None:
-    """DLQ-12: Letters copy source records that are remote, local, or some of each."""
     box = await boxed(tiered, copy=True, topic_config=TIERED, lock_ms=60_000)
     _, local = await _tiered(box.queue)
 

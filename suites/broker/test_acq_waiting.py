@@ -72,7 +72,6 @@ async def _pair(queue: Queue) -> tuple[Consumer, Consumer]:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_empty_fetch_takes_max_wait(share: Share, judge: Judge) -> None:
-    """ACQ-60: With nothing to acquire a fetch is answered after MaxWaitMs and soon after."""
     queue = await share.queue(records=1)
     consumer = await queue.consumer()
     await consumer.acquire(1)
@@ -90,7 +89,6 @@ async def test_empty_fetch_takes_max_wait(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACQ-60")
 @crossed(AMONG)
 async def test_waits_last_as_asked(share: Share, judge: Judge) -> None:
-    """ACQ-60: Fetches that find nothing end soon after MaxWaitMs, and not before; so two of it."""
     idle = await idle_consumer(share)
 
     async def plain(_seconds: float) -> float:
@@ -116,7 +114,6 @@ async def _timed_fetch(consumer: Consumer, seconds: float) -> float:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_no_wait(share: Share, judge: Judge) -> None:
-    """ACQ-61: MaxWaitMs 0 is answered at once, with what is available."""
     queue = await share.queue(records=1)
     consumer = await queue.consumer()
     await consumer.acquire(1)
@@ -134,7 +131,6 @@ async def test_no_wait(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_new_records_wake(share: Share, judge: Judge) -> None:
-    """ACQ-62: A waiting fetch is answered as soon as records are produced."""
     queue = await share.queue(records=1)
     consumer = await queue.consumer()
     await consumer.acquire(1)
@@ -158,7 +154,6 @@ async def test_new_records_wake(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_release_wakes(share: Share, judge: Judge) -> None:
-    """ACQ-63: A waiting fetch is answered as soon as another member releases records."""
     queue = await share.queue(records=6)
     holder, other = await _pair(queue)
     await holder.acquire(6)
@@ -187,7 +182,6 @@ async def _full_window(share: Share) -> tuple[Consumer, Consumer, int]:
 @pytest.mark.requirement("ACQ-64")
 @crossed(AMONG)
 async def test_moving_window_wakes(share: Share, judge: Judge) -> None:
-    """ACQ-64: A fetch that waits at the window's end is answered when the window moves."""
     holder, other, size = await _full_window(share)
     waiting = await _start(other)
 
@@ -200,7 +194,6 @@ async def test_moving_window_wakes(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACQ-65")
 @crossed(AMONG)
 async def test_piggybacked_ack_wakes(share: Share, judge: Judge) -> None:
-    """ACQ-65: An acknowledgement inside another member's fetch wakes a waiting fetch, too."""
     holder, other, size = await _full_window(share)
     waiting = await _start(other)
 
@@ -215,7 +208,6 @@ async def test_piggybacked_ack_wakes(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACQ-66")
 @crossed(AMONG)
 async def test_lock_expiry_wakes(share: Share, judge: Judge) -> None:
-    """ACQ-66: A waiting fetch is answered as soon as another member's locks expire."""
     lock = share.bounds.prompt_lock
     queue = await share.queue(records=5, lock_ms=lock)
     holder, other = await _pair(queue)
@@ -231,7 +223,6 @@ async def test_lock_expiry_wakes(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACQ-67")
 @crossed(AMONG)
 async def test_session_close_wakes(share: Share, judge: Judge) -> None:
-    """ACQ-67: A waiting fetch is answered as soon as another member's session is closed."""
     queue = await share.queue(records=5)
     holder, other = await _pair(queue)
     await holder.acquire(5)
@@ -246,7 +237,6 @@ async def test_session_close_wakes(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACQ-68")
 @crossed(RELOADED)
 async def test_min_bytes_waits_for_enough(share: Share, judge: Judge) -> None:
-    """ACQ-68: A fetch waits for MinBytes and is answered once they are there."""
     queue = await share.queue(records=1)
     consumer = await queue.consumer()
     await consumer.acquire(1)
@@ -265,7 +255,6 @@ async def test_min_bytes_waits_for_enough(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACQ-69")
 @crossed(AMONG)
 async def test_min_bytes_not_reached(share: Share, judge: Judge) -> None:
-    """ACQ-69: After MaxWaitMs what is there is delivered although MinBytes are not reached."""
     queue = await share.queue(records=1)
     consumer = await queue.consumer()
     await consumer.acquire(1)
@@ -285,7 +274,6 @@ async def _timed(call: Awaitable[Response]) -> tuple[Response, float]:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_empty_partitions_hold_nobody_up(share: Share, judge: Judge) -> None:
-    """ACQ-70: A partition with records is served at once although others are empty."""
     node = share.rng.choice(sorted(share.cluster.brokers))
     queue = await share.queue(partitions=4, assignments=[[node]] * 4)
     consumer = await queue.consumer()

@@ -37,7 +37,6 @@ async def _nothing_more(consumer: Consumer) -> list[int]:
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_window_ends_at_the_limit(share: Share, judge: Judge) -> None:
-    """ACQ-50: Exactly as many records are acquired as the limit allows, and then none."""
     size = share.rng.choice([1, 3, 10])
     records = (LIMIT // size + 5) * size
     config = {LOCKS: str(LIMIT)}
@@ -60,7 +59,6 @@ async def test_window_ends_at_the_limit(share: Share, judge: Judge) -> None:
 @pytest.mark.feature("group-lock-limit")
 @crossed(BESIDE, RELOADED)
 async def test_finished_records_take_up_room(share: Share, judge: Judge) -> None:
-    """ACQ-51: Records finished behind an unfinished one do not make room in the window."""
     _, holder = await _full(share, LIMIT + 20)
     await holder.acked(accept(1, LIMIT - 1))
 
@@ -75,7 +73,6 @@ async def test_finished_records_take_up_room(share: Share, judge: Judge) -> None
 @pytest.mark.feature("group-lock-limit")
 @crossed(BESIDE, RELOADED)
 async def test_window_moves_by_what_was_finished(share: Share, judge: Judge) -> None:
-    """ACQ-52: When the start offset moves by n, n new records can be acquired, and no more."""
     _, holder = await _full(share, LIMIT + 60)
     moved = share.rng.randint(1, 40)
     await holder.acked(accept(0, moved - 1))
@@ -92,7 +89,6 @@ async def test_window_moves_by_what_was_finished(share: Share, judge: Judge) -> 
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_released_inside_full_window(share: Share, judge: Judge) -> None:
-    """ACQ-53: Records released inside a full window can be acquired although it is full."""
     queue, holder = await _full(share, LIMIT + 20)
     other = await queue.consumer(join=False)
     back = sorted(share.rng.sample(range(LIMIT), k=share.rng.randint(1, 10)))
@@ -121,7 +117,6 @@ async def _fill(consumer: Consumer, limit: int) -> list[int]:
 @pytest.mark.requirement("ACQ-55")
 @crossed(AMONG)
 async def test_default_limit_is_the_brokers(share: Share, judge: Judge) -> None:
-    """ACQ-55: Without a value of its own a group's window is the broker's."""
     limit = await _broker_limit(share)
     size = share.rng.randint(70, 130)
     total = (limit // size + 3) * size
@@ -140,7 +135,6 @@ async def test_default_limit_is_the_brokers(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ACQ-54")
 @crossed(AMONG)
 async def test_nothing_vanishes_at_the_limit(share: Share, judge: Judge) -> None:
-    """ACQ-54: A limit that cuts through a batch loses nothing, whatever is released near it."""
     limit, size = await _broker_limit(share), share.rng.randint(70, 130)
     total = (limit // size + 4) * size
     queue = await share.queue(records=total, batches=total // size)
@@ -191,7 +185,6 @@ async def _accept_all(consumer: Consumer, until: int, within: float = WITHIN) ->
 @pytest.mark.requirement("ACQ-54")
 @crossed(AMONG)
 async def test_nothing_vanishes_when_locks_expire(share: Share, judge: Judge) -> None:
-    """ACQ-54: A full window whose locks all run out is delivered again, every offset of it."""
     limit, size = await _broker_limit(share), share.rng.randint(70, 130)
     total = (limit // size + 2) * size
     queue = await share.queue(records=total, batches=total // size)
@@ -212,7 +205,6 @@ async def test_nothing_vanishes_when_locks_expire(share: Share, judge: Judge) ->
 @pytest.mark.feature("group-lock-limit")
 @crossed(AMONG)
 async def test_limit_changes_at_run_time(share: Share, judge: Judge) -> None:
-    """ACQ-56: A raised limit of the group widens the window of members that are running."""
     queue, holder = await _full(share, LIMIT + 80)
     judge.equal("ACQ-56", [], await _nothing_more(holder), "acquired under the old limit")
     raised = LIMIT + share.rng.randint(10, 60)

@@ -128,7 +128,6 @@ async def _notices(consumer: Consumer, start: int) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_not_with_members(share: Share, judge: Judge) -> None:
-    """ADM-13: With a member in the group nothing is altered, in memory or in store."""
     queue = await share.queue(10, partitions=2, batches=10)
     consumer = await queue.consumer()
     await consumer.acquire(10)
@@ -148,7 +147,6 @@ async def test_not_with_members(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_alter_makes_the_group(share: Share, judge: Judge) -> None:
-    """ADM-17: An alteration makes a group that was not there, and its first member begins there."""
     queue = await share.queue(10, partitions=2, batches=5, reset=None)
     name, group, start = queue.topic.name, queue.group, share.rng.randint(1, 9)
 
@@ -186,7 +184,6 @@ async def test_beyond_the_end(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ADM-20")
 @crossed(AMONG)
 async def test_below_the_log(share: Share, judge: Judge) -> None:
-    """ADM-20: With a start offset below the log's start delivery begins where the log does."""
     queue = await _used(share)
     start = 2 * share.rng.randint(1, 4)
     await share.admin.delete_records(queue.topic, start)
@@ -203,7 +200,6 @@ async def test_below_the_log(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_back_to_unset(share: Share, judge: Judge) -> None:
-    """ADM-21: After an alteration to -1 no start offset is shown."""
     queue = await _used(share)
 
     answered = await alter(share, queue.group, {(queue.topic.name, 0): UNSET})
@@ -216,7 +212,6 @@ async def test_back_to_unset(share: Share, judge: Judge) -> None:
 @pytest.mark.parametrize("offset", [-2, -5, -(2**63)])
 @crossed(AMONG)
 async def test_other_negative_offsets(share: Share, judge: Judge, offset: int) -> None:
-    """ADM-22: An offset below -1 is an invalid request, or else nothing of the log is left out."""
     queue = await _used(share)
 
     answered = await alter(share, queue.group, {(queue.topic.name, 0): offset})
@@ -300,7 +295,6 @@ async def _first(member: Member, topic: Topic, index: int) -> int:
 @pytest.mark.timeout(90)
 @meets(IDLE)
 async def test_races_with_a_join(share: Share, judge: Judge) -> None:
-    """ADM-25: When a join meets an alteration, it is refused or the member begins by it."""
     topic = await share.admin.create_topic(2)
     for index in topic.partitions:
         await share.admin.produce(topic, 10, index, batches=10)
@@ -318,7 +312,6 @@ async def test_races_with_a_join(share: Share, judge: Judge) -> None:
 @pytest.mark.parametrize("kind", ["classic", "consumer"])
 @crossed(AMONG)
 async def test_not_on_other_kinds(share: Share, judge: Judge, kind: str) -> None:
-    """ADM-26: Share offsets of a classic or consumer group can be neither altered nor deleted."""
     queue = await share.queue(10)
     group, name = queue.group, queue.topic.name
     if kind == "classic":

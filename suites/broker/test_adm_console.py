@@ -65,7 +65,6 @@ def _json(run: ToolRun) -> list[dict[str, Any]]:
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("how", ["accept", "release", "reject"])
 async def test_console_share_consumer(share: Share, judge: Judge, how: str) -> None:
-    """ADM-44: The console consumer prints each record and settles it as it was told to."""
     tools = await Tools.of(share.cluster.info)
     queue, since = await _pinned(share)
     told = [] if how == "accept" else [f"--{how}"]
@@ -92,7 +91,6 @@ async def test_console_share_consumer(share: Share, judge: Judge, how: str) -> N
 @pytest.mark.requirement("ADM-44")
 @pytest.mark.timeout(400)
 async def test_counting_consumers(share: Share, judge: Judge) -> None:
-    """ADM-44: The performance tool and the verifiable consumer count what was delivered to them."""
     tools = await Tools.of(share.cluster.info)
     (fast, since), (sure, _) = await _pinned(share), await _pinned(share)
 
@@ -133,7 +131,6 @@ async def test_counting_consumers(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ADM-45")
 @pytest.mark.timeout(400)
 async def test_state_formatter(share: Share, judge: Judge) -> None:
-    """ADM-45: The formatter of the state topic prints all of its records, keys and values."""
     tools = await Tools.of(share.cluster.info)
     queue = await share.queue()
     trail = await Store(share).of(queue).trail()

@@ -72,7 +72,6 @@ async def test_a_group_is_gone(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_not_with_members(share: Share, judge: Judge) -> None:
-    """ADM-33: A group with members is not deleted, and nothing happens to it."""
     queue = await share.queue(10)
     consumer = await queue.consumer()
     await consumer.acquire(10)
@@ -147,7 +146,6 @@ async def _until_forgotten(queue: Queue) -> None:
 @pytest.mark.fast
 @pytest.mark.parametrize("kind", ["classic", "consumer", "streams"])
 async def test_an_id_is_free_again(share: Share, judge: Judge, kind: str) -> None:
-    """ADM-38: Nobody else can have the id of an empty share group until that is deleted."""
     queue, newcomer = await share.queue(), share.member_id()
     group, topic = queue.group, queue.topic.name
     if kind == "streams":
@@ -183,7 +181,6 @@ async def test_an_id_is_free_again(share: Share, judge: Judge, kind: str) -> Non
 @pytest.mark.fast
 @meets(IDLE)
 async def test_a_deleted_topic_is_forgotten(share: Share, judge: Judge) -> None:
-    """ADM-40: Of a topic that is deleted no member is assigned anything, and no offset is shown."""
     queue, kept = await share.queue(partitions=2), await share.admin.create_topic()
     member = await share.member(queue.group, queue.topic, kept)
     consumer = await queue.consumer(join=False)

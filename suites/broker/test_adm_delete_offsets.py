@@ -32,7 +32,6 @@ from suites.judge import Judge
 @pytest.mark.fast
 @pytest.mark.parametrize("reset", ["earliest", "latest"])
 async def test_a_topic_is_forgotten(share: Share, judge: Judge, reset: str) -> None:
-    """ADM-27: Deleted offsets of a topic are gone in all partitions, and the strategy decides."""
     queue = await share.queue(partitions=2)
     for index in (0, 1):
         await use(queue, partition=index)
@@ -66,7 +65,6 @@ async def _first_delivery(queue: Queue, partition: int) -> dict[int, int]:
 @pytest.mark.requirement("ADM-52")
 @pytest.mark.fast
 async def test_group_that_is_not_there(share: Share, judge: Judge) -> None:
-    """ADM-52: A group that does not exist has no offsets to delete."""
     topic = await share.admin.create_topic()
 
     unknown = await delete_offsets(share, share.cluster.fresh_name("g"), topic.name)
@@ -78,7 +76,6 @@ async def test_group_that_is_not_there(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_who_may_not(share: Share, judge: Judge) -> None:
-    """ADM-28: A group with members keeps its offsets, and works on."""
     queue = await share.queue(10)
     consumer = await queue.consumer()
     await consumer.acquire(10)
@@ -96,7 +93,6 @@ async def test_who_may_not(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ADM-29")
 @pytest.mark.fast
 async def test_each_topic_on_its_own(share: Share, judge: Judge) -> None:
-    """ADM-29: Topics without offsets in the group fail alone, the others are deleted."""
     queue = await share.queue()
     second, unused = await share.admin.create_topic(), await share.admin.create_topic()
     await use(queue)
@@ -146,7 +142,6 @@ async def _raced(share: Share, topic: Topic) -> tuple[str, int, dict[int, int]]:
 @pytest.mark.timeout(90)
 @meets(IDLE)
 async def test_races_with_a_join(share: Share, judge: Judge) -> None:
-    """ADM-31: When a join meets a deletion it is refused, or the reset strategy holds for good."""
     topic = await share.admin.create_topic()
     await share.admin.produce(topic, 10, batches=10)
     for _ in range(ROUNDS // TOGETHER):

@@ -69,7 +69,6 @@ def _seen(member: Struct) -> dict[str, object]:
 @pytest.mark.requirement("ADM-01")
 @pytest.mark.fast
 async def test_everything_about_a_group(share: Share, judge: Judge) -> None:
-    """ADM-01: A description tells of group and members what the members know of themselves."""
     queue, other = await share.queue(partitions=3), await share.admin.create_topic(2)
     both = (queue.topic, other)
     one = await _guest(share, queue.group, "first-client", "rack-a", *both)
@@ -152,7 +151,6 @@ async def test_each_group_has_its_own_entry(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ADM-04")
 @pytest.mark.fast
 async def test_offsets_of_each_group(share: Share, judge: Judge) -> None:
-    """ADM-04: Of several groups in one request each shows its own offsets."""
     four = await _Four.make(share)
     wanted = {four.live: {four.topic.name: [1]}, four.unknown: None, four.empty: None}
 
@@ -169,7 +167,6 @@ async def test_offsets_of_each_group(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @pytest.mark.parametrize("wanted", ["named", "all"])
 async def test_offsets_of_no_group(share: Share, judge: Judge, wanted: str) -> None:
-    """ADM-12: A group that does not exist is GROUP_ID_NOT_FOUND in its entry."""
     topic, group = await share.admin.create_topic(), share.cluster.fresh_name("g")
     topics = {topic.name: [0]} if wanted == "named" else None
 
@@ -197,7 +194,6 @@ async def _describe(share: Share, group: str, by: str) -> tuple[str, int]:
 @pytest.mark.requirement("ADM-03")
 @pytest.mark.fast
 async def test_kinds_are_described_apart(share: Share, judge: Judge) -> None:
-    """ADM-03: A group is described by the API of its kind and by no other."""
     queue = await share.queue()
     names = {by: share.cluster.fresh_name("g") for by in DESCRIBERS}
     await share.member(names["share"], queue.topic)
@@ -225,7 +221,6 @@ async def test_kinds_are_described_apart(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ADM-05")
 @pytest.mark.fast
 async def test_authorized_operations(share: Share, judge: Judge) -> None:
-    """ADM-05: What we may do with a group is told when asked for, and not otherwise."""
     queue = await share.queue()
     await share.member(queue.group, queue.topic)
 
@@ -278,7 +273,6 @@ REQUESTS = (
 @pytest.mark.parametrize("request_kind", REQUESTS)
 @crossed(AMONG)
 async def test_only_the_coordinator_answers(share: Share, judge: Judge, request_kind: str) -> None:
-    """ADM-08: Brokers that do not coordinate a group say NOT_COORDINATOR."""
     queue = await share.queue(1)
     member = await share.member(queue.group, queue.topic)
     await member.leave()
@@ -299,7 +293,6 @@ async def test_only_the_coordinator_answers(share: Share, judge: Judge, request_
 @pytest.mark.fast
 @pytest.mark.parametrize("request_kind", [r for r in REQUESTS if r != "DeleteGroups"])
 async def test_a_group_needs_an_id(share: Share, judge: Judge, request_kind: str) -> None:
-    """ADM-50: The empty string is no id of a share group; classic groups once had it."""
     topic = await share.admin.create_topic()
     fields = _requests("", topic)[request_kind]
 

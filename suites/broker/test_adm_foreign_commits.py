@@ -34,7 +34,6 @@ async def _in_transaction(share: Share, queue: Queue) -> int:
 @pytest.mark.fast
 @pytest.mark.parametrize("empty", [False, True], ids=["with-a-member", "empty"])
 async def test_no_committed_offsets(share: Share, judge: Judge, *, empty: bool) -> None:
-    """ADM-39: No request about committed offsets works on a share group, or changes it."""
     queue = await share.queue()
     member = await share.member(queue.group, queue.topic)
     if empty:

@@ -51,7 +51,6 @@ async def zoo(share: Share) -> AsyncIterator[Zoo]:
 @pytest.mark.requirement("ADM-06")
 @pytest.mark.fast
 async def test_by_type(share: Share, judge: Judge) -> None:
-    """ADM-06: The filter "share" lists the share groups and no others, no filter lists them too."""
     async with zoo(share) as animals:
         shares = await listed(share, animals.names, types_filter=["share"])
         everything = await listed(share, animals.names)
@@ -67,7 +66,6 @@ async def test_by_type(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("ADM-07")
 @pytest.mark.fast
 async def test_by_state(share: Share, judge: Judge) -> None:
-    """ADM-07: States filter share groups, however they are spelled."""
     async with zoo(share) as animals:
         for names, expected in (
             (["Stable"], {animals.live}),

@@ -41,7 +41,6 @@ async def test_all_and_named(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_topics_that_are_not_there(share: Share, judge: Judge) -> None:
-    """ADM-11: A topic that does not exist has no start offset, and that is no error."""
     queue = await share.queue()
     await use(queue)
     nowhere = share.cluster.fresh_name("t")

@@ -76,7 +76,6 @@ async def _stored(share: Share, group: str) -> set[str | None]:
 @pytest.mark.requirement("ADM-47")
 @pytest.mark.timeout(400)
 async def test_group_configs(share: Share, judge: Judge) -> None:
-    """ADM-47: A group's config is set, printed, refused out of its bounds and taken back."""
     tools = await Tools.of(share.cluster.info, kafka_release)
     group = share.cluster.fresh_name("g")
     before = await _stored(share, group)

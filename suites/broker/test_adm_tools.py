@@ -30,7 +30,6 @@ def _groups(*names: str) -> list[str]:
 @pytest.mark.requirement("ADM-41")
 @pytest.mark.timeout(400)
 async def test_what_is_printed(share: Share, judge: Judge) -> None:
-    """ADM-41: The tool lists and describes groups, members, offsets and states as they are."""
     tools = await Tools.of(share.cluster.info)
     queue = await share.queue(partitions=2)
     await use(queue)
@@ -94,7 +93,6 @@ def _new_offsets(run: ToolRun) -> dict[Place, int]:
 @pytest.mark.requirement("ADM-42")
 @pytest.mark.timeout(400)
 async def test_resetting_offsets(share: Share, judge: Judge) -> None:
-    """ADM-42: A dry run shows what would be, and an execution does just what it shows."""
     tools = await Tools.of(share.cluster.info)
     queue = await share.queue(partitions=2)
     date = await _dated(queue)
@@ -139,7 +137,6 @@ def _about(run: ToolRun, name: str) -> str:
 @pytest.mark.requirement("ADM-43")
 @pytest.mark.timeout(400)
 async def test_deleting(share: Share, judge: Judge) -> None:
-    """ADM-43: Of groups and topics in one command each is deleted or refused, and it says so."""
     tools = await Tools.of(share.cluster.info)
     queue = await share.queue()
     await use(queue)

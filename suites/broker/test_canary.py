@@ -13,7 +13,6 @@ from suites.judge import Judge
 @pytest.mark.canary
 @pytest.mark.fast
 async def test_canary(share: Share, judge: Judge) -> None:
-    """CANARY: No broker answers, which is false, and must come out as false."""
     connection = await share.cluster.any()
     response = await connection.call("Metadata", version=PLAIN_METADATA, topics=[])
     brokers = sorted(f"broker {one.node_id} at {one.host}:{one.port}" for one in response.brokers)

@@ -26,7 +26,6 @@ def _missing(found: dict[str, Setting], known: dict[str, Config]) -> list[str]:
 @pytest.mark.requirement("CFG-18")
 @pytest.mark.fast
 async def test_group_keys(share: Share, judge: Judge) -> None:
-    """CFG-18: A group shows every key: by default the broker's value, then its own."""
     group = share.cluster.fresh_name("g")
     known = table(share, Scope.GROUP)
     broker = await broker_values(share)
@@ -56,7 +55,6 @@ async def test_group_keys(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("CFG-27")
 @pytest.mark.fast
 async def test_configured_groups_are_listed(share: Share, judge: Judge) -> None:
-    """CFG-27: ListConfigResources names a group once it has a configuration, and not before."""
     group = share.cluster.fresh_name("g")
     judge.equal("CFG-27", False, group in await _listed(share), "whether it is listed before")
     await share.admin.group_config(group, {LOCK: "20001"})
@@ -77,7 +75,6 @@ async def _listed(share: Share) -> list[str]:
 @pytest.mark.requirement("CFG-26")
 @pytest.mark.fast
 async def test_broker_keys(share: Share, judge: Judge) -> None:
-    """CFG-26: Every broker shows every share key of its release, with type and default."""
     known = table(share, Scope.BROKER)
     for node in sorted(share.cluster.brokers):
         found = await describe(share.cluster, BROKER_RESOURCE, str(node), node=node)

@@ -56,7 +56,6 @@ def _own(share: Share, *taken: int) -> tuple[Told, dict[str, str]]:
 
 @pytest.mark.requirement("CFG-13")
 async def test_groups_do_not_share_values(share: Share, judge: Judge) -> None:
-    """CFG-13: Groups on one topic have their own values, a third one those of the broker."""
     default = await _broker_defaults(share)
     one, configs = _own(share, *default)
     two, others = _own(share, *default, *one)
@@ -71,7 +70,6 @@ async def test_groups_do_not_share_values(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("CFG-13")
 async def test_short_locks_are_one_groups(share: Share, judge: Judge) -> None:
-    """CFG-13: A record comes back soon in the group with short locks, and not in the other."""
     lock = share.bounds.short_lock
     short = await share.queue(1, lock_ms=lock)
     long = await share.sibling(short, **{LOCK: str(share.bounds.long_lock)})
@@ -87,7 +85,6 @@ async def test_short_locks_are_one_groups(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("CFG-14")
 @pytest.mark.fast
 async def test_change_reaches_every_broker(share: Share, judge: Judge) -> None:
-    """CFG-14: A change is in force on every broker in bounded time, with nobody restarted."""
     nodes = sorted(share.cluster.brokers)
     queue = await share.queue(assignments=[[node] for node in nodes])
     member = await _joined(queue)
@@ -108,7 +105,6 @@ async def test_change_reaches_every_broker(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("CFG-15")
 @pytest.mark.fast
 async def test_removal_brings_the_default_back(share: Share, judge: Judge) -> None:
-    """CFG-15: Without its own values a group goes by the broker's again."""
     default = await _broker_defaults(share)
     own, configs = _own(share, *default)
     queue = await share.queue(group_config=configs)
@@ -123,7 +119,6 @@ async def test_removal_brings_the_default_back(share: Share, judge: Judge) -> No
 @pytest.mark.requirement("CFG-17")
 @pytest.mark.fast
 async def test_configured_before_it_exists(share: Share, judge: Judge) -> None:
-    """CFG-17: A group's first member finds what was configured when there was no group yet."""
     default = await _broker_defaults(share)
     own, configs = _own(share, *default)
     queue = await share.queue(5, group_config={**configs, RESET: "earliest"})

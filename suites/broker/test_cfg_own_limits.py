@@ -21,7 +21,6 @@ RENEW = "share.renew.acknowledge.enable"
 @pytest.mark.feature("group-delivery-limit")
 @pytest.mark.fast
 async def test_bounds(share: Share, judge: Judge) -> None:
-    """CFG-19: Both bounds of a key can be set, one beyond cannot; renewal can be on and off."""
     broker = await broker_values(share)
     group = share.cluster.fresh_name("g")
     keys = table(share, Scope.GROUP)
@@ -43,7 +42,6 @@ async def test_bounds(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("CFG-19")
 @pytest.mark.feature("group-delivery-limit")
 async def test_effects(share: Share, judge: Judge) -> None:
-    """CFG-19: The lowest limits bind, and without renewal nothing is renewed."""
     broker = await broker_values(share)
     keys = table(share, Scope.GROUP)
     limit, window = (bounds(keys[name], broker).low for name in (LIMIT, WINDOW))

@@ -50,7 +50,6 @@ async def _response(share: Share, group: str, **values: str) -> str:
 @pytest.mark.requirement("CFG-10")
 @pytest.mark.fast
 async def test_wrong_values(share: Share, judge: Judge) -> None:
-    """CFG-10: Every key refuses what is no value of it, and with it what else was asked for."""
     group = share.cluster.fresh_name("g")
     kept = {RESET: "earliest"}
     await share.admin.group_config(group, kept)
@@ -76,7 +75,6 @@ async def test_wrong_values(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("CFG-11")
 @pytest.mark.fast
 async def test_offset_reset(share: Share, judge: Judge) -> None:
-    """CFG-11: The offset reset is earliest, latest or a duration that is not negative."""
     group = share.cluster.fresh_name("g")
     for value in GOOD_RESETS:
         code = await _response(share, group, **{RESET: value})
@@ -95,7 +93,6 @@ async def test_offset_reset(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("CFG-12")
 @pytest.mark.fast
 async def test_session_within_the_heartbeat(share: Share, judge: Judge) -> None:
-    """CFG-12: A session timeout that does not exceed the heartbeat interval is refused."""
     broker = await broker_values(share)
     keys = table(share, Scope.GROUP)
     beat, session = bounds(keys[HEARTBEAT], broker), bounds(keys[SESSION], broker)

@@ -63,20 +63,17 @@ async def _refused(options: RunOptions, judge: Judge, rule: str, properties: Pro
 async def test_default_outside_its_bounds(
     run_options: RunOptions, judge: Judge, rng: Random, outside: tuple[Properties, Properties]
 ) -> None:
-    """CFG-06: A default beyond its own bounds keeps a broker from starting."""
     await _refused(run_options, judge, "CFG-06", rng.choice(outside))
 
 
 @pytest.mark.requirement("CFG-29")
 async def test_session_within_the_heartbeat(run_options: RunOptions, judge: Judge) -> None:
-    """CFG-29: So does a session timeout that does not exceed the heartbeat interval."""
     same = {"group.share.session.timeout.ms": "9000", "group.share.heartbeat.interval.ms": "9000"}
     await _refused(run_options, judge, "CFG-29", same)
 
 
 @pytest.mark.requirement("CFG-07")
 async def test_fewer_sessions_than_members(run_options: RunOptions, judge: Judge) -> None:
-    """CFG-07: So do fewer share sessions than one group may have members."""
     crossed = {"group.share.max.share.sessions": "99", "group.share.max.size": "100"}
     await _refused(run_options, judge, "CFG-07", crossed)
 
@@ -90,12 +87,10 @@ async def test_fewer_sessions_than_members(run_options: RunOptions, judge: Judge
 async def test_later_defaults_outside_their_bounds(
     run_options: RunOptions, judge: Judge, rng: Random, outside: tuple[Properties, Properties]
 ) -> None:
-    """CFG-08: The bounds that came with 4.3 hold for the broker's own defaults too."""
     await _refused(run_options, judge, "CFG-08", rng.choice(outside))
 
 
 @pytest.mark.requirement("CFG-30")
 async def test_too_many_updates_to_a_snapshot(run_options: RunOptions, judge: Judge) -> None:
-    """CFG-30: More than 500 updates to a snapshot keep a broker from starting."""
     name = "share.coordinator.snapshot.update.records.per.snapshot"
     await _refused(run_options, judge, "CFG-30", {name: "501"})

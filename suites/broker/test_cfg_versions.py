@@ -69,7 +69,6 @@ async def _offered_at(share: Share, host: str, port: int) -> Ranges | None:
 @pytest.mark.requirement("CFG-02")
 @pytest.mark.fast
 async def test_advertised_versions(share: Share, judge: Judge) -> None:
-    """CFG-02: Brokers offer the share APIs as their release defines them, controllers none."""
     expected = _defined(share)
     for node in sorted(share.cluster.brokers):
         offered = (await share.cluster.to(node)).versions
@@ -86,7 +85,6 @@ async def test_advertised_versions(share: Share, judge: Judge) -> None:
 @pytest.mark.feature("renew")
 @pytest.mark.fast
 async def test_first_version_is_served(share: Share, judge: Judge) -> None:
-    """CFG-24: A client of version 1 fetches, settles and closes as ever, and cannot renew."""
     queue = await share.queue(6)
     consumer = await queue.consumer()
     caught = await consumer.acquire(6, version=1)

@@ -36,7 +36,6 @@ async def _die(consumer: Consumer, how: str) -> None:
 @pytest.mark.parametrize("how", ["killed", "ended", "stopped"])
 @crossed(BESIDE, RELOADED)
 async def test_others_get_what_the_dead_left(share: Share, judge: Judge, how: str) -> None:
-    """COO-34: The unfinished records of a consumer that dies without leaving go to the others."""
     total, lock_ms = share.rng.randint(20, 60), share.bounds.prompt_lock
     queue = await share.queue(total, lock_ms=lock_ms, batches=share.rng.choice([1, 5]))
     dead = await queue.consumer()
@@ -83,7 +82,6 @@ async def _until_gone(holder: Consumer) -> str:
 @pytest.mark.timeout(90)
 @crossed(AMONG)
 async def test_wait_ends_with_its_topic(share: Share, judge: Judge) -> None:
-    """COO-33: Deleting a topic ends the fetches that wait for it."""
     queue = await share.queue(6, lock_ms=share.bounds.longest_lock)
     holder = await queue.consumer()
     await holder.acquire(6)
@@ -108,7 +106,6 @@ async def test_wait_ends_with_its_topic(share: Share, judge: Judge) -> None:
 @pytest.mark.timeout(90)
 @crossed(AMONG)
 async def test_topic_deleted_under_its_consumers(share: Share, judge: Judge) -> None:
-    """ACK-51: Deleting a topic ends its acknowledgements; SES-47: its successor is served."""
     queue = await share.queue(6, lock_ms=share.bounds.longest_lock, untouched=True)
     holder = await queue.consumer()
     await holder.acquire(6)

@@ -60,7 +60,6 @@ async def _stored_available(queue: Queue, within: float) -> list[int]:
 @pytest.mark.parametrize("refused", [False, True], ids=["calm", "refused"])
 @meets("stored start", "reload")
 async def test_late_write_of_an_ended_lock(between: Proxied, judge: Judge, refused: bool) -> None:
-    """COO-36: What is stored late of an ended lock takes no later acceptance back."""
     queue = await between.share.queue(lock_ms=LOCK_MS)
     await queue.produce(RECORDS)
     first = await queue.consumer()

@@ -33,7 +33,6 @@ async def _at_rest(queue: Queue, members: list[Member]) -> int:
 @pytest.mark.requirement("COO-06")
 @pytest.mark.fast
 async def test_empty_group_has_one_epoch(share: Share, judge: Judge) -> None:
-    """COO-06: The assignment epoch of a group whose last member left is its group epoch."""
     queue = await share.queue()
     members = [await share.member(queue.group, queue.topic) for _ in range(share.rng.randint(1, 3))]
     for member in members:
@@ -52,7 +51,6 @@ async def test_empty_group_has_one_epoch(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("COO-07")
 @pytest.mark.fast
 async def test_group_at_rest_keeps_its_epoch(share: Share, judge: Judge) -> None:
-    """COO-07: The group epoch stands still while members, subscriptions and topics do."""
     queue = await share.queue(partitions=share.rng.randint(1, 4))
     members = await crowd(share, queue, share.rng.randint(1, 4))
     before = await _at_rest(queue, members)

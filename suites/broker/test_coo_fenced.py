@@ -68,7 +68,6 @@ async def _replace(key: StateKey) -> None:
 async def test_fenced_leader(
     share: Share, judge: Judge, fence: Callable[[StateKey], Awaitable[None]]
 ) -> None:
-    """COO-16: A leader fenced by the share coordinator answers NOT_LEADER_OR_FOLLOWER."""
     _queue, consumer, key = await _held(share)
     await fence(key)
 
@@ -82,7 +81,6 @@ async def test_fenced_leader(
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_fenced_leader_loads_anew(share: Share, judge: Judge) -> None:
-    """COO-17: A leader that was fenced delivers by the state that it loads anew."""
     queue, consumer, key = await _held(share)
     await _replace(key)
     refused = await consumer.ack(accept(1, 3))
@@ -101,7 +99,6 @@ async def test_fenced_leader_loads_anew(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("COO-17")
 @crossed(AMONG)
 async def test_fetch_that_waited_at_a_fenced_leader(share: Share, judge: Judge) -> None:
-    """COO-17: A fetch that waits while its leader is fenced delivers nothing by the old state."""
     queue, consumer, key = await _held(share)
     waiter = await queue.consumer(join=False)
     waiting = asyncio.create_task(waiter.fetch(max_wait_ms=2000))
@@ -143,7 +140,6 @@ async def _patiently(consumer: Consumer, until: int) -> Catch:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_failed_write_changes_nothing(share: Share, judge: Judge) -> None:
-    """COO-14: A failed acknowledgement leaves its records acquired by the same member."""
     queue, consumer, key = await _held(share)
     before = await key.summary()
     await _done(key.delete(), "Delete")
@@ -166,7 +162,6 @@ async def test_failed_write_changes_nothing(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("COO-14")
 @crossed(AMONG)
 async def test_failed_write_does_not_keep_the_lock(share: Share, judge: Judge) -> None:
-    """COO-14: After a failed acknowledgement the lock runs out and the records come back."""
     lock_ms = 2000
     queue, consumer, key = await _held(share, lock_ms)
     before = await key.summary()
@@ -187,7 +182,6 @@ async def test_failed_write_does_not_keep_the_lock(share: Share, judge: Judge) -
 @meets("second partition")
 @crossed(AMONG)
 async def test_failed_write_is_one_partitions_affair(share: Share, judge: Judge) -> None:
-    """COO-20: A state write that fails leaves the other partitions of the request unharmed."""
     world = await spread(share, partitions=3, records=5)
     sick = share.rng.randrange(3)
     key = Store(share).of(world.queue, sick)
@@ -209,7 +203,6 @@ async def test_failed_write_is_one_partitions_affair(share: Share, judge: Judge)
 @meets("second partition")
 @crossed(AMONG)
 async def test_failed_load_is_one_partitions_affair(share: Share, judge: Judge) -> None:
-    """COO-20: A state that cannot be loaded leaves the other partitions of the fetch unharmed."""
     leader = share.rng.choice(sorted(share.cluster.brokers))
     queue = await share.queue(assignments=[[leader]] * 3)
     member = (await queue.consumer()).member

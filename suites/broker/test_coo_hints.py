@@ -43,7 +43,6 @@ def _told(part: Part) -> str:
 @pytest.mark.solo(brokers=4)
 @pytest.mark.timeout(120)
 async def test_three_leaders(solo_share: Share, judge: Judge) -> None:
-    """COO-25: A response that refuses three partitions names the leader of each."""
     share = solo_share
     node, *others = sorted(share.cluster.brokers)
     queue = await share.queue(

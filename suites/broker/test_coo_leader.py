@@ -76,7 +76,6 @@ async def _scene(share: Share) -> MixedStates:
 @pytest.mark.parametrize("how", sorted(MOVES))
 @crossed(AMONG)
 async def test_leader_moves(share: Share, judge: Judge, how: str) -> None:
-    """COO-21, COO-22, COO-23, COO-24: A new leader goes by what is stored, the old one by none."""
     scene = await _scene(share)
     after = await MOVES[how](scene.queue)
     # Until the new leader has read the state, the former one may still store what it is told.
@@ -118,7 +117,6 @@ def _judge_unhinted(judge: Judge, response: Response, leader: int) -> None:
 @pytest.mark.parametrize("how", sorted(MOVES))
 @crossed(AMONG)
 async def test_who_leads(share: Share, judge: Judge, how: str) -> None:
-    """COO-25: The leader is named to whom asks another broker, and to nobody else."""
     scene = await _scene(share)
     ordinary = await scene.holder.fetch(max_wait_ms=0)
     acked = await scene.holder.session.acknowledge({scene.holder.where: [accept(1)]})

@@ -51,7 +51,6 @@ async def _sources(box: DeadLetterSetup, *codecs: Compression) -> int:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_no_copy_by_default(share: Share, judge: Judge) -> None:
-    """DLQ-08: A letter of a group that does not ask for copies has neither key nor value."""
     dead = await dead_topic(share)
     queue = await share.queue(group_config={NAME: dead.name}, topic_config=FOREVER)
     box = DeadLetterSetup(queue, dead)
@@ -66,7 +65,6 @@ async def test_no_copy_by_default(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("DLQ-09")
 @crossed(AMONG)
 async def test_copies_are_exact(share: Share, judge: Judge) -> None:
-    """DLQ-09: A copy has the key and the value of its source, whatever they and the codec are."""
     box = await boxed(share, copy=True, topic_config=FOREVER)
     count = await _sources(box, *Compression)
     consumer = await box.queue.consumer()
@@ -107,7 +105,6 @@ async def test_copies_of_a_large_batch(share: Share, judge: Judge, codec: Compre
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_copies_have_the_headers(share: Share, judge: Judge) -> None:
-    """DLQ-10: A copy has the headers of its source beside the context headers."""
     box = await boxed(share, copy=True, topic_config=FOREVER)
     count = await _sources(box, Compression.NONE)
     await rejecting(box, count)
@@ -123,7 +120,6 @@ async def test_copies_have_the_headers(share: Share, judge: Judge) -> None:
 @pytest.mark.timeout(CLEANED_WITHIN + 60)
 @crossed(AMONG)
 async def test_source_that_is_gone(share: Share, judge: Judge) -> None:
-    """DLQ-11: The letter of a record that compaction removed meanwhile has its headers alone."""
     box = await boxed(share, copy=True, lock_ms=share.bounds.longest_lock, topic_config=COMPACTED)
     world = Compacted(box.queue)
     await world.write(*([name] for name in keys(*range(4))))
@@ -144,7 +140,6 @@ async def test_source_that_is_gone(share: Share, judge: Judge) -> None:
 @pytest.mark.parametrize("copy", [False, True], ids=["plain", "copy"])
 @crossed(AMONG)
 async def test_time_of_writing(share: Share, judge: Judge, copy: bool) -> None:
-    """DLQ-13: A letter's time is that of its writing, between two that the same broker stamps."""
     box = await boxed(share, copy=copy, topic_config=FOREVER)
     clock = await _clock(box)
     count = await _sources(box, Compression.NONE)

@@ -34,7 +34,6 @@ async def _strays(box: DeadLetterSetup, consumer: Consumer, *owed: int) -> list[
 @pytest.mark.requirement("DLQ-23")
 @crossed(AMONG)
 async def test_aborted_records(share: Share, judge: Judge) -> None:
-    """DLQ-23: What a read_committed group passes over because it was aborted is no dead letter."""
     box = await boxed(share, group_config=COMMITTED)
     outcomes = await jumble(box.queue)
     consumer = await box.queue.consumer()
@@ -55,7 +54,6 @@ async def test_aborted_records(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_deleted_records(share: Share, judge: Judge) -> None:
-    """DLQ-24: Records that the log's start passes, held or not, are no dead letters."""
     box = await boxed(share, SIZE, batches=SIZE, lock_ms=share.bounds.longest_lock)
     consumer = await box.queue.consumer()
     await consumer.acquire(4, max_records=4)
@@ -69,7 +67,6 @@ async def test_deleted_records(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_records_behind_an_altered_offset(share: Share, judge: Judge) -> None:
-    """DLQ-24: Records that an administrator skips are no dead letters."""
     box = await boxed(share, SIZE, batches=SIZE)
     consumer = await box.queue.consumer()
     await consumer.acquire(SIZE)
@@ -92,7 +89,6 @@ async def test_records_behind_an_altered_offset(share: Share, judge: Judge) -> N
 @pytest.mark.timeout(CLEANED_WITHIN + 60)
 @crossed(AMONG)
 async def test_compacted_offsets(share: Share, judge: Judge) -> None:
-    """DLQ-25: An offset whose record compaction removed before delivery is no dead letter."""
     box = await boxed(share, topic_config=COMPACTED)
     world = Compacted(box.queue)
     await world.write(keys(*range(SIZE)))
@@ -107,7 +103,6 @@ async def test_compacted_offsets(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_markers(share: Share, judge: Judge) -> None:
-    """DLQ-25: The offset of a transaction's marker is no dead letter."""
     box = await boxed(share)
     first = await committed(box.queue, 3)
     second = await committed(box.queue, 3)

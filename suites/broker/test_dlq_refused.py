@@ -38,7 +38,6 @@ async def _archives(
 @pytest.mark.parametrize("denied", [True, False], ids=["denied", "not-permitted"])
 @crossed(AMONG)
 async def test_topic_without_permission(share: Share, judge: Judge, denied: bool) -> None:
-    """DLQ-19: A topic that does not permit dead letters gets none, and the group goes on."""
     configs = dict.fromkeys(PERMITTED, "false") if denied else {}
     topic = await share.admin.create_topic(name=await dead_name(share), configs=configs)
     await _archives(share, judge, "DLQ-19", naming(topic.name), "the topic not permitting letters")
@@ -49,7 +48,6 @@ async def test_topic_without_permission(share: Share, judge: Judge, denied: bool
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_topic_without_prefix(share: Share, judge: Judge) -> None:
-    """DLQ-20: A topic whose name lacks the prefix gets no dead letters though it permits them."""
     await dead_name(share)
     if not (await share.admin.broker_configs()).get(PREFIX):
         raise OutOfReach("the cluster asks for no prefix")
@@ -62,7 +60,6 @@ async def test_topic_without_prefix(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_topic_that_is_not_there(share: Share, judge: Judge) -> None:
-    """DLQ-21: A dead-letter topic that is missing stays so, and the records are archived."""
     name = await dead_name(share)
     if (await share.admin.broker_configs()).get(AUTO_CREATE) == "true":
         raise OutOfReach("the cluster creates missing dead-letter topics")
@@ -79,7 +76,6 @@ async def test_topic_that_is_not_there(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("DLQ-22")
 @pytest.mark.fast
 async def test_name_of_an_internal_topic(share: Share, judge: Judge) -> None:
-    """DLQ-22: A name that begins with two underscores is refused as a configuration."""
     group = (await share.queue(group_config=naming(await dead_name(share)))).group
     for name in ("__consumer_offsets", "__share_group_state", "__dlq.letters", "__"):
         response = await share.admin.try_group_config(group, {NAME: name})
@@ -105,7 +101,6 @@ async def _states(trail: Trail, offset: int) -> list[int]:
 @pytest.mark.parametrize("configs", [{}, {NAME: ""}], ids=["never-named", "empty-name"])
 @crossed(AMONG)
 async def test_group_without_a_topic(share: Share, judge: Judge, configs: dict[str, str]) -> None:
-    """DLQ-18: Without a dead-letter topic no state that was ever stored is "archiving"."""
     await dead_name(share)
     queue = await share.queue(6, batches=6, group_config={LIMIT: "2"} | configs)
     trail = await StateKey(share, queue.group, queue.topic.id).trail()

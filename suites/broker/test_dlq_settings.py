@@ -43,7 +43,6 @@ async def _reject_next(queue: Queue, consumer: Consumer) -> int:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_name_taken_away(share: Share, judge: Judge) -> None:
-    """DLQ-27: Once the name is empty, undeliverable records are archived without a letter."""
     box = await boxed(share)
     consumer = await box.queue.consumer()
     before = await _reject_next(box.queue, consumer)
@@ -61,7 +60,6 @@ async def test_name_taken_away(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_group_settings_change(share: Share, judge: Judge) -> None:
-    """DLQ-28: A new dead-letter topic and copying are in force as soon as the group has them."""
     box = await boxed(share)
     other = DeadLetterSetup(box.queue, await dead_topic(share))
     consumer = await box.queue.consumer()
@@ -124,7 +122,6 @@ async def _exists(share: Share, name: str) -> bool:
 @pytest.mark.requirement("DLQ-20", "DLQ-26", "DLQ-28")
 @pytest.mark.solo({"log.message.timestamp.type": "LogAppendTime"})
 async def test_broker_settings_change(solo_share: Share, judge: Judge) -> None:
-    """DLQ-20, DLQ-26, DLQ-28: Prefix and automatic creation change what topics get letters."""
     share = solo_share
     plain = await share.admin.create_topic(configs=PERMITTED)
     missing = f"rejects.{share.cluster.fresh_name('d')}"

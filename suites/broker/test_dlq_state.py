@@ -41,7 +41,6 @@ async def _history(trail: Trail) -> list[tuple[int, dict[int, int]]]:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_what_is_stored(share: Share, judge: Judge) -> None:
-    """DLQ-30, DLQ-31: Stored as archiving, then as archived, and only then is the start beyond."""
     box = await boxed(share, 8, batches=share.rng.choice([1, 8]))
     trail = await StateKey(share, box.queue.group, box.queue.topic.id).trail()
     rejected = sorted(share.rng.sample(range(8), k=share.rng.randint(1, 8)))
@@ -70,7 +69,6 @@ async def test_what_is_stored(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_next_leader_finishes(share: Share, judge: Judge) -> None:
-    """DLQ-32: What a leader left behind as archiving is written and archived by the next one."""
     box = await boxed(share, 6, batches=6)
     consumer = await box.queue.consumer()
     # The first fetch loads the share-partition; this is how a dead leader would have left it.
@@ -96,7 +94,6 @@ async def _movable(share: Share, records: int, *, batches: int = 1) -> DeadLette
 @pytest.mark.requirement("DLQ-32", "DLQ-33")
 @crossed(AMONG)
 async def test_leader_moves_meanwhile(share: Share, judge: Judge) -> None:
-    """DLQ-32, DLQ-33: Every record rejected before its leader moved gets a letter, or several."""
     size = 200
     box = await _movable(share, size, batches=10)
     consumer = await box.queue.consumer()
@@ -124,7 +121,6 @@ async def test_leader_moves_meanwhile(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_written_twice(share: Share, judge: Judge) -> None:
-    """DLQ-33: A letter that a next leader writes again names the same source and group."""
     box = await _movable(share, 4, batches=4)
     consumer = await box.queue.consumer()
     await consumer.acquire(4)

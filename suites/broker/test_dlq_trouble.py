@@ -58,7 +58,6 @@ async def _goes_on(judge: Judge, rule: str, queue: Queue, consumer: Consumer, en
 @pytest.mark.parametrize("trouble", TROUBLES)
 @crossed(AMONG)
 async def test_letters_refused(share: Share, judge: Judge, trouble: str) -> None:
-    """DLQ-35: Records whose letters are refused become archived, and the group goes on."""
     box = await boxed(share, SIZE, dead=await dead_topic(share, configs=TROUBLES[trouble]))
     consumer = await box.queue.consumer()
     await _reject_all(consumer, SIZE)
@@ -73,7 +72,6 @@ async def test_letters_refused(share: Share, judge: Judge, trouble: str) -> None
 @pytest.mark.parametrize("copy", [False, True], ids=["plain", "copy"])
 @meets(ACROSS_BATCHES)
 async def test_hundreds_at_once(share: Share, judge: Judge, copy: bool) -> None:
-    """DLQ-36: Hundreds of letters of one reject all come, in batches that the topic allows."""
     size, limit = 500, 10_000
     dead = await dead_topic(share, configs={"max.message.bytes": str(limit)})
     box = await boxed(share, dead=dead, copy=copy)
@@ -97,7 +95,6 @@ async def test_hundreds_at_once(share: Share, judge: Judge, copy: bool) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_one_letter_too_large(share: Share, judge: Judge) -> None:
-    """DLQ-42: A letter that is too large for its topic takes no other letter with it."""
     dead = await dead_topic(share, configs={"max.message.bytes": "2000"})
     box = await boxed(share, dead=dead, copy=True)
     large = share.rng.randint(1, SIZE - 2)
@@ -119,7 +116,6 @@ async def _second_box(share: Share, queue: Queue, dead: Topic) -> DeadLetterSetu
 @pytest.mark.requirement("DLQ-37")
 @pytest.mark.parametrize("trouble", [*TROUBLES, "missing"])
 async def test_trouble_of_one_group(share: Share, judge: Judge, trouble: str) -> None:
-    """DLQ-37: A group next to one whose letters fail gets its records and its letters."""
     name = await dead_name(share)
     if trouble != "missing":
         await dead_topic(share, configs=TROUBLES[trouble], name=name)
@@ -143,7 +139,6 @@ async def test_trouble_of_one_group(share: Share, judge: Judge, trouble: str) ->
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_topic_deleted(share: Share, judge: Judge) -> None:
-    """DLQ-38: With its dead-letter topic deleted, a group archives what it rejects and goes on."""
     box = await boxed(share, SIZE)
     consumer = await box.queue.consumer()
     await consumer.acquire(SIZE)
@@ -159,7 +154,6 @@ async def test_topic_deleted(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("DLQ-34")
 @crossed(AMONG)
 async def test_topic_moves(share: Share, judge: Judge) -> None:
-    """DLQ-34: Letters that meet a dead-letter topic on the move arrive all the same."""
     nodes = sorted(share.cluster.brokers)
     if len(nodes) < 2:
         raise OutOfReach("a leader can only move where there are two brokers")
@@ -187,7 +181,6 @@ async def test_topic_moves(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @meets("start inside a batch")
 async def test_topic_of_its_own_letters(share: Share, judge: Judge) -> None:
-    """DLQ-39: A group that dead-letters into the topic it consumes goes on past every reject."""
     own = await dead_topic(share)
     queue = Queue(share=share, topic=own, group=share.cluster.fresh_name("g"))
     configs = naming(own.name, copy=True) | {"share.auto.offset.reset": "earliest"}
@@ -211,7 +204,6 @@ async def test_topic_of_its_own_letters(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_letters_of_letters(share: Share, judge: Judge) -> None:
-    """DLQ-40: A second group that rejects dead letters has letters that name the first topic."""
     first = await boxed(share, 3, batches=3, copy=True)
     consumer = await first.queue.consumer()
     await _reject_all(consumer, 3)

@@ -31,7 +31,6 @@ pytestmark = pytest.mark.feature("dead-letters")
 @pytest.mark.parametrize("batches", [1, 12])
 @crossed(AMONG)
 async def test_rejected_records(share: Share, judge: Judge, batches: int) -> None:
-    """DLQ-01, DLQ-04: One letter for each rejected record, and none for any other."""
     box = await boxed(share, 12, batches=batches)
     rejected = sorted(share.rng.sample(range(11), k=share.rng.randint(3, 8)))
     released = 11
@@ -50,7 +49,6 @@ async def test_rejected_records(share: Share, judge: Judge, batches: int) -> Non
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_any_order(share: Share, judge: Judge) -> None:
-    """DLQ-16: All letters of neighbouring rejects are there, in the order of offsets or not."""
     box = await boxed(share, 20, batches=4)
     consumer = await box.queue.consumer()
     await consumer.acquire(20)
@@ -69,7 +67,6 @@ async def test_any_order(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_releases_up_to_the_limit(share: Share, judge: Judge) -> None:
-    """DLQ-02, DLQ-06, DLQ-07: Letters tell how often a record came, and why it will not again."""
     box = await boxed(share, 6, batches=6, group_config={LIMIT: "3"})
     consumer = await box.queue.consumer()
     await consumer.acquire(6)
@@ -94,7 +91,6 @@ async def test_releases_up_to_the_limit(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("DLQ-03")
 @crossed(AMONG)
 async def test_locks_that_run_out(share: Share, judge: Judge) -> None:
-    """DLQ-03: A record whose lock runs out on its last delivery becomes a dead letter."""
     lock = share.bounds.short_lock
     box = await boxed(share, 2, lock_ms=lock, group_config={LIMIT: "2"})
     consumer = await box.queue.consumer()
@@ -111,7 +107,6 @@ async def test_locks_that_run_out(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_one_topic_for_all(share: Share, judge: Judge) -> None:
-    """DLQ-05, DLQ-14, DLQ-15: Letters of two groups on two topics each name their own source."""
     dead = await dead_topic(share, partitions=2)
     first = await boxed(share, dead=dead, partitions=3)
     second = await boxed(share, dead=dead, partitions=3)

@@ -18,7 +18,6 @@ from suites.judge import Judge
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_first_delivery_counts_one(share: Share, judge: Judge) -> None:
-    """DLV-01: A record that was never acquired before comes with the delivery count 1."""
     total = share.rng.randint(3, 40)
     queue = await share.queue(total, batches=share.rng.randint(1, 3))
     caught = await (await queue.consumer()).acquire(total)
@@ -30,7 +29,6 @@ async def test_first_delivery_counts_one(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_releases_count_over_all_members(share: Share, judge: Judge) -> None:
-    """DLV-02: After each RELEASE the next delivery counts one more, to whomever it goes."""
     limit = await delivery_limit(share)
     queue = await share.queue(1)
     members = [await queue.consumer(), await queue.consumer(join=False)]
@@ -52,7 +50,6 @@ async def test_releases_count_over_all_members(share: Share, judge: Judge) -> No
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_expired_delivery_counts(share: Share, judge: Judge) -> None:
-    """DLV-03: A delivery whose lock ran out is counted."""
     lock = share.bounds.short_lock
     queue = await share.queue(3, lock_ms=lock)
     members = [await queue.consumer(), await queue.consumer(join=False)]
@@ -89,14 +86,12 @@ async def _counts_of(share: Share, judge: Judge, rule: str, *, drop: bool) -> No
 @pytest.mark.requirement("DLV-04")
 @crossed(AMONG)
 async def test_delivery_ended_by_close_counts(share: Share, judge: Judge) -> None:
-    """DLV-04: A delivery that ended because its member closed the session is counted."""
     await _counts_of(share, judge, "DLV-04", drop=False)
 
 
 @pytest.mark.requirement("DLV-05")
 @crossed(AMONG)
 async def test_delivery_ended_by_disconnect_counts(share: Share, judge: Judge) -> None:
-    """DLV-05: A delivery that ended because its member's connection dropped is counted."""
     await _counts_of(share, judge, "DLV-05", drop=True)
 
 
@@ -114,7 +109,6 @@ async def _release_some(
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_records_of_a_batch_count_apart(share: Share, judge: Judge) -> None:
-    """DLV-06: Records of a batch have counts of their own, DLV-07: in ranges by count."""
     total = share.rng.randint(8, 30)
     queue = await share.queue(total)
     first, second = await queue.consumer(), await queue.consumer(join=False)
@@ -140,7 +134,6 @@ async def test_records_of_a_batch_count_apart(share: Share, judge: Judge) -> Non
 @pytest.mark.requirement("DLV-08")
 @crossed(BESIDE)
 async def test_counts_belong_to_a_group(share: Share, judge: Judge) -> None:
-    """DLV-08: Deliveries in one group do not count in another."""
     queue = await share.queue(3)
     sibling, early = await share.sibling(queue), await share.sibling(queue)
     busy, calm, first = [await one.consumer() for one in (queue, sibling, early)]
@@ -162,7 +155,6 @@ async def test_counts_belong_to_a_group(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("DLV-09")
 @crossed(BESIDE, RELOADED)
 async def test_altered_offsets_start_the_counts_again(share: Share, judge: Judge) -> None:
-    """DLV-09: After AlterShareGroupOffsets records are delivered with the count 1."""
     queue = await share.queue(4)
     former = await queue.consumer()
     await hold_at(former, 4, delivery=3)

@@ -39,7 +39,6 @@ async def _deliveries(queue: Queue, consumer: Consumer) -> dict[int, list[int]]:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_group_limit_wins_over_the_broker(share: Share, judge: Judge) -> None:
-    """DLV-26: Records of a group with a limit of its own are delivered that often."""
     default = await delivery_limit(share)
     limit = share.rng.choice([other for other in range(2, 8) if other != default])
     queue = await share.queue(3, group_config={LIMIT: str(limit)})
@@ -57,7 +56,6 @@ async def test_group_limit_wins_over_the_broker(share: Share, judge: Judge) -> N
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_bounds_of_the_limit_are_kept(share: Share, judge: Judge) -> None:
-    """DLV-27: A limit outside the broker's bounds is refused and changes nothing."""
     configs = await share.admin.broker_configs()
     low = int(configs.get(BOUND.format("min")) or 2)
     high = int(configs.get(BOUND.format("max")) or 10)
@@ -78,7 +76,6 @@ async def test_bounds_of_the_limit_are_kept(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("DLV-28")
 @crossed(AMONG)
 async def test_lowered_limit_grants_one_more_delivery(share: Share, judge: Judge) -> None:
-    """DLV-28: Records that were delivered too often for a new limit come once more at most."""
     before = share.rng.randint(3, 5)
     after = share.rng.randint(2, before)
     total = share.rng.randint(2, 5)
@@ -100,7 +97,6 @@ async def test_lowered_limit_grants_one_more_delivery(share: Share, judge: Judge
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_lowered_limit_archives_what_is_released(share: Share, judge: Judge) -> None:
-    """DLV-29: A record held on a delivery beyond the lowered limit is archived by its release."""
     held = share.rng.randint(3, 5)
     total = share.rng.randint(1, 5)
     queue = await share.queue(total, group_config={LIMIT: "10"})
@@ -119,7 +115,6 @@ async def test_lowered_limit_archives_what_is_released(share: Share, judge: Judg
 @pytest.mark.requirement("DLV-30")
 @crossed(AMONG)
 async def test_raised_limit_gives_more_deliveries(share: Share, judge: Judge) -> None:
-    """DLV-30: Records held on what was their last delivery go on to the raised limit."""
     old = share.rng.randint(2, 3)
     new = old + share.rng.randint(1, 3)
     queue = await share.queue(3, group_config={LIMIT: str(old)})

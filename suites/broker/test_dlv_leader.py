@@ -16,7 +16,6 @@ from suites.judge import Judge
 @pytest.mark.requirement("DLV-31")
 @pytest.mark.fast
 async def test_counts_of_released_records_survive(share: Share, judge: Judge) -> None:
-    """DLV-31: A new leader counts on from the deliveries that ended in a RELEASE."""
     total = share.rng.randint(2, 6)
     queue = await replicated(share, total)
     consumer = await queue.consumer()
@@ -36,7 +35,6 @@ async def test_counts_of_released_records_survive(share: Share, judge: Judge) ->
 @pytest.mark.requirement("DLV-32")
 @crossed(AMONG)
 async def test_counts_of_acquired_records_may_fall_back(share: Share, judge: Judge) -> None:
-    """DLV-32: A new leader may not know of deliveries under way, but of all that were stored."""
     queue = await replicated(share, 4)
     consumer = await queue.consumer()
     stored = share.rng.randint(0, 2)
@@ -61,7 +59,6 @@ async def test_counts_of_acquired_records_may_fall_back(share: Share, judge: Jud
 @pytest.mark.requirement("DLV-33")
 @crossed(AMONG)
 async def test_archived_records_stay_archived(share: Share, judge: Judge) -> None:
-    """DLV-33: A record archived at the limit is not delivered by a new leader either."""
     total = share.rng.randint(2, 6)
     queue = await replicated(share, total)
     consumer = await queue.consumer()

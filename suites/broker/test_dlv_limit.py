@@ -17,7 +17,6 @@ from suites.judge import Judge
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_released_at_the_limit_is_archived(share: Share, judge: Judge) -> None:
-    """DLV-10: A record released on its last permitted delivery never comes again."""
     limit = await delivery_limit(share)
     total = share.rng.randint(1, 6)
     queue = await share.queue(total)
@@ -47,7 +46,6 @@ async def _hold_with_short_lock(share: Share, limit: int) -> tuple[Queue, Consum
 @pytest.mark.requirement("DLV-11")
 @crossed(BESIDE, RELOADED)
 async def test_expired_at_the_limit_is_archived(share: Share, judge: Judge) -> None:
-    """DLV-11: A record whose lock runs out on its last permitted delivery never comes again."""
     queue, _ = await _hold_with_short_lock(share, await delivery_limit(share))
     await outlast(queue, lock_ms=share.bounds.short_lock)
 
@@ -60,7 +58,6 @@ async def test_expired_at_the_limit_is_archived(share: Share, judge: Judge) -> N
 @pytest.mark.feature("renew")
 @crossed(BESIDE, RELOADED)
 async def test_last_delivery_can_be_renewed(share: Share, judge: Judge) -> None:
-    """LCK-39: A record on its last delivery can be renewed, and is archived when that lock ends."""
     limit = await delivery_limit(share)
     queue = await two_partitions(share, 1, lock_ms=share.bounds.longest_lock)
     consumer = await queue.consumer()
@@ -79,7 +76,6 @@ async def test_last_delivery_can_be_renewed(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("DLV-12")
 @crossed(BESIDE, RELOADED)
 async def test_closed_at_the_limit_is_archived(share: Share, judge: Judge) -> None:
-    """DLV-12: A record let go of on its last delivery by closing the session never comes again."""
     total = share.rng.randint(1, 4)
     queue = await share.queue(total)
     consumer, bystander = await queue.consumer(), await queue.consumer(join=False)
@@ -96,7 +92,6 @@ async def test_closed_at_the_limit_is_archived(share: Share, judge: Judge) -> No
 @pytest.mark.requirement("DLV-13")
 @crossed(RELOADED)
 async def test_crashing_member_cannot_keep_a_record_alive(share: Share, judge: Judge) -> None:
-    """DLV-13: A record whose member loses its connection each time is archived at the limit."""
     limit = await delivery_limit(share)
     queue = await share.queue(1)
     # Without a session left, a broker may load the share-partition anew, which may cost a count.
@@ -141,7 +136,6 @@ async def _beyond(queue: Queue, consumer: Consumer, offset: int) -> int:
 @pytest.mark.requirement("DLV-14")
 @crossed(BESIDE, RELOADED)
 async def test_archived_records_let_the_start_move(share: Share, judge: Judge) -> None:
-    """DLV-14: Records released on their last delivery do not hold back the start offset."""
     total = share.rng.randint(1, 5)
     queue = await share.queue(total)
     consumer = await queue.consumer()
@@ -158,7 +152,6 @@ async def test_archived_records_let_the_start_move(share: Share, judge: Judge) -
 @pytest.mark.requirement("DLV-14")
 @crossed(BESIDE, RELOADED)
 async def test_expired_records_let_the_start_move(share: Share, judge: Judge) -> None:
-    """DLV-14: A record that expired on its last delivery does not hold back the start offset."""
     queue, consumer = await _hold_with_short_lock(share, await delivery_limit(share))
     # The record was locked or waiting until here, so the start offset cannot be behind it yet.
     before = (await queue.offsets()).start
@@ -175,7 +168,6 @@ async def test_expired_records_let_the_start_move(share: Share, judge: Judge) ->
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_last_delivery_can_be_accepted(share: Share, judge: Judge) -> None:
-    """DLV-15: A record is accepted on its last permitted delivery like on any other."""
     total = share.rng.randint(1, 4)
     queue = await share.queue(total)
     consumer = await queue.consumer()
@@ -192,7 +184,6 @@ async def test_last_delivery_can_be_accepted(share: Share, judge: Judge) -> None
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_limit_applies_to_each_record(share: Share, judge: Judge) -> None:
-    """DLV-16: Records that have not reached the limit outlive their batch's unlucky ones."""
     total = share.rng.randint(4, 12)
     unlucky = sorted(share.rng.sample(range(total), share.rng.randint(1, 3)))
     queue = await share.queue(total)
@@ -214,7 +205,6 @@ async def test_limit_applies_to_each_record(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_reject_archives_at_any_count(share: Share, judge: Judge) -> None:
-    """DLV-17: A rejected record never comes again, on whichever delivery it is rejected."""
     delivery = share.rng.randint(1, await delivery_limit(share))
     queue = await share.queue(3)
     consumer = await queue.consumer()
@@ -232,7 +222,6 @@ async def test_reject_archives_at_any_count(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_archived_records_are_no_lag(share: Share, judge: Judge) -> None:
-    """DLV-18: Records archived at the limit are no part of the lag."""
     total = share.rng.randint(2, 6)
     queue = await share.queue(total)
     consumer, patient = await queue.consumer(), await queue.consumer(join=False)

@@ -32,7 +32,6 @@ MANY_FETCHES = 1000
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_ladder_of_the_default_limit(share: Share, judge: Judge) -> None:
-    """DLV-21: With limit 5, 100 records released each time come as 100, 100, 100, 50, 1."""
     limit = await delivery_limit(share)
     queue = await share.queue(100)
     sizes = await descend(await queue.consumer(), limit)
@@ -45,7 +44,6 @@ async def test_ladder_of_the_default_limit(share: Share, judge: Judge) -> None:
 @pytest.mark.feature("group-delivery-limit")
 @crossed(AMONG)
 async def test_ladder_of_any_limit(share: Share, judge: Judge) -> None:
-    """DLV-22: The pieces get smaller from max(2, ceil(limit / 2)) earlier deliveries on."""
     limit = share.rng.randint(3, 10)
     total = share.rng.choice((16, 64, 100))
     queue = await share.queue(total, group_config={LIMIT: str(limit)})
@@ -59,7 +57,6 @@ async def test_ladder_of_any_limit(share: Share, judge: Judge) -> None:
 @pytest.mark.feature("group-delivery-limit")
 @crossed(AMONG)
 async def test_ladder_of_limit_ten(share: Share, judge: Judge) -> None:
-    """DLV-22: With limit 10, 512 records come five times whole, then halved down to 32, then 1."""
     queue = await share.queue(512, group_config={LIMIT: "10"})
     sizes = await descend(await queue.consumer(), 10)
 
@@ -72,7 +69,6 @@ async def test_ladder_of_limit_ten(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_limit_of_two_is_not_throttled(share: Share, judge: Judge) -> None:
-    """DLV-24: With limit 2 a batch comes whole both times."""
     total = share.rng.randint(20, 60)
     queue = await share.queue(total, group_config={LIMIT: "2"})
     sizes = await descend(await queue.consumer(), 2)
@@ -83,7 +79,6 @@ async def test_limit_of_two_is_not_throttled(share: Share, judge: Judge) -> None
 @pytest.mark.requirement("DLV-23")
 @crossed(BESIDE, RELOADED)
 async def test_last_delivery_comes_alone(share: Share, judge: Judge) -> None:
-    """DLV-23: On its last delivery a record is handed out with nothing else."""
     limit = await delivery_limit(share)
     total = share.rng.randint(3, 6)
     queue = await share.queue(total)
@@ -131,7 +126,6 @@ async def _work_off(queue: Queue, poison: int, limit: int, *, crash: bool) -> di
 @pytest.mark.parametrize("crash", [False, True], ids=["release", "close"])
 @crossed(AMONG)
 async def test_poison_takes_no_neighbours_along(share: Share, judge: Judge, crash: bool) -> None:
-    """DLV-25: Of a batch with one record that always fails, all the others can be accepted."""
     limit = await delivery_limit(share)
     total = share.rng.randint(30, 80)
     poison = share.rng.randrange(total)

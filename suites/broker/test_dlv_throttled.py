@@ -79,7 +79,6 @@ async def _fate(share: Share, quota: str) -> tuple[list[int], dict[int, int]]:
 @pytest.mark.timeout(90)
 @meets("second partition")
 async def test_empty_answers_deliver_nothing(share: Share, judge: Judge) -> None:
-    """DLV-34: Fetches whose answers a quota empties neither archive records nor count."""
     fates = await asyncio.gather(*(_fate(share, each) for each in QUOTAS))
     for quota, (lost, high) in zip(QUOTAS, fates, strict=True):
         what = f"held to {quota}: records that no response ever had, and that nobody gets"

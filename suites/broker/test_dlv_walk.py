@@ -68,7 +68,6 @@ async def _acknowledge(consumer: Consumer, member: int, ledger: Ledger, share: S
 @pytest.mark.requirement("DLV-19", "DLV-20")
 @crossed(AMONG)
 async def test_counts_over_a_random_walk(share: Share, judge: Judge) -> None:
-    """DLV-19: No count exceeds the limit, DLV-20: and every count follows the one before."""
     limit = await delivery_limit(share)
     total = share.rng.randint(6, 16)
     queue = await share.queue(total, batches=share.rng.randint(1, 3))

@@ -64,7 +64,6 @@ async def _holed(share: Share, holes: tuple[int, ...], *, batches: int) -> Holed
 @pytest.mark.requirement("GAP-21", "GAP-22")
 @crossed(AMONG)
 async def test_batch_with_holes(share: Share, judge: Judge) -> None:
-    """GAP-21 GAP-22: Of a thinned-out batch all that is left comes, and nothing else."""
     log = await _holed(share, _some(share), batches=1)
     queue = log.world.queue
     consumer = await queue.consumer()
@@ -125,7 +124,6 @@ async def _passed(share: Share) -> Passed:
 @pytest.mark.requirement("GAP-23")
 @crossed(AMONG)
 async def test_batches_gone_between_fetches(share: Share, judge: Judge) -> None:
-    """GAP-23: Behind batches that vanished between two fetches a live group goes on."""
     log = await _passed(share)
     expected = [offset for offset in range(log.last + 1) if offset not in log.holes]
     judge.equal("GAP-23", expected, sorted(log.records), "records delivered")
@@ -136,7 +134,6 @@ async def test_batches_gone_between_fetches(share: Share, judge: Judge) -> None:
 @pytest.mark.feature("lag")
 @crossed(AMONG)
 async def test_hole_passed_is_no_lag(share: Share, judge: Judge) -> None:
-    """GAP-27: With the start offset beyond it a compacted hole is no lag."""
     log = await _passed(share)
     queue = log.world.queue
     for catch in log.caught:
@@ -160,7 +157,6 @@ async def _vanish(world: Compacted, consumer: Consumer) -> range:
 @pytest.mark.parametrize("batches", [1, SIZE], ids=["one-batch", "many"])
 @crossed(AMONG)
 async def test_released_records_gone(share: Share, judge: Judge, batches: int) -> None:
-    """GAP-24: Released records that compaction removed do not hold the start offset."""
     world = await compacted(share)
     names = keys(*range(SIZE))
     await world.write(*([names] if batches == 1 else [[name] for name in names]))
@@ -183,7 +179,6 @@ async def test_released_records_gone(share: Share, judge: Judge, batches: int) -
 async def test_held_records_gone(
     share: Share, judge: Judge, finish: Callable[[int, int], Ack]
 ) -> None:
-    """GAP-26: A held record that compaction removed can be acknowledged as if it were there."""
     world = await compacted(share, lock_ms=share.bounds.longest_lock)
     await world.write(keys("pin"), *([name] for name in keys(*range(1, SIZE))))
     consumer = await world.queue.consumer()

@@ -76,7 +76,6 @@ async def _dated(share: Share) -> Queue:
 async def test_goes_on_at_what_is_left(
     share: Share, judge: Judge, delete: Deleting, held: bool
 ) -> None:
-    """GAP-28: Behind deleted records, fetched or not, a group goes on at the first one left."""
     queue = await _dated(share)
     consumer = await queue.consumer()
     first = await consumer.acquire(10 if held else 1, max_records=500 if held else 1)
@@ -98,7 +97,6 @@ async def test_goes_on_at_what_is_left(
 async def test_late_acknowledgement(
     share: Share, judge: Judge, finish: Callable[[int, int], Ack], all_gone: bool
 ) -> None:
-    """GAP-29: Acknowledging deleted records is no server error and harms no other partition."""
     world = await spread(share, partitions=2, records=10)
     await share.admin.delete_records(world.queue.topic, 10 if all_gone else share.rng.randint(2, 9))
     first, second = await world.acknowledge([finish(0, 9)], [accept(1, 9)])
@@ -118,7 +116,6 @@ async def test_late_acknowledgement(
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_cut_through_a_held_batch(share: Share, judge: Judge) -> None:
-    """GAP-30: What is left of a held batch stays with its holder, who can acknowledge it."""
     queue = await share.queue(records=10, lock_ms=share.bounds.longest_lock)
     holder = await queue.consumer()
     await holder.acquire(10)
@@ -143,7 +140,6 @@ async def test_cut_through_a_held_batch(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_all_deleted(share: Share, judge: Judge) -> None:
-    """GAP-31: With all records deleted, whatever their state, the next one is delivered."""
     queue = await share.queue(records=12, batches=share.rng.choice([1, 3, 12]))
     consumer = await queue.consumer()
     await consumer.acquire(12)

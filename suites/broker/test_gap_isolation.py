@@ -24,7 +24,6 @@ pytestmark = pytest.mark.feature("isolation-level")
 @pytest.mark.parametrize("config", [{}, UNCOMMITTED], ids=["default", "explicit"])
 @crossed(AMONG)
 async def test_uncommitted_sees_all(share: Share, judge: Judge, config: dict[str, str]) -> None:
-    """GAP-06: Without committed isolation aborted and unfinished transactions are delivered."""
     queue = await share.queue(group_config=config)
     outcomes = await jumble(queue)
     async with TransactionalProducer.open(share.cluster) as producer:
@@ -40,7 +39,6 @@ async def test_uncommitted_sees_all(share: Share, judge: Judge, config: dict[str
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_each_by_its_own_outcome(share: Share, judge: Judge) -> None:
-    """GAP-07 GAP-08 GAP-09: Committed and plain records come, aborted ones never."""
     queue = await share.queue(group_config=COMMITTED)
     outcomes = await jumble(queue)
     caught = await (await queue.consumer()).drain(until=max(outcomes.plain))
@@ -56,7 +54,6 @@ async def test_each_by_its_own_outcome(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("GAP-15")
 @crossed(AMONG)
 async def test_interleaved(share: Share, judge: Judge) -> None:
-    """GAP-15: Of two transactions whose batches alternate each goes by its own outcome."""
     queue = await share.queue(records=1, group_config=COMMITTED)
     ledger = Ledger(queue)
     async with producers(queue) as (one, two):
@@ -76,7 +73,6 @@ async def test_interleaved(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("GAP-07")
 @crossed(AMONG)
 async def test_interleaved_and_all_aborted(share: Share, judge: Judge) -> None:
-    """GAP-07: Where the batches of two aborted transactions alternate, none of them is acquired."""
     queue = await share.queue(records=1, group_config=COMMITTED)
     ledger = Ledger(queue)
     async with producers(queue) as (one, two):
@@ -99,7 +95,6 @@ async def test_interleaved_and_all_aborted(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("GAP-20")
 @crossed(AMONG)
 async def test_two_views(share: Share, judge: Judge) -> None:
-    """GAP-20: Groups of different isolation levels on one topic each get their own view of it."""
     queue = await share.queue(group_config=COMMITTED)
     other = await share.sibling(queue)
     outcomes = await jumble(queue)
@@ -117,7 +112,6 @@ async def test_two_views(share: Share, judge: Judge) -> None:
 @pytest.mark.parametrize("commit", [True, False], ids=["commit", "abort"])
 @crossed(AMONG)
 async def test_open_transaction(share: Share, judge: Judge, commit: bool) -> None:
-    """GAP-10 GAP-11: An open transaction holds back what is behind it, and its end lets it go."""
     queue = await share.queue(records=3, group_config=COMMITTED)
     async with TransactionalProducer.open(share.cluster) as producer:
         begun = await producer.append(queue.topic, 2)
@@ -138,7 +132,6 @@ async def test_open_transaction(share: Share, judge: Judge, commit: bool) -> Non
 @pytest.mark.requirement("GAP-12")
 @crossed(AMONG)
 async def test_hanging_transaction(share: Share, judge: Judge) -> None:
-    """GAP-12: A transaction that never ends stops its own partition only."""
     leader = share.rng.choice(sorted(share.cluster.brokers))
     queue = await share.queue(assignments=[[leader]] * 2, group_config=COMMITTED)
     stopped, busy = (queue.topic, 0), (queue.topic, 1)
@@ -165,7 +158,6 @@ async def test_hanging_transaction(share: Share, judge: Judge) -> None:
 @pytest.mark.parametrize("place", ["start", "middle", "end"])
 @crossed(AMONG)
 async def test_aborted_settle_themselves(share: Share, judge: Judge, place: str) -> None:
-    """GAP-13: Aborted records are finished without anybody acknowledging them."""
     queue = await share.queue(group_config=COMMITTED)
     size = share.rng.randint(1, 5)
     if place != "start":
@@ -188,7 +180,6 @@ async def test_aborted_settle_themselves(share: Share, judge: Judge, place: str)
 @pytest.mark.feature("lag")
 @crossed(AMONG)
 async def test_aborted_are_no_lag(share: Share, judge: Judge) -> None:
-    """GAP-14: Aborted records behind an unfinished one are not part of the lag."""
     queue = await share.queue(records=1, group_config=COMMITTED)
     dead = await aborted(queue, share.rng.randint(2, 6))
     last = await queue.produce(1)

@@ -30,7 +30,6 @@ async def _change(queue: Queue, consumer: Consumer, to: dict[str, str]) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_to_committed(share: Share, judge: Judge) -> None:
-    """GAP-16: From the change to read_committed on aborted records are not delivered."""
     queue = await share.queue(records=1)
     before = await aborted(queue, 2)
     consumer = await queue.consumer()
@@ -52,7 +51,6 @@ async def test_to_committed(share: Share, judge: Judge) -> None:
 async def test_held_across_the_change(
     share: Share, judge: Judge, finish: Callable[[int, int], Ack]
 ) -> None:
-    """GAP-17: An aborted record held from before the change can still be settled."""
     queue = await share.queue(records=1)
     dead = await aborted(queue, 3)
     consumer = await queue.consumer()
@@ -70,7 +68,6 @@ async def test_held_across_the_change(
 @pytest.mark.requirement("GAP-18")
 @crossed(AMONG)
 async def test_aborted_do_not_come_back(share: Share, judge: Judge) -> None:
-    """GAP-18: What was passed over as aborted stays so when the group turns to read_uncommitted."""
     queue = await share.queue(records=1, group_config=COMMITTED)
     dead = await aborted(queue, share.rng.randint(2, 5))
     last = await queue.produce(1)
@@ -97,7 +94,6 @@ async def test_aborted_do_not_come_back(share: Share, judge: Judge) -> None:
 async def test_released_around_the_change(
     share: Share, judge: Judge, to: dict[str, str], when: str
 ) -> None:
-    """GAP-19: A committed record released around the change comes again with a higher count."""
     begin = UNCOMMITTED if to == COMMITTED else COMMITTED
     queue = await share.queue(records=1, group_config=begin)
     good = await committed(queue, share.rng.randint(1, 4))

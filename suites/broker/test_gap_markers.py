@@ -26,7 +26,6 @@ LEVELS = pytest.mark.parametrize(
 @LEVELS
 @crossed(AMONG)
 async def test_markers_are_no_records(share: Share, judge: Judge, level: dict[str, str]) -> None:
-    """GAP-01 GAP-05: Markers never come as records, though their offsets may be acquired."""
     queue = await share.queue(group_config=level)
     outcomes = await jumble(queue)
     catch = await (await queue.consumer()).drain(until=max(outcomes.plain))
@@ -47,7 +46,6 @@ async def test_markers_are_no_records(share: Share, judge: Judge, level: dict[st
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_marker_acknowledged_as_gap(share: Share, judge: Judge) -> None:
-    """GAP-02: A gap acknowledgement of an acquired marker is accepted and final."""
     queue = await share.queue(records=1)
     done = await committed(queue, share.rng.randint(1, 3))
     last = await queue.produce(2) + 1
@@ -81,7 +79,6 @@ async def _only_markers(queue: Queue, count: int) -> None:
 @LEVELS
 @crossed(AMONG)
 async def test_nothing_but_markers(share: Share, judge: Judge, level: dict[str, str]) -> None:
-    """GAP-03: A range of markers only can be finished, and the start offset lies behind it."""
     queue = await share.queue(group_config=level)
     count = share.rng.randint(1, 3)
     await _only_markers(queue, count)
@@ -109,7 +106,6 @@ async def test_nothing_but_markers(share: Share, judge: Judge, level: dict[str, 
 @LEVELS
 @crossed(AMONG)
 async def test_start_reaches_the_end(share: Share, judge: Judge, level: dict[str, str]) -> None:
-    """GAP-04: With records settled and markers acknowledged the start offset is the log's end."""
     queue = await share.queue(group_config=level)
     outcomes = await jumble(queue)
     await committed(queue)

@@ -49,7 +49,6 @@ async def _assigned(consumer: Consumer, queue: Queue) -> None:
 @pytest.mark.parametrize("fresh", [True, False], ids=["new-member", "same-member"])
 @crossed(AMONG)
 async def test_starts_afresh(share: Share, judge: Judge, fresh: bool) -> None:
-    """GAP-38: A topic created again under its name begins without any state of the old one."""
     old, consumer = await _used(share)
     queue = await _recreated(old)
     count = share.rng.randint(3, 12)
@@ -69,7 +68,6 @@ async def test_starts_afresh(share: Share, judge: Judge, fresh: bool) -> None:
 @pytest.mark.requirement("GAP-39")
 @crossed(AMONG)
 async def test_old_topic_is_refused(share: Share, judge: Judge) -> None:
-    """GAP-39: The deleted topic's id is refused as unknown, to fetches and acknowledgements."""
     old, consumer = await _used(share)
     queue = await _recreated(old)
     await queue.produce(10)

@@ -26,7 +26,6 @@ SIZE = 12
 @pytest.mark.requirement("GAP-32")
 @crossed(AMONG)
 async def test_open_records_between_settled(share: Share, judge: Judge) -> None:
-    """GAP-32: Open records between settled ones are delivered again by the next leader."""
     size = SIZE
     queue = await replicated(share, records=size)
     consumer = await queue.consumer()
@@ -65,7 +64,6 @@ async def _hole(share: Share) -> tuple[Compacted, range]:
 @pytest.mark.timeout(CLEANED_WITHIN * 2 + 60)
 @crossed(AMONG)
 async def test_hole_in_the_state(share: Share, judge: Judge) -> None:
-    """GAP-33: A hole of the state whose records left the log does not hold the start offset."""
     world, holes = await _hole(share)
     heir = await world.queue.consumer(join=False)
     last = await world.fresh()
@@ -83,7 +81,6 @@ async def test_hole_in_the_state(share: Share, judge: Judge) -> None:
 @pytest.mark.timeout(CLEANED_WITHIN * 2 + 60)
 @crossed(AMONG)
 async def test_hole_does_not_stall(share: Share, judge: Judge) -> None:
-    """GAP-40: Behind such a hole delivery goes on beyond the size of the in-flight window."""
     broker = await share.admin.broker_configs()
     limit = int(broker["group.share.partition.max.record.locks"])
     world, _ = await _hole(share)

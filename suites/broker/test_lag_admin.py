@@ -25,7 +25,6 @@ UNKNOWN = -1
 @pytest.mark.parametrize("reset", ["earliest", "latest"])
 @crossed(AMONG)
 async def test_unknown_before_first_fetch(share: Share, judge: Judge, reset: str) -> None:
-    """LAG-05: Until a share-partition has a start offset its lag is -1."""
     records = share.rng.randint(1, 20)
     queue = await share.queue(records=records, partitions=2, reset=reset, untouched=True)
     consumer = await queue.consumer()
@@ -57,7 +56,6 @@ async def _drained(share: Share, records: int) -> Queue:
 @pytest.mark.parametrize("place", ["start", "middle", "end"])
 @crossed(BESIDE, RELOADED)
 async def test_altered_offset(share: Share, judge: Judge, place: str) -> None:
-    """LAG-06: After the start offset was altered to x the lag is the log's end minus x."""
     records = 105
     queue = await _drained(share, records)
     to = {"start": 0, "middle": share.rng.randint(1, records - 1), "end": records}[place]
@@ -77,7 +75,6 @@ async def test_altered_offset(share: Share, judge: Judge, place: str) -> None:
 @pytest.mark.requirement("LAG-07")
 @crossed(BESIDE)
 async def test_deleted_offsets(share: Share, judge: Judge) -> None:
-    """LAG-07: With the offsets deleted the lag is unknown until the share-partition is used."""
     queue = await _drained(share, 20)
     response = await share.cluster.at_coordinator(
         queue.group,
@@ -115,7 +112,6 @@ async def _fence(queue: Queue) -> None:
 @pytest.mark.requirement("LAG-24")
 @crossed(AMONG)
 async def test_failed_write(share: Share, judge: Judge) -> None:
-    """LAG-24: An acknowledgement whose state write failed leaves the lag as it was."""
     world = await pinned(share, 10)
     await world.consumer.acked(accept(5, 6))
     judge.equal("LAG-24", 8, await world.queue.lag(8), "lag before")
@@ -158,7 +154,6 @@ async def _delete(queue: Queue, consumer: Consumer, bounds: _Bounds) -> None:
 @pytest.mark.requirement("LAG-10")
 @crossed(RELOADED)
 async def test_always_within_the_log(share: Share, judge: Judge) -> None:
-    """LAG-10: In no state is the lag negative, unless unknown, or larger than the log."""
     queue = await share.queue(group_config={"share.isolation.level": "read_committed"})
     first = await queue.produce(1)
     consumer = await queue.consumer()

@@ -29,7 +29,6 @@ pytestmark = pytest.mark.feature("lag")
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_mixed_states(share: Share, judge: Judge) -> None:
-    """LAG-01: The lag is the end minus the start offset minus the finished records above it."""
     world = await pinned(share, share.rng.randint(20, 60), batches=share.rng.choice([1, 4]))
     queue, consumer = world.queue, world.consumer
     fates = {offset: share.rng.choice([accept, reject, release, None]) for offset in world.offsets}
@@ -75,7 +74,6 @@ async def _accept_all(queue: Queue, until: int) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_drained(share: Share, judge: Judge) -> None:
-    """LAG-02: With everything finished the lag is 0."""
     count = share.rng.randint(30, 80)
     queue = await share.queue(count, batches=share.rng.choice([1, 5, count]))
     await _accept_all(queue, until=count)
@@ -86,7 +84,6 @@ async def test_drained(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("LAG-14")
 @crossed(BESIDE, RELOADED)
 async def test_view_may_stay_behind(share: Share, judge: Judge) -> None:
-    """LAG-14: The view's start offset may stay behind, while the lag is right."""
     count = share.rng.randint(5, 20)
     queue = await share.queue(count)
     consumer = await queue.consumer()
@@ -103,7 +100,6 @@ async def test_view_may_stay_behind(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_unfinished_count(share: Share, judge: Judge) -> None:
-    """LAG-03: Held, released and not yet fetched records are part of the lag."""
     world = await pinned(share, 12)
     queue, consumer = world.queue, world.consumer
     await consumer.acked(release(1, 4))
@@ -119,7 +115,6 @@ async def test_unfinished_count(share: Share, judge: Judge) -> None:
 async def test_finished_do_not_count(
     share: Share, judge: Judge, finish: Callable[[int, int], Ack] | None
 ) -> None:
-    """LAG-04: Finished records are no lag, even while an unfinished one is before them."""
     queue = await share.queue(records=5, lock_ms=share.bounds.longest_lock)
     consumer = await queue.consumer()
     await consumer.acquire(5)
@@ -137,7 +132,6 @@ async def test_finished_do_not_count(
 @pytest.mark.requirement("LAG-09")
 @crossed(BESIDE, RELOADED)
 async def test_expired_locks(share: Share, judge: Judge) -> None:
-    """LAG-09: Locks that expire leave the lag as it was."""
     lock = share.bounds.short_lock
     queue = await share.queue(records=10, lock_ms=lock)
     consumer = await queue.consumer()
@@ -156,7 +150,6 @@ async def test_expired_locks(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("LAG-11")
 @crossed(AMONG)
 async def test_markers_passed(share: Share, judge: Judge) -> None:
-    """LAG-11: Markers that were acknowledged as gaps are no lag."""
     queue = await share.queue()
     outcomes = await jumble(queue)
     consumer = await queue.consumer()
@@ -171,7 +164,6 @@ async def test_markers_passed(share: Share, judge: Judge) -> None:
 @pytest.mark.parametrize("noticed_by", ["released", "beyond"])
 @crossed(BESIDE, RELOADED)
 async def test_deleted_leave_the_lag(share: Share, judge: Judge, noticed_by: str) -> None:
-    """LAG-12: Deleted records leave the lag once the group has noticed, whatever their state."""
     queue = await share.queue(records=20, lock_ms=share.bounds.longest_lock)
     consumer = await queue.consumer()
     await consumer.acquire(20)

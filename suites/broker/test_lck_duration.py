@@ -23,7 +23,6 @@ BROKER_KEY = "group.share.{}record.lock.duration.ms"
 @pytest.mark.requirement("LCK-11")
 @crossed(AMONG)
 async def test_group_value_wins_over_the_broker(share: Share, judge: Judge) -> None:
-    """LCK-11: A group with a lock duration of its own is not locked for the broker's."""
     configs = await share.admin.broker_configs()
     default = int(configs.get(BROKER_KEY.format("")) or 30_000)
     lock = share.bounds.short_lock
@@ -46,7 +45,6 @@ async def test_group_value_wins_over_the_broker(share: Share, judge: Judge) -> N
 @pytest.mark.requirement("LCK-01", "LCK-02")
 @pytest.mark.timeout(240)
 async def test_locks_last_as_configured(share: Share, judge: Judge) -> None:
-    """LCK-01: Locks are over soon after their duration, LCK-02: and not before; so two of them."""
     await judge_span(
         judge,
         "lock",
@@ -62,7 +60,6 @@ async def test_locks_last_as_configured(share: Share, judge: Judge) -> None:
 @pytest.mark.timeout(240)
 @crossed(AMONG)
 async def test_others_change_no_lock(share: Share, judge: Judge) -> None:
-    """LCK-07: Locks of three members, one begun after the other, are as long as configured."""
     await judge_span(
         judge,
         "lock",
@@ -79,7 +76,6 @@ async def test_others_change_no_lock(share: Share, judge: Judge) -> None:
 @pytest.mark.timeout(240)
 @crossed(AMONG)
 async def test_renewed_locks_last_as_configured(share: Share, judge: Judge) -> None:
-    """LCK-24: Renewed locks are over soon after their duration, and not before."""
     await judge_span(
         judge,
         "renewed lock",
@@ -95,7 +91,6 @@ async def test_renewed_locks_last_as_configured(share: Share, judge: Judge) -> N
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_fetch_tells_the_lock_duration(share: Share, judge: Judge) -> None:
-    """LCK-14: ShareFetch tells the lock duration, the group's own if it has one."""
     configs = await share.admin.broker_configs()
     default = int(configs.get(BROKER_KEY.format("")) or 30_000)
     wanted = share.bounds.lock(share.rng.randint(15_000, 30_000))
@@ -114,7 +109,6 @@ async def test_fetch_tells_the_lock_duration(share: Share, judge: Judge) -> None
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_acknowledge_tells_the_lock_duration(share: Share, judge: Judge) -> None:
-    """LCK-15: ShareAcknowledge v2 tells the group's lock duration, renewing or not."""
     wanted = share.bounds.lock(share.rng.randint(15_000, 30_000))
     queue = await share.queue(2, lock_ms=wanted)
     consumer = await queue.consumer()
@@ -131,7 +125,6 @@ async def test_acknowledge_tells_the_lock_duration(share: Share, judge: Judge) -
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_bounds_of_the_broker_are_kept(share: Share, judge: Judge) -> None:
-    """LCK-12: A lock duration outside the broker's bounds is refused and changes nothing."""
     configs = await share.admin.broker_configs()
     low = int(configs.get(BROKER_KEY.format("min.")) or 15_000)
     high = int(configs.get(BROKER_KEY.format("max.")) or 60_000)
@@ -151,7 +144,6 @@ async def test_bounds_of_the_broker_are_kept(share: Share, judge: Judge) -> None
 @pytest.mark.requirement("LCK-13")
 @crossed(AMONG)
 async def test_longer_duration_leaves_running_locks_alone(share: Share, judge: Judge) -> None:
-    """LCK-13: A lock that runs when the duration is raised ends when it would have ended."""
     lock = share.bounds.short_lock
     queue = await share.queue(2, lock_ms=lock)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
@@ -166,7 +158,6 @@ async def test_longer_duration_leaves_running_locks_alone(share: Share, judge: J
 @pytest.mark.requirement("LCK-13")
 @crossed(AMONG)
 async def test_shorter_duration_is_for_later_acquisitions(share: Share, judge: Judge) -> None:
-    """LCK-13: After the duration is cut, new acquisitions end soon and old ones as before."""
     lock, long = share.bounds.short_lock, share.bounds.long_lock
     queue = await share.queue(1, lock_ms=long)
     holder, other = await queue.consumer(), await queue.consumer(join=False)

@@ -28,7 +28,6 @@ from suites.judge import Judge
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_expired_lock_frees_the_records(share: Share, judge: Judge) -> None:
-    """LCK-01: Records come back by themselves when their lock has run out, LCK-02: not before."""
     lock = share.bounds.short_lock
     queue = await share.queue(share.rng.randint(2, 30), lock_ms=lock)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
@@ -47,7 +46,6 @@ async def test_expired_lock_frees_the_records(share: Share, judge: Judge) -> Non
 @pytest.mark.requirement("LCK-01")
 @crossed(BESIDE, RELOADED)
 async def test_expired_records_come_back_to_their_own_member(share: Share, judge: Judge) -> None:
-    """LCK-01: A record that a member let expire may be delivered to that same member again."""
     lock = share.bounds.short_lock
     queue = await share.queue(3, lock_ms=lock)
     consumer = await queue.consumer()
@@ -61,7 +59,6 @@ async def test_expired_records_come_back_to_their_own_member(share: Share, judge
 @pytest.mark.requirement("LCK-02")
 @crossed(BESIDE, BEHIND)
 async def test_locked_records_go_to_nobody_else(share: Share, judge: Judge) -> None:
-    """LCK-02: While one member's lock runs, another member gets the records behind it only."""
     count = share.rng.randint(2, 20)
     lock = share.bounds.longest_lock
     queue = await share.queue(count, lock_ms=lock)
@@ -81,7 +78,6 @@ async def test_locked_records_go_to_nobody_else(share: Share, judge: Judge) -> N
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_late_acknowledgement_is_refused(share: Share, judge: Judge) -> None:
-    """LCK-03: An acknowledgement after the lock's end is refused, LCK-04: and changes nothing."""
     lock = share.bounds.short_lock
     queue = await two_partitions(share, 3, lock_ms=lock)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
@@ -101,7 +97,6 @@ async def test_late_acknowledgement_is_refused(share: Share, judge: Judge) -> No
 @pytest.mark.requirement("LCK-03", "LCK-04")
 @crossed(BESIDE, RELOADED)
 async def test_late_acknowledgement_spares_the_next_holder(share: Share, judge: Judge) -> None:
-    """LCK-04: A late REJECT is refused and leaves the record to the member that has it by then."""
     lock = share.bounds.short_lock
     queue = await share.queue(1, lock_ms=lock)
     late, holder = await queue.consumer(), await queue.consumer(join=False)
@@ -123,7 +118,6 @@ async def test_late_acknowledgement_spares_the_next_holder(share: Share, judge: 
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_part_of_an_acquisition_expires(share: Share, judge: Judge) -> None:
-    """LCK-05: Of one acquisition, what was accepted or rejected in time stays so when it ends."""
     count = share.rng.randint(6, 20)
     lock = share.bounds.prompt_lock
     queue = await share.queue(count, lock_ms=lock)
@@ -145,7 +139,6 @@ async def test_part_of_an_acquisition_expires(share: Share, judge: Judge) -> Non
 @pytest.mark.requirement("LCK-06")
 @crossed(AMONG)
 async def test_each_acquisition_has_its_own_lock(share: Share, judge: Judge) -> None:
-    """LCK-06: A record acquired later stays locked when its member's earlier lock runs out."""
     lock = share.bounds.prompt_lock
     queue = await share.queue(1, lock_ms=lock)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
@@ -169,7 +162,6 @@ async def test_each_acquisition_has_its_own_lock(share: Share, judge: Judge) -> 
 @pytest.mark.requirement("LCK-07")
 @crossed(AMONG)
 async def test_locks_of_two_members_are_independent(share: Share, judge: Judge) -> None:
-    """LCK-07: Each member's records come back after its own lock, whatever became of the other."""
     lock = share.bounds.prompt_lock
     queue = await share.queue(5, lock_ms=lock)
     first, second, other = [await queue.consumer(join=number == 0) for number in range(3)]
@@ -196,7 +188,6 @@ async def test_locks_of_two_members_are_independent(share: Share, judge: Judge) 
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_waiting_fetch_is_woken_by_an_expiry(share: Share, judge: Judge) -> None:
-    """LCK-08: A fetch that waits gets another member's records as soon as their lock is over."""
     lock = share.bounds.short_lock
     queue = await share.queue(2, lock_ms=lock)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
@@ -215,7 +206,6 @@ async def test_waiting_fetch_is_woken_by_an_expiry(share: Share, judge: Judge) -
 @pytest.mark.requirement("LCK-09")
 @crossed(BESIDE, BEHIND)
 async def test_heartbeats_do_not_prolong_a_lock(share: Share, judge: Judge) -> None:
-    """LCK-09: A member that keeps heartbeating loses its records at the end of their lock."""
     lock = share.bounds.short_lock
     queue = await share.queue(2, lock_ms=lock)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
@@ -236,7 +226,6 @@ async def test_heartbeats_do_not_prolong_a_lock(share: Share, judge: Judge) -> N
 @pytest.mark.requirement("LCK-10")
 @crossed(BESIDE, BEHIND)
 async def test_fetching_does_not_prolong_a_lock(share: Share, judge: Judge) -> None:
-    """LCK-10: A member that keeps fetching and accepting loses what it holds at the lock's end."""
     lock = share.bounds.short_lock
     queue = await share.queue(1, lock_ms=lock)
     consumer = await queue.consumer()

@@ -19,7 +19,6 @@ from suites.judge import Judge
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_new_leader_knows_no_locks(share: Share, judge: Judge) -> None:
-    """LCK-19: Records acquired from the old leader are available at the new one at once."""
     queue = await replicated(share, share.rng.randint(2, 20))
     holder = await queue.consumer()
     began = time.monotonic()
@@ -37,7 +36,6 @@ async def test_new_leader_knows_no_locks(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("LCK-20")
 @crossed(AMONG)
 async def test_old_lock_is_worth_nothing_at_the_new_leader(share: Share, judge: Judge) -> None:
-    """LCK-20: At the new leader, a lock that the old one gave lets nobody acknowledge."""
     queue = await replicated(share, 3)
     holder = await queue.consumer()
     await holder.acquire(3)

@@ -21,7 +21,6 @@ from suites.judge import Judge
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_closed_session_frees_interleaved_records(share: Share, judge: Judge) -> None:
-    """LCK-18: A closed session frees all its records, also those behind another member's."""
     first = share.rng.randint(1, 5)
     last = share.rng.randint(first, first + 4)
     queue = await share.queue(last + 6, lock_ms=share.bounds.longest_lock)
@@ -43,7 +42,6 @@ async def test_closed_session_frees_interleaved_records(share: Share, judge: Jud
 @pytest.mark.requirement("LCK-18")
 @crossed(BESIDE, BEHIND)
 async def test_dropped_connection_frees_interleaved_records(share: Share, judge: Judge) -> None:
-    """LCK-18: A dropped connection frees all its member's records, also behind another's."""
     queue = await share.queue(12, lock_ms=share.bounds.longest_lock)
     leaver, stayer, other = [await queue.consumer(join=number == 0) for number in range(3)]
     await leaver.acquire(12)
@@ -70,7 +68,6 @@ async def _until_refused(consumer: Consumer, offsets: range) -> dict[int, int]:
 @pytest.mark.requirement("LCK-16")
 @crossed(BESIDE, BEHIND)
 async def test_acknowledgement_races_with_the_end_of_the_lock(share: Share, judge: Judge) -> None:
-    """LCK-16: Of acknowledgement and expiry one wins, and the response says which."""
     lock = share.bounds.short_lock
     queue = await share.queue(1500, lock_ms=lock)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
@@ -111,7 +108,6 @@ async def _forget_state(queue: Queue) -> None:
 @pytest.mark.requirement("LCK-17")
 @crossed(AMONG)
 async def test_expiry_does_not_need_the_share_coordinator(share: Share, judge: Judge) -> None:
-    """LCK-17: A lock that ends while the state cannot be written frees its records all the same."""
     lock = share.bounds.lock(1500)
     queue = await share.queue(5, lock_ms=lock)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
@@ -131,7 +127,6 @@ async def test_expiry_does_not_need_the_share_coordinator(share: Share, judge: J
 @pytest.mark.requirement("LCK-18")
 @crossed(BESIDE, RELOADED)
 async def test_sessions_that_close_together_free_all(share: Share, judge: Judge) -> None:
-    """LCK-18: When members with records among each other's close at once, all come back."""
     queue = await share.queue(30, batches=3, lock_ms=share.bounds.longest_lock)
     members = [await queue.consumer(join=number == 0) for number in range(4)]
     first = members[0]

@@ -43,7 +43,6 @@ async def _renewed(consumer: Consumer, since: float, *acks: Ack, lock_ms: int) -
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_renewed_record_outlives_its_first_lock(share: Share, judge: Judge) -> None:
-    """LCK-21: RENEW starts the lock anew, LCK-24: and the new lock ends like any other."""
     lock = share.bounds.prompt_lock
     queue = await share.queue(share.rng.randint(1, 10), lock_ms=lock)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
@@ -69,7 +68,6 @@ async def test_renewed_record_outlives_its_first_lock(share: Share, judge: Judge
 @pytest.mark.requirement("LCK-22")
 @crossed(BESIDE, BEHIND)
 async def test_renewal_is_no_delivery(share: Share, judge: Judge) -> None:
-    """LCK-22: However often a record was renewed, its next delivery counts one more."""
     queue = await share.queue(2, lock_ms=share.bounds.longest_lock)
     holder = await queue.consumer()
     await holder.acquire(2)
@@ -88,7 +86,6 @@ async def test_renewal_is_no_delivery(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_renewed_record_can_be_settled(share: Share, judge: Judge) -> None:
-    """LCK-23: A renewed record is accepted, released or rejected like any other."""
     queue = await share.queue(3)
     holder = await queue.consumer()
     await holder.acquire(3)
@@ -105,7 +102,6 @@ async def test_renewed_record_can_be_settled(share: Share, judge: Judge) -> None
 @pytest.mark.requirement("LCK-25")
 @crossed(AMONG)
 async def test_renewal_of_a_part(share: Share, judge: Judge) -> None:
-    """LCK-25: Records that a renewal does not name are freed at the end of the first lock."""
     count = share.rng.randint(4, 12)
     kept = sorted(share.rng.sample(range(count), count // 2))
     freed = [offset for offset in range(count) if offset not in kept]
@@ -131,7 +127,6 @@ async def test_renewal_of_a_part(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_renewal_mixed_with_other_types(share: Share, judge: Judge) -> None:
-    """LCK-26: In a request that renews, every offset gets the effect of its own type."""
     lock = share.bounds.longest_lock
     queue = await share.queue(8, lock_ms=lock)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
@@ -155,7 +150,6 @@ async def test_renewal_mixed_with_other_types(share: Share, judge: Judge) -> Non
 @pytest.mark.requirement("LCK-27")
 @crossed(AMONG)
 async def test_renewals_have_no_bound(share: Share, judge: Judge) -> None:
-    """LCK-27: A member that renews in time keeps a record for many times its lock."""
     lock = share.bounds.prompt_lock
     queue = await share.queue(1, lock_ms=lock)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
@@ -180,7 +174,6 @@ async def test_renewals_have_no_bound(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("LCK-28")
 @crossed(BESIDE, BEHIND)
 async def test_renewed_lock_lasts_as_configured_then(share: Share, judge: Judge) -> None:
-    """LCK-28: A renewal takes the lock duration in force when it is made."""
     lock, long = share.bounds.short_lock, share.bounds.long_lock
     queue = await share.queue(2, lock_ms=long)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
@@ -202,7 +195,6 @@ async def test_renewed_lock_lasts_as_configured_then(share: Share, judge: Judge)
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_fetch_that_renews_brings_no_records(share: Share, judge: Judge) -> None:
-    """LCK-34: A ShareFetch with IsRenewAck applies its acknowledgements and acquires nothing."""
     lock, long = share.bounds.short_lock, share.bounds.long_lock
     queue = await share.queue(3, lock_ms=long)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
@@ -227,7 +219,6 @@ async def test_fetch_that_renews_brings_no_records(share: Share, judge: Judge) -
 @pytest.mark.requirement("LCK-38")
 @crossed(BESIDE, BEHIND)
 async def test_log_start_passes_a_renewed_record(share: Share, judge: Judge) -> None:
-    """LCK-38: Renewed records that the log start passes are gone, and those behind them go on."""
     cut = share.rng.randint(1, 7)
     queue = await share.queue(8, lock_ms=share.bounds.longest_lock)
     holder = await queue.consumer()

@@ -30,7 +30,6 @@ INVALID = int(ErrorCode.INVALID_REQUEST)
 @pytest.mark.feature("renew")
 @crossed(BESIDE, RELOADED)
 async def test_expired_lock_cannot_be_renewed(share: Share, judge: Judge) -> None:
-    """LCK-29: RENEW after the lock's end is refused and does not take the record again."""
     lock = share.bounds.short_lock
     queue = await two_partitions(share, 2, lock_ms=lock)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
@@ -51,7 +50,6 @@ async def test_expired_lock_cannot_be_renewed(share: Share, judge: Judge) -> Non
 @pytest.mark.feature("renew")
 @crossed(BESIDE, RELOADED)
 async def test_others_cannot_renew(share: Share, judge: Judge) -> None:
-    """LCK-30: RENEW by another member is refused and leaves the holder's lock as it is."""
     lock = share.bounds.short_lock
     queue = await share.queue(1, lock_ms=lock)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
@@ -74,7 +72,6 @@ async def test_others_cannot_renew(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_settled_record_cannot_be_renewed(share: Share, judge: Judge) -> None:
-    """LCK-31: RENEW after ACCEPT, RELEASE or REJECT is refused while the start is below it."""
     lock = share.bounds.longest_lock
     queue = await share.queue(4, lock_ms=lock)
     holder = await queue.consumer()
@@ -98,7 +95,6 @@ async def test_settled_record_cannot_be_renewed(share: Share, judge: Judge) -> N
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_renewal_has_to_be_announced(share: Share, judge: Judge) -> None:
-    """LCK-32: RENEW in a request without IsRenewAck is refused with INVALID_REQUEST."""
     queue = await share.queue(2)
     holder = await queue.consumer()
     await holder.acquire(2)
@@ -116,7 +112,6 @@ async def test_renewal_has_to_be_announced(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_version_1_cannot_renew(share: Share, judge: Judge) -> None:
-    """LCK-33: Acknowledge type 4 in version 1 is refused with INVALID_REQUEST."""
     queue = await share.queue(2)
     holder = await queue.consumer()
     await holder.acquire(2)
@@ -138,7 +133,6 @@ async def test_version_1_cannot_renew(share: Share, judge: Judge) -> None:
 async def test_fetch_that_renews_may_not_ask_for_records(
     share: Share, judge: Judge, name: str
 ) -> None:
-    """LCK-35: A ShareFetch that renews and says how much to fetch is refused."""
     queue = await share.queue(1)
     holder = await queue.consumer()
     await holder.acquire(1)
@@ -154,7 +148,6 @@ async def test_fetch_that_renews_may_not_ask_for_records(
 @pytest.mark.feature("renew-switch")
 @crossed(BESIDE, RELOADED)
 async def test_renewal_that_is_turned_off(share: Share, judge: Judge) -> None:
-    """LCK-36: With renewal turned off, RENEW is refused and the lock ends as it would have."""
     lock = share.bounds.short_lock
     queue = await share.queue(
         2, lock_ms=lock, group_config={"share.renew.acknowledge.enable": "false"}
@@ -180,7 +173,6 @@ async def test_renewal_that_is_turned_off(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_renewal_is_switched_on_a_live_group(share: Share, judge: Judge) -> None:
-    """LCK-37: Renewal goes off and on while records are held; other types work throughout."""
     long = share.bounds.long_lock
     queue = await share.queue(4, lock_ms=long)
     holder = await queue.consumer()

@@ -16,7 +16,6 @@ from suites.judge import Judge
 @pytest.mark.requirement("MEM-09")
 @pytest.mark.fast
 async def test_quiet_heartbeat_has_no_assignment(share: Share, judge: Judge) -> None:
-    """MEM-09: An assignment that the member knows is not told again by a quiet heartbeat."""
     queue = await share.queue(partitions=share.rng.randint(1, 3))
     member = await share.member(queue.group, queue.topic)
 
@@ -33,7 +32,6 @@ async def test_quiet_heartbeat_has_no_assignment(share: Share, judge: Judge) -> 
 @pytest.mark.requirement("MEM-10")
 @pytest.mark.fast
 async def test_subscribing_again_tells_the_assignment(share: Share, judge: Judge) -> None:
-    """MEM-10: A heartbeat that carries the subscription is answered with the assignment."""
     queue = await share.queue(partitions=share.rng.randint(1, 3))
     member = await share.member(queue.group, queue.topic)
 
@@ -44,7 +42,6 @@ async def test_subscribing_again_tells_the_assignment(share: Share, judge: Judge
 
 @pytest.mark.requirement("MEM-11")
 async def test_changed_subscription(share: Share, judge: Judge) -> None:
-    """MEM-11: New topics come and dropped ones go, with no step in between."""
     first = await share.admin.create_topic(share.rng.randint(1, 3))
     second = await share.admin.create_topic(share.rng.randint(1, 3))
     member = await share.member(share.cluster.fresh_name("g"), first)
@@ -63,7 +60,6 @@ async def test_changed_subscription(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("MEM-11")
 async def test_replaced_subscription(share: Share, judge: Judge) -> None:
-    """MEM-11: No response assigns both the new topic and the one it replaced."""
     first, second = await share.admin.create_topic(), await share.admin.create_topic()
     member = await share.member(share.cluster.fresh_name("g"), first)
 
@@ -78,7 +74,6 @@ async def test_replaced_subscription(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("MEM-12")
 async def test_added_partitions_are_assigned(share: Share, judge: Judge) -> None:
-    """MEM-12: New partitions of a subscribed topic are assigned by themselves."""
     queue = await share.queue()
     member = await share.member(queue.group, queue.topic)
 
@@ -90,7 +85,6 @@ async def test_added_partitions_are_assigned(share: Share, judge: Judge) -> None
 
 @pytest.mark.requirement("MEM-13")
 async def test_deleted_topic_is_not_assigned(share: Share, judge: Judge) -> None:
-    """MEM-13: A deleted topic leaves the assignment, the other topic stays."""
     stays = await share.admin.create_topic(share.rng.randint(1, 3))
     goes = await share.admin.create_topic(share.rng.randint(1, 3))
     member = await share.member(share.cluster.fresh_name("g"), stays, goes)
@@ -103,7 +97,6 @@ async def test_deleted_topic_is_not_assigned(share: Share, judge: Judge) -> None
 
 @pytest.mark.requirement("MEM-14")
 async def test_assigned_partition_can_be_fetched(share: Share, judge: Judge) -> None:
-    """MEM-14: A partition that was just assigned is ready to be fetched."""
     queue = await share.queue(records=1)
     consumer = await queue.consumer()
 
@@ -124,7 +117,6 @@ async def test_assigned_partition_can_be_fetched(share: Share, judge: Judge) -> 
 
 @pytest.mark.requirement("MEM-15")
 async def test_heartbeat_interval_follows_the_group(share: Share, judge: Judge) -> None:
-    """MEM-15: The response's heartbeat interval is the group's, also after it was changed."""
     before, after = (share.bounds.heartbeats.at_least(interval) for interval in (6000, 7000))
     if before == after:
         raise OutOfReach(f"the heartbeat interval is {before} ms here and nothing else")

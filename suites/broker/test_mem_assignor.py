@@ -32,7 +32,6 @@ INTERVAL = 3.0
 @pytest.mark.requirement("MEM-16")
 @pytest.mark.fast
 async def test_lone_member_has_everything(share: Share, judge: Judge) -> None:
-    """MEM-16: A lone member is assigned every partition of every topic of its subscription."""
     topics = [await share.admin.create_topic(share.rng.randint(1, 4)) for _ in range(3)]
     member = await share.member(share.cluster.fresh_name("g"))
 
@@ -45,7 +44,6 @@ async def test_lone_member_has_everything(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("MEM-17")
 async def test_more_members_than_partitions(share: Share, judge: Judge) -> None:
-    """MEM-17: With more members than partitions all members and all partitions are served."""
     queue = await share.queue(partitions=share.rng.randint(1, 3))
     members = await crowd(share, queue, share.rng.randint(4, 8))
 
@@ -59,7 +57,6 @@ async def test_more_members_than_partitions(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("MEM-18")
 async def test_fewer_members_than_partitions(share: Share, judge: Judge) -> None:
-    """MEM-18: With fewer members than partitions all members and all partitions are served."""
     queue = await share.queue(partitions=share.rng.randint(5, 8))
     members = await crowd(share, queue, share.rng.randint(2, 4))
 
@@ -78,7 +75,6 @@ def served(members: list[Member], queue: Queue) -> bool:
 
 @pytest.mark.requirement("MEM-19")
 async def test_mixed_subscriptions(share: Share, judge: Judge) -> None:
-    """MEM-19: Partitions go only to subscribers of their topic, and to at least one of them."""
     group = share.cluster.fresh_name("g")
     left, right = [await share.admin.create_topic(share.rng.randint(1, 4)) for _ in range(2)]
     wishes = [(left,), (right,), (left, right), (left, right)]
@@ -101,7 +97,6 @@ async def test_mixed_subscriptions(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("MEM-20")
 async def test_last_member_takes_over(share: Share, judge: Judge) -> None:
-    """MEM-20: When the others are gone, the last member has every partition."""
     queue = await share.queue(partitions=share.rng.randint(3, 6))
     members = await crowd(share, queue, share.rng.randint(3, 6))
     await beating(members, lambda: served(members, queue))
@@ -117,7 +112,6 @@ async def test_last_member_takes_over(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("MEM-21")
 async def test_joins_are_assigned_together(share: Share, judge: Judge) -> None:
-    """MEM-21: Joins within the assignment interval wait for its end and are served together."""
     queue = await share.queue(partitions=2)
     await spaced(share, queue, INTERVAL)
     first = await share.member(queue.group)

@@ -30,7 +30,6 @@ async def aged(share: Share, queue: Queue, changes: int) -> tuple[Member, list[i
 @pytest.mark.requirement("MEM-23")
 @pytest.mark.fast
 async def test_epoch_above_is_fenced(share: Share, judge: Judge) -> None:
-    """MEM-23: An epoch above the member's is fenced."""
     queue = await share.queue()
     member = await share.member(queue.group, queue.topic)
 
@@ -42,7 +41,6 @@ async def test_epoch_above_is_fenced(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("MEM-24")
 async def test_old_epoch_is_fenced(share: Share, judge: Judge) -> None:
-    """MEM-24: An epoch below the member's that is not the previous one is fenced."""
     queue = await share.queue()
     member, told = await aged(share, queue, 3)
 
@@ -55,7 +53,6 @@ async def test_old_epoch_is_fenced(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("MEM-25")
 @pytest.mark.fast
 async def test_previous_epoch_is_accepted(share: Share, judge: Judge) -> None:
-    """MEM-25: The previous epoch is accepted, as if the last response had been lost."""
     queue = await share.queue()
     member = await share.member(queue.group, queue.topic)
     await share.member(queue.group, queue.topic)
@@ -80,7 +77,6 @@ async def stepped(share: Share, member: Member) -> tuple[int, int]:
 
 @pytest.mark.requirement("MEM-26")
 async def test_refused_heartbeat_changes_nothing(share: Share, judge: Judge) -> None:
-    """MEM-26: After refused heartbeats the member and its group are as they were."""
     queue = await share.queue()
     member = await share.member(queue.group, queue.topic)
     await good_beat(member)
@@ -101,7 +97,6 @@ async def test_refused_heartbeat_changes_nothing(share: Share, judge: Judge) -> 
 @pytest.mark.requirement("MEM-27")
 @pytest.mark.fast
 async def test_unknown_group(share: Share, judge: Judge) -> None:
-    """MEM-27: Only epoch 0 creates a group."""
     topic = await share.admin.create_topic()
     member = await share.member(share.cluster.fresh_name("g"))
 
@@ -116,7 +111,6 @@ async def test_unknown_group(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("MEM-28")
 @pytest.mark.fast
 async def test_unknown_member(share: Share, judge: Judge) -> None:
-    """MEM-28: Only epoch 0 makes a member."""
     queue = await share.queue()
     member = await share.member(queue.group, queue.topic)
     stranger = await share.member(queue.group)

@@ -23,7 +23,6 @@ from suites.judge import Judge
 @pytest.mark.requirement("MEM-01")
 @pytest.mark.fast
 async def test_first_heartbeat_makes_a_member(share: Share, judge: Judge) -> None:
-    """MEM-01: A heartbeat with epoch 0 and topics creates the group and makes a member."""
     queue = await share.queue()
     member = await share.member(queue.group)
 
@@ -44,7 +43,6 @@ async def test_first_heartbeat_makes_a_member(share: Share, judge: Judge) -> Non
 
 @pytest.mark.requirement("MEM-02")
 async def test_topic_that_comes_later_is_assigned(share: Share, judge: Judge) -> None:
-    """MEM-02: A member may subscribe to a topic that does not exist and gets it when it does."""
     name = share.cluster.fresh_name("t")
     member = await share.member(share.cluster.fresh_name("g"))
 
@@ -62,7 +60,6 @@ async def test_topic_that_comes_later_is_assigned(share: Share, judge: Judge) ->
 @pytest.mark.requirement("MEM-03")
 @pytest.mark.fast
 async def test_leaving(share: Share, judge: Judge) -> None:
-    """MEM-03: Epoch -1 removes the member, and it is unknown from then on."""
     queue = await share.queue()
     stays = await share.member(queue.group, queue.topic)
     goes = await share.member(queue.group, queue.topic)
@@ -81,7 +78,6 @@ async def test_leaving(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("MEM-04")
 @pytest.mark.fast
 async def test_coming_back_after_leaving(share: Share, judge: Judge) -> None:
-    """MEM-04: A member that left may join again under its id, with its assignment, epoch higher."""
     queue = await share.queue(partitions=share.rng.randint(1, 3))
     member = await share.member(queue.group, queue.topic)
     highest = member.epoch
@@ -99,7 +95,6 @@ async def test_coming_back_after_leaving(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("MEM-05")
 async def test_joining_while_still_a_member(share: Share, judge: Judge) -> None:
-    """MEM-05: A fenced member that is still in the group joins again with epoch 0."""
     queue = await share.queue()
     member = await share.member(queue.group, queue.topic)
     other = await share.member(queue.group, queue.topic)
@@ -119,7 +114,6 @@ async def test_joining_while_still_a_member(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("MEM-06")
 @pytest.mark.fast
 async def test_joins_and_leaves_raise_epochs(share: Share, judge: Judge) -> None:
-    """MEM-06: Joins and leaves raise the group epoch and then the epochs of those who stay."""
     queue = await share.queue()
     stays = await share.member(queue.group, queue.topic)
     comes = await share.member(queue.group)
@@ -141,7 +135,6 @@ async def test_joins_and_leaves_raise_epochs(share: Share, judge: Judge) -> None
 
 @pytest.mark.requirement("MEM-07")
 async def test_same_member_id_in_two_groups(share: Share, judge: Judge) -> None:
-    """MEM-07: A member id in two groups is two members."""
     queue = await share.queue()
     other = await share.sibling(queue)
     here = await share.member(queue.group, queue.topic)
@@ -159,7 +152,6 @@ async def test_same_member_id_in_two_groups(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("MEM-08")
 async def test_rack_and_subscription_are_remembered(share: Share, judge: Judge) -> None:
-    """MEM-08: Null rack and null subscription in a heartbeat leave both as they were."""
     queue = await share.queue()
     member = await share.member(queue.group)
     names = [queue.topic.name]

@@ -34,7 +34,6 @@ async def intact(share: Share, judge: Judge, rule: str, member: Member) -> None:
 
 @pytest.mark.requirement("MEM-44")
 async def test_share_member_in_a_consumer_group(share: Share, judge: Judge) -> None:
-    """MEM-44: A share heartbeat does not get into a consumer group."""
     queue = await share.queue()
     insider = await consumer_group(share, queue, queue.group)
     intruder = await share.member(queue.group)
@@ -52,7 +51,6 @@ async def test_share_member_in_a_consumer_group(share: Share, judge: Judge) -> N
 
 @pytest.mark.requirement("MEM-44")
 async def test_share_member_in_a_classic_group(share: Share, judge: Judge) -> None:
-    """MEM-44: A share heartbeat does not get into a classic group."""
     queue = await share.queue()
     await classic_group(share, queue, queue.group)
     intruder = await share.member(queue.group)
@@ -68,7 +66,6 @@ async def test_share_member_in_a_classic_group(share: Share, judge: Judge) -> No
 
 @pytest.mark.requirement("MEM-45")
 async def test_classic_requests_on_a_share_group(share: Share, judge: Judge) -> None:
-    """MEM-45: Nothing of the classic protocol gets into a share group."""
     queue = await share.queue()
     member = await share.member(queue.group, queue.topic)
     who = {"group_id": queue.group, "member_id": member.member_id}
@@ -89,7 +86,6 @@ async def test_classic_requests_on_a_share_group(share: Share, judge: Judge) -> 
 @pytest.mark.requirement("MEM-46")
 @pytest.mark.fast
 async def test_consumer_member_in_a_share_group(share: Share, judge: Judge) -> None:
-    """MEM-46: A consumer-group heartbeat does not get into a share group."""
     queue = await share.queue()
     member = await share.member(queue.group, queue.topic)
 
@@ -103,7 +99,6 @@ async def test_consumer_member_in_a_share_group(share: Share, judge: Judge) -> N
 @pytest.mark.requirement("MEM-47")
 @pytest.mark.parametrize("empty", [False, True], ids=["with-a-member", "empty"])
 async def test_offset_commit_on_a_share_group(share: Share, judge: Judge, *, empty: bool) -> None:
-    """MEM-47: Offsets cannot be committed to a share group."""
     queue = await share.queue()
     member = await share.member(queue.group, queue.topic)
     if empty:
@@ -120,7 +115,6 @@ async def test_offset_commit_on_a_share_group(share: Share, judge: Judge, *, emp
 
 @pytest.mark.requirement("MEM-48")
 async def test_group_id_is_bound_until_deletion(share: Share, judge: Judge) -> None:
-    """MEM-48: An empty share group keeps its id; once deleted, a consumer group may have it."""
     queue, newcomer = await share.queue(), share.member_id()
     member = await share.member(queue.group, queue.topic)
     await good_beat(member, member_epoch=-1)
@@ -141,7 +135,6 @@ async def test_group_id_is_bound_until_deletion(share: Share, judge: Judge) -> N
 @pytest.mark.requirement("MEM-49")
 @pytest.mark.fast
 async def test_states_of_a_group(share: Share, judge: Judge) -> None:
-    """MEM-49: A share group is Stable with members and Empty without, and nothing in between."""
     queue, other = await share.queue(), await share.admin.create_topic()
     first, second = [await share.member(queue.group) for _ in range(2)]
     names = [queue.topic.name]

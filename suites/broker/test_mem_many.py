@@ -17,7 +17,6 @@ from suites.judge import Judge
 @AT
 @pytest.mark.requirement("MEM-16")
 async def test_one_unknown_topic(share: Share, judge: Judge, position: str) -> None:
-    """MEM-16: A member alone has every partition of every topic, also beside one that is not."""
     topics = await gather_all(share.admin.create_topic(THREE) for _ in range(THREE))
     alone = await share.member(share.cluster.fresh_name("g"))
     names = [topic.name for topic in topics]

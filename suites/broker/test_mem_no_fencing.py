@@ -53,7 +53,6 @@ async def holder(queue: Queue, count: int) -> Consumer:
 @ENDS
 @pytest.mark.requirement("MEM-42")
 async def test_outsider_goes_on(share: Share, judge: Judge, end: str) -> None:
-    """MEM-42: Outside the group a member can still fetch and acknowledge in its session."""
     queue = await fleeting(share, 3, end)
     since = time.monotonic()
     consumer = await holder(queue, 3)
@@ -71,7 +70,6 @@ async def test_outsider_goes_on(share: Share, judge: Judge, end: str) -> None:
 @ENDS
 @pytest.mark.requirement("MEM-43")
 async def test_locks_outlive_membership(share: Share, judge: Judge, end: str) -> None:
-    """MEM-43: Records stay acquired by a member that is not in the group any more."""
     count = share.rng.randint(2, 6)
     queue = await fleeting(share, count, end)
     since = time.monotonic()

@@ -39,7 +39,6 @@ async def gone(share: Share, member: Member, within: float) -> float | None:
 
 @pytest.mark.requirement("MEM-37")
 async def test_silent_member_is_removed(share: Share, judge: Judge) -> None:
-    """MEM-37: Silence for the session timeout removes a member, and not before."""
     timeout_ms = share.bounds.session(share.rng.randint(1000, 2500))
     queue = await hasty(share, timeout_ms)
     member = await share.member(queue.group, queue.topic)
@@ -61,7 +60,6 @@ async def test_silent_member_is_removed(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("MEM-37")
 @pytest.mark.timeout(240)
 async def test_session_timeouts_last_as_configured(share: Share, judge: Judge) -> None:
-    """MEM-37: Silent members are removed soon after their session timeout, and not before."""
     await judge_span(
         judge,
         "session timeout",
@@ -75,7 +73,6 @@ async def test_session_timeouts_last_as_configured(share: Share, judge: Judge) -
 
 @pytest.mark.requirement("MEM-38")
 async def test_heartbeats_keep_a_member(share: Share, judge: Judge) -> None:
-    """MEM-38: A member that heartbeats in time stays for several session timeouts."""
     timeout_ms = share.bounds.session(1500)
     timeout = timeout_ms / 1000
     queue = await hasty(share, timeout_ms)
@@ -100,7 +97,6 @@ async def test_heartbeats_keep_a_member(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("MEM-39")
 async def test_removed_member_joins_again(share: Share, judge: Judge) -> None:
-    """MEM-39: A removed member joins again under its id."""
     timeout_ms = share.bounds.short_session
     queue = await hasty(share, timeout_ms)
     member = await share.member(queue.group, queue.topic)
@@ -117,7 +113,6 @@ async def test_removed_member_joins_again(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("MEM-40")
 async def test_session_timeout_changes_live(share: Share, judge: Judge) -> None:
-    """MEM-40: A shorter session timeout counts from the next heartbeat on."""
     timeout_ms, longer_ms = share.bounds.short_session, share.bounds.longest_session
     if timeout_ms == longer_ms:
         raise OutOfReach(f"session timeouts are {longer_ms} ms here and nothing else")
@@ -139,7 +134,6 @@ async def test_session_timeout_changes_live(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("MEM-41")
 async def test_partitions_of_a_removed_member(share: Share, judge: Judge) -> None:
-    """MEM-41: The partitions of a removed member go to the one that stays."""
     timeout_ms = share.bounds.session(3000)
     queue = await hasty(share, timeout_ms, partitions=4)
     stays, silent = [await share.member(queue.group) for _ in range(2)]

@@ -27,13 +27,11 @@ async def refused(share: Share, judge: Judge, rule: str, what: str, **fields: ob
 @pytest.mark.requirement("MEM-29")
 @pytest.mark.fast
 async def test_empty_member_id(share: Share, judge: Judge) -> None:
-    """MEM-29: An empty member id is refused."""
     await refused(share, judge, "MEM-29", "an empty member id", member_id="")
 
 
 @pytest.mark.requirement("MEM-30")
 async def test_long_member_id(share: Share, judge: Judge) -> None:
-    """MEM-30: A member id longer than a UUID in text is refused."""
     for length in (37, share.rng.randint(38, 5000)):
         await refused(share, judge, "MEM-30", f"an id of {length} letters", member_id="m" * length)
 
@@ -41,7 +39,6 @@ async def test_long_member_id(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("MEM-31")
 @pytest.mark.parametrize("length", [1, 10, 36])
 async def test_any_member_id_will_do(share: Share, judge: Judge, length: int) -> None:
-    """MEM-31: Members choose their ids, of whatever characters, and can consume under them."""
     queue = await share.queue(records=1)
     # Each group is the check's own, so that an id of one letter is taken by nobody else.
     letters = share.rng.choices(string.ascii_letters + string.digits + " .:/_-+=äß", k=length)
@@ -63,21 +60,18 @@ async def test_any_member_id_will_do(share: Share, judge: Judge, length: int) ->
 @pytest.mark.requirement("MEM-32")
 @pytest.mark.fast
 async def test_empty_group_id(share: Share, judge: Judge) -> None:
-    """MEM-32: An empty group id is refused."""
     await refused(share, judge, "MEM-32", "an empty group id", group_id="")
 
 
 @pytest.mark.requirement("MEM-33")
 @pytest.mark.fast
 async def test_empty_rack(share: Share, judge: Judge) -> None:
-    """MEM-33: An empty rack id is refused."""
     await refused(share, judge, "MEM-33", "an empty rack id", rack_id="")
 
 
 @pytest.mark.requirement("MEM-34")
 @pytest.mark.fast
 async def test_epoch_below_minus_one(share: Share, judge: Judge) -> None:
-    """MEM-34: No epoch below -1 means anything to a share group, not even static leave's -2."""
     for epoch in (-2, -(2**31), share.rng.randint(-(2**31), -3)):
         await refused(share, judge, "MEM-34", f"epoch {epoch}", member_epoch=epoch)
 
@@ -86,14 +80,12 @@ async def test_epoch_below_minus_one(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @pytest.mark.parametrize("names", [None, []], ids=["null", "empty"])
 async def test_join_without_topics(share: Share, judge: Judge, names: list[str] | None) -> None:
-    """MEM-35: A join has to subscribe to something."""
     await refused(share, judge, "MEM-35", f"topics {names}", subscribed_topic_names=names)
 
 
 @pytest.mark.requirement("MEM-36")
 @pytest.mark.solo({"group.share.max.size": "2"})
 async def test_full_group(solo_share: Share, judge: Judge) -> None:
-    """MEM-36: A full group takes nobody in and throws nobody out."""
     share = solo_share
     queue = await share.queue()
     first = await share.member(queue.group, queue.topic)

@@ -48,7 +48,6 @@ async def _used(share: Share) -> Queue:
 @pytest.mark.fast
 @crossed(RELOADED)
 async def test_alter_sets_the_start(share: Share, judge: Judge) -> None:
-    """OFF-30: The next member begins at the altered start offset and gets all from there on."""
     queue = await _used(share)
     to = share.rng.choice([0, share.rng.randint(1, 4), share.rng.randint(5, 9)])
     await _alter(judge, "OFF-30", queue, to)
@@ -62,7 +61,6 @@ async def test_alter_sets_the_start(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(RELOADED)
 async def test_alter_discards_state(share: Share, judge: Judge) -> None:
-    """OFF-34: What was finished is delivered again after an alteration, and counts begin at 1."""
     queue = await _used(share)
     await _alter(judge, "OFF-34", queue, 0)
 
@@ -73,7 +71,6 @@ async def test_alter_discards_state(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(RELOADED)
 async def test_alter_raises_the_epoch(share: Share, judge: Judge) -> None:
-    """ADM-48: Each alteration raises the group epoch."""
     queue = await _used(share)
     seen = [await group_epoch(share, queue.group)]
     for to in share.rng.sample(range(10), k=2):
@@ -87,7 +84,6 @@ async def test_alter_raises_the_epoch(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("OFF-35")
 @crossed(RELOADED)
 async def test_alter_is_shown(share: Share, judge: Judge) -> None:
-    """OFF-35: The admin sees each altered start offset, forward or back."""
     queue = await _used(share)
     for to in share.rng.sample(range(10), k=3):
         await _alter(judge, "OFF-35", queue, to)
@@ -97,7 +93,6 @@ async def test_alter_is_shown(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("OFF-31")
 @crossed(RELOADED)
 async def test_alter_to_the_end(share: Share, judge: Judge) -> None:
-    """OFF-31: With the start offset at the log's end only later records are delivered."""
     queue = await _used(share)
     await _alter(judge, "OFF-31", queue, 10)
 
@@ -108,7 +103,6 @@ async def test_alter_to_the_end(share: Share, judge: Judge) -> None:
 @pytest.mark.parametrize("reset", ["earliest", "latest"])
 @crossed(AMONG)
 async def test_alter_to_uninitialised(share: Share, judge: Judge, reset: str) -> None:
-    """OFF-32: After an alteration to -1 the reset policy decides again."""
     queue = await _used(share)
     await share.admin.group_config(queue.group, {"share.auto.offset.reset": reset})
     await _alter(judge, "OFF-32", queue, -1)
@@ -134,7 +128,6 @@ async def test_alter_to_uninitialised(share: Share, judge: Judge, reset: str) ->
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_alter_needs_an_empty_group(share: Share, judge: Judge) -> None:
-    """OFF-33: A group with members refuses the alteration, and nothing changes."""
     queue = await share.queue(records=10, batches=10)
     consumer = await queue.consumer()
     await consumer.acquire(10)
@@ -156,7 +149,6 @@ async def test_alter_needs_an_empty_group(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("OFF-36")
 @crossed(RELOADED)
 async def test_alter_one_partition(share: Share, judge: Judge) -> None:
-    """OFF-36: Altering one partition leaves the group's other one as it was."""
     queue = await share.queue(records=6, partitions=2)
     await queue.produce(6, 1)
     for index in (0, 1):
@@ -176,7 +168,6 @@ async def test_alter_one_partition(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_alter_before_the_group_exists(share: Share, judge: Judge) -> None:
-    """OFF-37: A start offset set before the group exists is where its first member begins."""
     queue = await share.queue(records=10, batches=10, reset=None)
     to = share.rng.randint(0, 9)
     await _alter(judge, "OFF-37", queue, to)
@@ -190,7 +181,6 @@ async def test_alter_before_the_group_exists(share: Share, judge: Judge) -> None
 @pytest.mark.parametrize("closed", [False, True], ids=["session open", "connection open"])
 @crossed(RELOADED)
 async def test_alter_holds_at_once(share: Share, judge: Judge, closed: bool) -> None:
-    """OFF-38: An alteration holds although a former member is still connected."""
     queue = await share.queue(records=10, batches=10)
     former = await queue.consumer()
     await former.acquire(10)
@@ -211,7 +201,6 @@ async def test_alter_holds_at_once(share: Share, judge: Judge, closed: bool) -> 
 @pytest.mark.requirement("OFF-39")
 @crossed(RELOADED)
 async def test_alter_below_the_log(share: Share, judge: Judge) -> None:
-    """OFF-39: A start offset below the log's start means the first record that exists."""
     queue = await _used(share)
     start = share.rng.randint(3, 8)
     await share.admin.delete_records(queue.topic, start)

@@ -41,7 +41,6 @@ async def _at_hundred(share: Share) -> tuple[Queue, Consumer]:
 @pytest.mark.requirement("OFF-40")
 @crossed(AMONG)
 async def test_operations_table(share: Share, judge: Judge) -> None:
-    """OFF-40: The KIP's table of operations holds from the first line to the last."""
     # Of the records that expire in the table, and of all others.
     short, long = share.bounds.lock(5000), share.bounds.longest_lock
     queue, one = await _at_hundred(share)
@@ -132,7 +131,6 @@ async def _figure(share: Share) -> tuple[Queue, Consumer]:
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_in_flight_example(share: Share, judge: Judge) -> None:
-    """OFF-41: The states of the KIP's figure are what fetches and the admin then see."""
     queue, holder = await _figure(share)
     judge.equal("OFF-41", 2, await queue.spso(2, within=5), "start offset")
 
@@ -151,7 +149,6 @@ async def test_in_flight_example(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("OFF-42")
 @crossed(AMONG)
 async def test_in_flight_example_is_durable(share: Share, judge: Judge) -> None:
-    """OFF-42: The durable state has the start offset, the count of 3, the states of 5 and 6."""
     queue, _ = await _figure(share)
     judge.equal("OFF-42", 2, await queue.spso(2, within=5), "start offset that the admin sees")
 

@@ -42,7 +42,6 @@ async def _after_deletion(queue: Queue, start: int) -> dict[int, int]:
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_deleted_past_the_window(share: Share, judge: Judge, state: str) -> None:
-    """OFF-20: Records deleted beyond all in flight never come; the rest from the log's start do."""
     queue, holder = await _ten_of_twenty(share)
     await _settle(holder, state)
     start = share.rng.randint(11, 20)
@@ -57,7 +56,6 @@ async def test_deleted_past_the_window(share: Share, judge: Judge, state: str) -
 @pytest.mark.parametrize("state", STATES)
 @crossed(BESIDE, RELOADED)
 async def test_deleted_inside_a_batch(share: Share, judge: Judge, state: str) -> None:
-    """OFF-26: Records below a log start that cuts a batch are not delivered."""
     queue, holder = await _ten_of_twenty(share, batches=2)
     await _settle(holder, state)
     start = share.rng.randint(11, 19)
@@ -73,7 +71,6 @@ async def test_deleted_inside_a_batch(share: Share, judge: Judge, state: str) ->
 @pytest.mark.requirement("OFF-21")
 @crossed(BESIDE, RELOADED)
 async def test_deleted_inside_available(share: Share, judge: Judge) -> None:
-    """OFF-21: Available records below the log's start are gone, those beyond keep their count."""
     queue, consumer = await _ten_of_twenty(share)
     await consumer.acked(release(0, 9))
     start = share.rng.randint(1, 9)
@@ -89,7 +86,6 @@ async def test_deleted_inside_available(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("OFF-22")
 @crossed(BESIDE, RELOADED)
 async def test_deleted_inside_acquired(share: Share, judge: Judge) -> None:
-    """OFF-22: Acquired records beyond the log's start stay held, those below never come back."""
     queue, holder = await _ten_of_twenty(share)
     other = await queue.consumer(join=False)
     start = share.rng.randint(2, 7)
@@ -125,7 +121,6 @@ async def _two_acquisitions(share: Share) -> tuple[Queue, Consumer]:
 
 @pytest.mark.requirement("OFF-21")
 async def test_deleted_before_another_acquisition(share: Share, judge: Judge) -> None:
-    """OFF-21: A deletion takes one acquisition whole; what is released of the next one comes."""
     queue, holder = await _two_acquisitions(share)
     start = share.rng.randint(5, 9)
     await holder.acked(release(10, 14))
@@ -138,7 +133,6 @@ async def test_deleted_before_another_acquisition(share: Share, judge: Judge) ->
 
 @pytest.mark.requirement("OFF-22", "LCK-18")
 async def test_deleted_into_another_acquisition(share: Share, judge: Judge) -> None:
-    """OFF-22 LCK-18: An acquisition that a deletion cuts stays held, and is freed by a close."""
     queue, holder = await _two_acquisitions(share)
     start = share.rng.randint(6, 13)
     await share.admin.delete_records(queue.topic, start)
@@ -159,7 +153,6 @@ async def test_deleted_into_another_acquisition(share: Share, judge: Judge) -> N
 @pytest.mark.requirement("OFF-23")
 @crossed(BESIDE, RELOADED)
 async def test_deleted_inside_finished(share: Share, judge: Judge) -> None:
-    """OFF-23: Records finished beyond the log's new start stay finished."""
     queue, consumer = await _ten_of_twenty(share)
     await consumer.acked(release(0, 4), accept(5, 9))
     start = share.rng.randint(1, 8)
@@ -175,7 +168,6 @@ async def test_deleted_inside_finished(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("OFF-24")
 @crossed(BESIDE, RELOADED)
 async def test_deleted_below_the_start(share: Share, judge: Judge) -> None:
-    """OFF-24: Deleting what is already finished changes nothing for the group."""
     queue, holder = await _ten_of_twenty(share)
     await holder.acked(accept(0, 5))
     await share.admin.delete_records(queue.topic, share.rng.randint(1, 6))
@@ -192,7 +184,6 @@ async def test_deleted_below_the_start(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("OFF-25")
 @crossed(BESIDE, RELOADED)
 async def test_start_offset_follows_the_log(share: Share, judge: Judge) -> None:
-    """OFF-25: The start offset is at or beyond the log's start once the group went on."""
     queue, consumer = await _ten_of_twenty(share)
     await consumer.acked(release(0, 9))
     start = share.rng.randint(5, 20)

@@ -62,13 +62,11 @@ async def _finished(share: Share, judge: Judge, rule: str, finish: Callable[...,
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_moves_past_accepted(share: Share, judge: Judge) -> None:
-    """OFF-10: The start offset moves past a prefix of accepted records."""
     await _finished(share, judge, "OFF-10", accept)
 
 
 @pytest.mark.requirement("OFF-10")
 async def test_moves_past_one_acquisition_of_several(share: Share, judge: Judge) -> None:
-    """OFF-10: The start offset moves past what is accepted of the first of many acquisitions."""
     fetches, count = share.rng.randint(4, 6), share.rng.randint(2, 4)
     queue = await share.queue()
     consumer = await queue.consumer()
@@ -88,21 +86,18 @@ async def test_moves_past_one_acquisition_of_several(share: Share, judge: Judge)
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_moves_past_rejected(share: Share, judge: Judge) -> None:
-    """OFF-11: The start offset moves past a prefix of rejected records."""
     await _finished(share, judge, "OFF-11", reject)
 
 
 @pytest.mark.requirement("OFF-12")
 @crossed(BESIDE, RELOADED)
 async def test_moves_past_gaps(share: Share, judge: Judge) -> None:
-    """OFF-12: The start offset moves past a prefix acknowledged as gaps."""
     await _finished(share, judge, "OFF-12", gap)
 
 
 @pytest.mark.requirement("OFF-13")
 @crossed(BESIDE, RELOADED)
 async def test_moves_past_exhausted(share: Share, judge: Judge) -> None:
-    """OFF-13: The start offset moves past a record whose deliveries ran out."""
     limit = int((await share.admin.broker_configs())["group.share.delivery.count.limit"])
     window = await Window.held(share)
     for _ in range(limit - 1):
@@ -128,7 +123,6 @@ async def _with_hole(share: Share) -> tuple[Window, int]:
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_released_record_holds(share: Share, judge: Judge) -> None:
-    """OFF-14: The start offset does not move past a released record."""
     window, hole = await _with_hole(share)
     await window.consumer.acked(release(hole))
     await window.write()
@@ -140,7 +134,6 @@ async def test_released_record_holds(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, RELOADED)
 async def test_acquired_record_holds(share: Share, judge: Judge) -> None:
-    """OFF-15 OFF-16: An acquired record holds the start offset; finished, it lets it jump."""
     window, hole = await _with_hole(share)
     await window.write()
     judge.equal("OFF-15", hole, await window.shown(hole), "start offset with an acquired record")
@@ -153,7 +146,6 @@ async def test_acquired_record_holds(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("OFF-17")
 @crossed(BESIDE, RELOADED)
 async def test_view_never_runs_ahead(share: Share, judge: Judge) -> None:
-    """OFF-17: The admin's start offset never passes an unfinished record, and catches up."""
     window = await Window.held(share)
     finished: set[int] = set()
     for offset in share.rng.sample(range(RECORDS), k=RECORDS):
@@ -170,7 +162,6 @@ async def test_view_never_runs_ahead(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("OFF-18")
 @crossed(BESIDE, RELOADED)
 async def test_view_never_goes_back(share: Share, judge: Judge) -> None:
-    """OFF-18: While members acquire, release, finish, come and go, the view only moves forward."""
     total = 60
     queue = await share.queue(total, batches=share.rng.choice([1, 6, 20]))
     views: list[int] = [-1]
@@ -206,7 +197,6 @@ async def _settle_some(share: Share, consumer: Consumer, finished: set[int]) -> 
 @pytest.mark.fast
 @crossed(BESIDE)  # behind a member that fetched below it is no longer untouched
 async def test_unfetched_partition_shows_none(share: Share, judge: Judge) -> None:
-    """OFF-19: Before the first fetch the view shows no error, and -1 or what the policy gives."""
     queue = await share.queue(records=3, untouched=True)
     by_policy = share.rng.randint(1, 3)
     await share.admin.delete_records(queue.topic, by_policy)

@@ -43,7 +43,6 @@ async def _first_delivery(queue: Queue, consumer: Consumer) -> tuple[int, list[i
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_default_is_latest(share: Share, judge: Judge) -> None:
-    """OFF-01: Without a reset policy earlier records are not delivered and all later ones are."""
     queue = await share.queue(records=5, reset=None)
     consumer = await queue.consumer()
 
@@ -61,7 +60,6 @@ async def test_default_is_latest(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @meets(IDLE)
 async def test_neighbours_of_an_altered_partition(share: Share, judge: Judge) -> None:
-    """OFF-45: To alter one partition's start does not decide where a new group's others begin."""
     queue = await share.queue(partitions=2, reset=None)
     for partition in queue.topic.partitions:
         await queue.produce(5, partition)
@@ -80,7 +78,6 @@ async def test_neighbours_of_an_altered_partition(share: Share, judge: Judge) ->
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_earliest(share: Share, judge: Judge, deleted: int) -> None:
-    """OFF-02: With earliest a share-partition begins at the log's start, wherever that is."""
     queue = await share.queue(records=10, batches=share.rng.choice([1, 2, 10]))
     if deleted:
         await share.admin.delete_records(queue.topic, deleted)
@@ -92,7 +89,6 @@ async def test_earliest(share: Share, judge: Judge, deleted: int) -> None:
 @pytest.mark.requirement("OFF-03")
 @crossed(AMONG)
 async def test_by_duration(share: Share, judge: Judge) -> None:
-    """OFF-03: With by_duration a share-partition begins at the first young enough record."""
     hours = share.rng.randint(1, 5)
     queue = await share.queue(reset=f"by_duration:PT{hours}H30M")
     now = int(time.time() * 1000)
@@ -109,7 +105,6 @@ async def test_by_duration(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("OFF-04")
 @pytest.mark.fast
 async def test_bad_values_refused(share: Share, judge: Judge) -> None:
-    """OFF-04: Other reset values are refused with INVALID_CONFIG and change nothing."""
     queue = await share.queue(reset="by_duration:PT1H")
     bad = ["none", "nearest", "by_duration", "by_duration:", "by_duration:-PT1H", "by_duration:1h"]
     for value in bad:
@@ -123,7 +118,6 @@ async def test_bad_values_refused(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_each_group_by_its_own(share: Share, judge: Judge) -> None:
-    """OFF-05: Groups on one topic begin each by their own policy."""
     early = await share.queue(records=6)
     late = await share.sibling(early, **{RESET: "latest"})
     first, second = await early.consumer(), await late.consumer()
@@ -139,7 +133,6 @@ async def test_each_group_by_its_own(share: Share, judge: Judge) -> None:
 @pytest.mark.parametrize("later", ["latest", "earliest", "by_duration:PT1S"])
 @crossed(AMONG)
 async def test_stored_offset_wins(share: Share, judge: Judge, later: str) -> None:
-    """OFF-06: A group that comes back goes on where it was, whatever its policy is by then."""
     queue = await share.queue(records=10, batches=10)
     consumer = await queue.consumer()
     held = await consumer.acquire(10)
@@ -157,7 +150,6 @@ async def test_stored_offset_wins(share: Share, judge: Judge, later: str) -> Non
 @pytest.mark.requirement("OFF-46")
 @crossed(AMONG)
 async def test_decided_once(share: Share, judge: Judge) -> None:
-    """OFF-46: Where a share-partition begins is decided once, and the next leader goes by it."""
     queue = await replicated(share, 5, reset=None)
     _, held = await _first_delivery(queue, await queue.consumer())
 
@@ -181,7 +173,6 @@ async def test_decided_once(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("OFF-07")
 @crossed(AMONG)
 async def test_added_partition_begins_at_zero(share: Share, judge: Judge) -> None:
-    """OFF-07: No record of a partition that is added to a subscribed topic is lost."""
     queue = await share.queue(records=1, reset=None)
     consumer = await queue.consumer()
     await _first_delivery(queue, consumer)

@@ -17,7 +17,6 @@ from suites.judge import Judge
 @pytest.mark.parametrize("lie", ["ends before it begins", "unknown delivery state"])
 @meets("stored start")
 async def test_impossible_state_is_not_served(solo_share: Share, judge: Judge, lie: str) -> None:
-    """OFF-43: A stored state that cannot be true is an error until it is put right."""
     # On a cluster of its own: such a batch has stopped a share coordinator for good.
     queue = await solo_share.queue(records=10, batches=10)
     consumer = await queue.consumer()
@@ -43,7 +42,6 @@ async def test_impossible_state_is_not_served(solo_share: Share, judge: Judge, l
 @pytest.mark.fast
 @pytest.mark.parametrize("batches", [1, 3, 12])
 async def test_stored_state_is_taken_over(share: Share, judge: Judge, batches: int) -> None:
-    """OFF-44: What is stored decides what is delivered: start, states, counts, and the rest."""
     queue = await share.queue(records=12, batches=batches)
     consumer = await queue.consumer()
     states = [(3, 4, ACKNOWLEDGED, 1), (5, 5, AVAILABLE, 1), (8, 9, ARCHIVED, 2)]
@@ -62,7 +60,6 @@ async def test_stored_state_is_taken_over(share: Share, judge: Judge, batches: i
 
 @pytest.mark.requirement("OFF-10")
 async def test_start_moves_past_what_was_stored(share: Share, judge: Judge) -> None:
-    """OFF-10: The start offset moves past records accepted before those of the stored state."""
     queue = await share.queue(records=10, batches=10)
     consumer = await queue.consumer()
     await write_state(queue, 0, [(3, 4, ACKNOWLEDGED, 1), (8, 9, ACKNOWLEDGED, 1)])

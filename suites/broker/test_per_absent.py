@@ -32,7 +32,6 @@ async def start_in_summary(key: StateKey) -> tuple[str, int]:
 @pytest.mark.fast
 @crossed(KEYS)
 async def test_read_before_initialize(store: Store, judge: Judge) -> None:
-    """PER-04: A Read before any Initialize is refused and makes no state."""
     key = await store.key()
     trail = await key.trail()
 
@@ -47,7 +46,6 @@ async def test_read_before_initialize(store: Store, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(KEYS)
 async def test_write_before_initialize(store: Store, judge: Judge) -> None:
-    """PER-09: A Write before any Initialize is refused and stores nothing."""
     key = await store.key()
     trail = await key.trail()
 
@@ -61,7 +59,6 @@ async def test_write_before_initialize(store: Store, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(KEYS)
 async def test_summary_changes_nothing(store: Store, judge: Judge) -> None:
-    """PER-21: A summary tells epochs and start offset, and leaves everything as it was."""
     rng = store.share.rng
     state, leader = rng.randint(0, 99), rng.randint(1, 99)
     key = await store.initialized(state, 10)
@@ -82,7 +79,6 @@ async def test_summary_changes_nothing(store: Store, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(KEYS)
 async def test_summary_without_state(store: Store, judge: Judge) -> None:
-    """PER-22: The summary of a share-partition without state is -1 and no error."""
     key = await store.key()
 
     judge.equal("PER-22", ("NONE", -1), await start_in_summary(key), "error and start offset")
@@ -92,7 +88,6 @@ async def test_summary_without_state(store: Store, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(KEYS)
 async def test_deleted_state_is_gone(store: Store, judge: Judge) -> None:
-    """PER-23: Deleted state was never there, and the last record of its key is a tombstone."""
     key = await store.initialized(4, 10)
     await key.written(*SOME, state_epoch=4, start=10)
     await key.read(leader_epoch=9)
@@ -112,7 +107,6 @@ async def test_deleted_state_is_gone(store: Store, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(KEYS)
 async def test_deleting_nothing(store: Store, judge: Judge) -> None:
-    """PER-24: Deleting what is not there succeeds and writes nothing, the second time too."""
     never, twice = await store.key(), await store.initialized()
     await twice.delete()
     trails = [await key.trail() for key in (never, twice)]
@@ -126,7 +120,6 @@ async def test_deleting_nothing(store: Store, judge: Judge) -> None:
 @pytest.mark.requirement("PER-38")
 @meets("second partition")
 async def test_deleted_topic(store: Store, judge: Judge) -> None:
-    """PER-38: The state of all partitions and groups goes with the topic; its name begins anew."""
     topic = await store.share.admin.create_topic(3)
     keys = [*await store.on(topic), *await store.on(topic)]
     for key in keys:

@@ -48,7 +48,6 @@ async def led(store: Store, epoch: int) -> StateKey:
 @pytest.mark.parametrize("start", [-1, 0, 5_000_000_000])
 @crossed(KEYS)
 async def test_initialized_is_read(store: Store, judge: Judge, start: int) -> None:
-    """PER-01: Read returns what Initialize gave, and no state batches."""
     key = await store.key()
     epoch = store.share.rng.randint(0, 1000)
     error = await key.initialize(epoch, start)
@@ -62,7 +61,6 @@ async def test_initialized_is_read(store: Store, judge: Judge, start: int) -> No
 @pytest.mark.fast
 @crossed(KEYS)
 async def test_initialize_with_older_epoch(store: Store, judge: Judge) -> None:
-    """PER-02: An Initialize of an older state epoch is fenced and changes nothing."""
     epoch = store.share.rng.randint(1, 1000)
     key = await store.initialized(epoch, 10)
     await key.written(*SOME, state_epoch=epoch, start=10)
@@ -80,7 +78,6 @@ async def test_initialize_with_older_epoch(store: Store, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(KEYS)
 async def test_initialize_replaces(store: Store, judge: Judge) -> None:
-    """PER-03: An Initialize of a newer state epoch replaces the state, counts and all."""
     key = await store.initialized(1, 10)
     await key.written(StateBatch(10, 20, ARCHIVED, 9), state_epoch=1, start=10)
     trail = await key.trail()
@@ -101,7 +98,6 @@ async def test_initialize_replaces(store: Store, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(KEYS)
 async def test_read_by_older_leader(store: Store, judge: Judge) -> None:
-    """PER-06: A Read with an older leader epoch is fenced."""
     epoch = store.share.rng.randint(1, 1000)
     key = await led(store, epoch)
 
@@ -117,7 +113,6 @@ async def test_read_by_older_leader(store: Store, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(KEYS)
 async def test_write_by_older_leader(store: Store, judge: Judge) -> None:
-    """PER-07: A Read with a higher leader epoch fences the writes of the leader before."""
     epoch = store.share.rng.randint(1, 1000)
     key = await store.initialized(start=10)
     await key.written(*SOME, start=10)
@@ -146,7 +141,6 @@ async def test_write_by_older_leader(store: Store, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(KEYS)
 async def test_read_without_leader_epoch(store: Store, judge: Judge) -> None:
-    """PER-08: A Read with leader epoch -1 is served or invalid, and not fenced."""
     key = await led(store, 5)
 
     error = error_name((await key.read(leader_epoch=-1)).error_code)
@@ -161,7 +155,6 @@ async def test_read_without_leader_epoch(store: Store, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(KEYS)
 async def test_write_of_older_state(store: Store, judge: Judge) -> None:
-    """PER-11: A Write with an older state epoch is fenced and stores nothing."""
     epoch = store.share.rng.randint(1, 1000)
     key = await store.initialized(epoch - 1, 10)
     await key.initialize(epoch, 10)
@@ -180,7 +173,6 @@ async def test_write_of_older_state(store: Store, judge: Judge) -> None:
 @pytest.mark.parametrize("ahead", ["leader_epoch", "state_epoch"])
 @crossed(KEYS)
 async def test_write_raises_no_epoch(store: Store, judge: Judge, ahead: str) -> None:
-    """PER-12: Whatever epochs a Write comes with, those stored stay."""
     key = await store.initialized(3, 10)
     await key.read(leader_epoch=3)
     epochs = {"leader_epoch": 3, "state_epoch": 3}
@@ -210,7 +202,6 @@ NEGATIVE: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.fast
 @crossed(KEYS)
 async def test_negative_epochs(store: Store, judge: Judge) -> None:
-    """PER-13: A negative epoch is an invalid request."""
     key = await store.initialized(start=10)
     for api, fields in NEGATIVE:
         error = error_name((await key.ask(api, **fields)).error_code)

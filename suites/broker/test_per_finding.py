@@ -55,7 +55,6 @@ async def _coordinators(share: Share, node: int, keys: Sequence[str]) -> list[St
 @pytest.mark.requirement("PER-31")
 @pytest.mark.fast
 async def test_everybody_names_the_same(share: Share, judge: Judge) -> None:
-    """PER-31: Every broker names the leader of the state partition that the key hashes to."""
     rng = share.rng
     keys = [
         share_key(f"{group}{suffix}", uuid.UUID(bytes=rng.randbytes(16)), rng.randint(0, 99))
@@ -89,7 +88,6 @@ def _malformed() -> list[str]:
 @pytest.mark.requirement("PER-32")
 @pytest.mark.fast
 async def test_malformed_keys(share: Share, judge: Judge) -> None:
-    """PER-32: A key that is not group, topic id and partition is an invalid request."""
     node = min(share.cluster.brokers)
     for key in _malformed():
         for found in await _coordinators(share, node, [key]):

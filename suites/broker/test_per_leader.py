@@ -33,7 +33,6 @@ KEPT = {accept: (ACKNOWLEDGED, 1), reject: (ARCHIVED, 1), release: (AVAILABLE, 1
 @pytest.mark.requirement("PER-39")
 @pytest.mark.fast
 async def test_answered_is_persisted(share: Share, judge: Judge) -> None:
-    """PER-39: What was answered with NONE is in the persisted state by then."""
     count = share.rng.randint(20, 40)
     world = await pinned(share, count, batches=share.rng.choice([1, 4]))
     offsets = list(world.offsets)
@@ -57,7 +56,6 @@ async def test_answered_is_persisted(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_log_of_a_live_group(share: Share, judge: Judge) -> None:
-    """PER-40: Fetching writes nothing, and no record of the state topic has the acquired state."""
     queue, store = await share.queue(30, batches=6), Store(share)
     key = store.of(queue)
     since = await key.trail()
@@ -92,7 +90,6 @@ async def test_log_of_a_live_group(share: Share, judge: Judge) -> None:
 @pytest.mark.parametrize("gives_up", ["release", "timeout"])
 @crossed(AMONG)
 async def test_count_is_persisted(share: Share, judge: Judge, gives_up: str) -> None:
-    """PER-41: A record that came back is kept with its delivery count."""
     lock = share.bounds.short_lock
     queue = await share.queue(4, lock_ms=lock)
     consumer = await queue.consumer()
@@ -112,7 +109,6 @@ async def test_count_is_persisted(share: Share, judge: Judge, gives_up: str) -> 
 @pytest.mark.requirement("PER-45")
 @crossed(AMONG)
 async def test_archiving_is_finished(share: Share, judge: Judge) -> None:
-    """PER-45: Records stored as being archived are finished, and the rest is served."""
     queue = await share.queue(10, batches=share.rng.choice([1, 10]))
     consumer = await queue.consumer()
     await write_state(queue, 0, [(0, 1, ARCHIVING, 1), (4, 4, ARCHIVING, 2)])

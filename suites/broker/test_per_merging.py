@@ -95,7 +95,6 @@ async def _histories(store: Store, writes: int) -> AsyncIterator[_Seen]:
 @pytest.mark.parametrize("writes", [8, 16, 32])
 @crossed(KEYS)
 async def test_random_writes(store: Store, judge: Judge, writes: int) -> None:
-    """PER-05: After any writes Read returns every offset that was written, as it was written."""
     async for now in _histories(store, writes):
         batches = batches_of(now.part)
         seen = per_offset(batches)
@@ -118,7 +117,6 @@ async def test_random_writes(store: Store, judge: Judge, writes: int) -> None:
 @pytest.mark.parametrize("writes", [16, 32])
 @crossed(KEYS)
 async def test_random_writes_are_few_batches(store: Store, judge: Judge, writes: int) -> None:
-    """PER-18: However written, neighbours of equal state and count are read as one batch."""
     async for now in _histories(store, writes):
         batches = sorted(batches_of(now.part))
         apart = [
@@ -133,7 +131,6 @@ async def test_random_writes_are_few_batches(store: Store, judge: Judge, writes:
 @pytest.mark.fast
 @crossed(KEYS)
 async def test_start_offset_left_out(store: Store, judge: Judge) -> None:
-    """PER-14: A Write with start offset -1 moves no start offset and stores its batches."""
     key = await store.initialized(start=7)
     await key.written(start=20)
     batch = StateBatch(22, 25, ACKNOWLEDGED, 2)
@@ -146,7 +143,6 @@ async def test_start_offset_left_out(store: Store, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(KEYS)
 async def test_start_offset_goes_back(store: Store, judge: Judge) -> None:
-    """PER-15: A Write with an older start offset does not take the start offset back."""
     key = await store.initialized(start=0)
     high = store.share.rng.randint(10, 50)
     await key.written(start=high)
@@ -162,7 +158,6 @@ async def test_start_offset_goes_back(store: Store, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(KEYS)
 async def test_complete_count_goes_back(store: Store, judge: Judge) -> None:
-    """PER-15: A Write with an older start offset does not take back the complete count."""
     key = await store.initialized(start=0)
     high = store.share.rng.randint(10, 50)
     await key.written(start=high, complete=4)
@@ -178,7 +173,6 @@ async def test_complete_count_goes_back(store: Store, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(KEYS)
 async def test_start_offset_cuts(store: Store, judge: Judge) -> None:
-    """PER-16: A start offset cuts the batch it falls into and takes those below it away."""
     rng = store.share.rng
     key = await store.initialized(start=0)
     low, high = StateBatch(0, 9, ACKNOWLEDGED, 1), StateBatch(40, 49, ARCHIVED, 2)
@@ -195,7 +189,6 @@ async def test_start_offset_cuts(store: Store, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(KEYS)
 async def test_single_offsets_become_one_batch(store: Store, judge: Judge) -> None:
-    """PER-18: Offsets written one by one are one batch once they are equal."""
     key = await store.initialized(start=0)
     offsets = list(range(store.share.rng.randint(10, 30)))
     store.share.rng.shuffle(offsets)
@@ -223,7 +216,6 @@ async def _timed(key: StateKey, batches: list[StateBatch]) -> tuple[str, float]:
 @pytest.mark.requirement("PER-19")
 @meets("second partition")
 async def test_alternating_batches(store: Store, judge: Judge) -> None:
-    """PER-19: A state as fragmented as can be is merged within the write timeout."""
     _, key, _ = await store.keys(3)
     if (refused := await key.initialize(0, 0)) != "NONE":
         raise Undecided(f"an Initialize that should succeed answered {refused}")
@@ -252,7 +244,6 @@ async def test_alternating_batches(store: Store, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(KEYS)
 async def test_complete_count(store: Store, judge: Judge) -> None:
-    """PER-20: The summary has the complete count of the latest Write."""
     rng = store.share.rng
     key = await store.initialized(start=0)
     start = 0

@@ -41,7 +41,6 @@ FIELDS: Mapping[str, dict[str, Any]] = {
 @pytest.mark.fast
 @pytest.mark.parametrize("api", EVERY)
 async def test_empty_requests(store: Store, judge: Judge, api: str) -> None:
-    """PER-25: A state RPC without group, topics or partitions is answered with nothing."""
     key = await store.initialized()
     connection = await store.share.cluster.to(await key.node())
     whole: dict[str, Any] = {
@@ -70,7 +69,6 @@ async def _refusal(key: StateKey, api: str) -> str:
 @pytest.mark.fast
 @pytest.mark.parametrize("api", EVERY)
 async def test_malformed_keys(store: Store, judge: Judge, api: str) -> None:
-    """PER-26: A negative partition is an invalid request, the null topic id that or unknown."""
     key = await store.key()
     for partition in (-1, -(2**31)):
         error = await _refusal(StateKey(store.share, key.group, key.topic_id, partition), api)
@@ -88,7 +86,6 @@ async def test_malformed_keys(store: Store, judge: Judge, api: str) -> None:
 @pytest.mark.fast
 @pytest.mark.parametrize("api", EVERY)
 async def test_unknown_topics(store: Store, judge: Judge, api: str) -> None:
-    """PER-27: What the cluster does not have is unknown; to Read and Write also uninitialised."""
     key = await store.key()
     allowed = {UNKNOWN: "WriteShareGroupStateResponse ErrorCode: no such topic or partition"}
     if api in (READ, WRITE):
@@ -120,7 +117,6 @@ async def _together(keys: list[StateKey], api: str) -> dict[int, Struct]:
 @pytest.mark.fast
 @pytest.mark.parametrize("api", [READ, WRITE])
 async def test_judged_one_by_one(store: Store, judge: Judge, api: str) -> None:
-    """PER-28: A partition that is refused does not keep the others from being served."""
     homes: defaultdict[int, list[StateKey]] = defaultdict(list)
     for key in await store.keys(10):
         homes[await key.node()].append(key)

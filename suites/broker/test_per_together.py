@@ -75,7 +75,6 @@ async def _unstored(queue: Queue, offsets: Iterable[int]) -> list[int]:
 @pytest.mark.solo
 @pytest.mark.parametrize("together", [False, True], ids=["one by one", "together"])
 async def test_none_means_stored(solo_share: Share, judge: Judge, *, together: bool) -> None:
-    """PER-47: What is answered with NONE is stored, whatever was sent with it."""
     total = MANY + PAIRS * (MANY + 1)
     queue = await solo_share.queue(total, batches=total, lock_ms=60_000)
     # What the first one holds stays unfinished, so that the start offset passes nothing.

@@ -76,7 +76,6 @@ async def _responses(share: Share) -> list[str]:
 @pytest.mark.requirement("PER-29", "PER-30")
 @pytest.mark.solo(UNUSUAL)
 async def test_first_use(solo_share: Share, judge: Judge) -> None:
-    """PER-29: The first use of a share group makes the state topic; PER-30: as configured."""
     share = solo_share
     await _deleted(share)
     responses = await _responses(share)
@@ -152,7 +151,6 @@ SPACING = "share.coordinator.snapshot.update.records.per.snapshot"
 @pytest.mark.solo({SPACING: 3})
 @meets("second partition")
 async def test_snapshots_and_updates(solo_share: Share, judge: Judge) -> None:
-    """PER-34: After so many updates comes a snapshot; PER-33: replayed, they give what is read."""
     store = Store(solo_share)
     keys = await store.keys(3)
     for records in await asyncio.gather(*(_worked(store, key, judge) for key in keys)):
@@ -162,7 +160,6 @@ async def test_snapshots_and_updates(solo_share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("PER-33", "PER-34")
 @pytest.mark.solo({SPACING: 0})
 async def test_snapshots_only(solo_share: Share, judge: Judge) -> None:
-    """PER-34: With 0 updates between snapshots there are snapshots and nothing else."""
     store = Store(solo_share)
     _judge_spacing(judge, await _worked(store, await store.key(), judge), 0)
 
@@ -179,7 +176,6 @@ COLD_MS = 800
 )
 @meets("second partition")
 async def test_cold_snapshot(solo_share: Share, judge: Judge) -> None:
-    """PER-35: A share-partition that is left alone gets one snapshot and no second one."""
     store = Store(solo_share)
     _, key, _ = await store.keys(3)
     await key.initialize(0, 5)
@@ -227,7 +223,6 @@ async def _log_starts_above(trail: Trail, busy: StateKey, goal: int) -> int:
 @pytest.mark.solo(PRUNING)
 @meets("second partition")
 async def test_log_is_pruned(solo_share: Share, judge: Judge) -> None:
-    """PER-36: What is redundant leaves the log, also beside the idle and the deleted."""
     store = Store(solo_share)
     busy, idle = await store.initialized(), await store.initialized()
     topic = await solo_share.admin.create_topic(3)
@@ -254,7 +249,6 @@ async def test_log_is_pruned(solo_share: Share, judge: Judge) -> None:
 @pytest.mark.solo({"group.share.persister.class.name": ""})
 @meets(ACROSS_BATCHES)
 async def test_persister_that_keeps_nothing(solo_share: Share, judge: Judge) -> None:
-    """PER-46: Without a persister records are still delivered, given back and finished."""
     queue = await solo_share.queue(10, batches=5)
     consumer = await queue.consumer()
     catch = await consumer.acquire(10)

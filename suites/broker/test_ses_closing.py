@@ -28,7 +28,6 @@ async def holding(share: Share, records: int) -> tuple[Queue, Consumer, Consumer
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_closing_by_acknowledge(share: Share, judge: Judge) -> None:
-    """SES-13: The final ShareAcknowledge applies its acks and releases the rest at once."""
     count = share.rng.randint(3, 8)
     _, consumer, other = await holding(share, count)
     kept = share.rng.randrange(count)
@@ -44,7 +43,6 @@ async def test_closing_by_acknowledge(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("SES-13")
 async def test_closing_releases_every_acquisition(share: Share, judge: Judge) -> None:
-    """SES-13: The end of a session releases what its member acquired by several fetches."""
     fetches, count = share.rng.randint(3, 5), share.rng.randint(2, 4)
     queue, consumer, other = await holding(share, count)
     for _ in range(1, fetches):
@@ -65,7 +63,6 @@ async def test_closing_releases_every_acquisition(share: Share, judge: Judge) ->
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_closing_by_fetch(share: Share, judge: Judge) -> None:
-    """SES-14: The final ShareFetch applies its acks, brings nothing and releases the rest."""
     count = share.rng.randint(3, 8)
     queue, consumer, other = await holding(share, count)
     kept = share.rng.randrange(count)
@@ -84,7 +81,6 @@ async def test_closing_by_fetch(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("SES-15")
 @crossed(BESIDE, BEHIND)
 async def test_closing_fetch_that_names_partitions(share: Share, judge: Judge) -> None:
-    """SES-15: A final fetch acquires nothing from partitions that it names."""
     queue, consumer, other = await holding(share, 2)
     more = await queue.produce(3)
 
@@ -105,7 +101,6 @@ async def test_closing_fetch_that_names_partitions(share: Share, judge: Judge) -
 @pytest.mark.parametrize("by_fetch", [False, True], ids=["acknowledge", "fetch"])
 @crossed(BESIDE, BEHIND)
 async def test_closed_session_is_gone(share: Share, judge: Judge, *, by_fetch: bool) -> None:
-    """SES-16: After the final epoch there is no session, and epoch 0 opens another."""
     queue, consumer, _ = await holding(share, 1)
     following = consumer.session.epoch
     await consumer.session.close({consumer.where: [accept(0)]}, by_fetch=by_fetch)
@@ -124,7 +119,6 @@ async def test_closed_session_is_gone(share: Share, judge: Judge, *, by_fetch: b
 @pytest.mark.requirement("SES-17")
 @crossed(AMONG)
 async def test_closing_releases_every_partition(share: Share, judge: Judge) -> None:
-    """SES-17: The end of a session releases its records of all partitions, and nobody else's."""
     queue = await share.queue(2, partitions=3, lock_ms=share.bounds.longest_lock)
     node = queue.topic.leaders[0]
     led = [p for p in queue.topic.partitions if queue.topic.leaders[p] == node]
@@ -150,7 +144,6 @@ async def test_closing_releases_every_partition(share: Share, judge: Judge) -> N
 @pytest.mark.requirement("SES-45")
 @crossed(AMONG)
 async def test_closing_releases_forgotten_partitions(share: Share, judge: Judge) -> None:
-    """SES-45: The end of a session releases also the records of partitions it has forgotten."""
     _, consumer, other = await holding(share, 2)
     await consumer.session.fetch(forget=[consumer.where], max_wait_ms=0)
 
@@ -165,7 +158,6 @@ async def test_closing_releases_forgotten_partitions(share: Share, judge: Judge)
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_opening_replaces(share: Share, judge: Judge) -> None:
-    """SES-18: Epoch 0 on top of a session starts another, which knows nothing of the first."""
     queue, consumer, _ = await holding(share, 1)
     other_topic = await share.admin.create_topic()
     for _ in range(share.rng.randint(1, 3)):
@@ -187,7 +179,6 @@ async def test_opening_replaces(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("SES-19")
 @crossed(AMONG)
 async def test_opening_releases(share: Share, judge: Judge) -> None:
-    """SES-19: Epoch 0 on top of a session releases what the member held in it."""
     count = share.rng.randint(2, 6)
     _, consumer, other = await holding(share, count)
 
@@ -200,7 +191,6 @@ async def test_opening_releases(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("SES-20")
 @crossed(BEHIND)
 async def test_last_session_of_a_group(share: Share, judge: Judge) -> None:
-    """SES-20: Between the last session of a group and its next one nothing is lost."""
     count = share.rng.randint(5, 12)
     queue, consumer, _ = await holding(share, count)
     settled = sorted(share.rng.sample(range(count), 2))

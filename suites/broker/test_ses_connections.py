@@ -33,7 +33,6 @@ async def holding(share: Share, records: int) -> tuple[Queue, Consumer, Consumer
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_reset_connection_releases(share: Share, judge: Judge) -> None:
-    """SES-36: Records of a member whose connection was reset come back at once."""
     count = share.rng.randint(2, 8)
     _, consumer, other = await holding(share, count)
 
@@ -48,7 +47,6 @@ async def test_reset_connection_releases(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(BESIDE, BEHIND)
 async def test_closed_connection_releases(share: Share, judge: Judge) -> None:
-    """SES-37: Records of a member whose connection was closed come back at once."""
     count = share.rng.randint(2, 8)
     _, consumer, other = await holding(share, count)
     await consumer.acked(accept(0))
@@ -63,7 +61,6 @@ async def test_closed_connection_releases(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("SES-37")
 @crossed(BESIDE, BEHIND)
 async def test_connection_closed_in_a_fetch(share: Share, judge: Judge) -> None:
-    """SES-37: Records come back also when the connection ends while a fetch is waiting."""
     queue, consumer, other = await holding(share, 2)
     await other.fetch(max_wait_ms=0)
 
@@ -83,7 +80,6 @@ async def test_connection_closed_in_a_fetch(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("SES-38")
 @crossed(AMONG)
 async def test_session_ends_with_its_connection(share: Share, judge: Judge) -> None:
-    """SES-38: Over a new connection there is no session until one is opened."""
     queue, consumer, other = await holding(share, 2)
     following = consumer.session.epoch
     consumer.session.connection.abort()
@@ -104,7 +100,6 @@ async def test_session_ends_with_its_connection(share: Share, judge: Judge) -> N
 @pytest.mark.requirement("SES-39")
 @crossed(BESIDE, RELOADED)
 async def test_end_of_an_old_connection(share: Share, judge: Judge) -> None:
-    """SES-39: The late end of the old connection does not take the new session along."""
     queue, consumer, _ = await holding(share, 1)
     old = consumer.session.connection
     await consumer.reconnect()
@@ -129,7 +124,6 @@ async def test_end_of_an_old_connection(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("SES-41")
 @crossed(BEHIND)
 async def test_end_of_another_connection(share: Share, judge: Judge) -> None:
-    """SES-41: Only the connection that carries a session can end it."""
     queue, consumer, other = await holding(share, 2)
     spare = await share.cluster.dial(queue.topic.leaders[0], consumer.member_id)
     await spare.call("ShareGroupDescribe", group_ids=[queue.group])
@@ -149,7 +143,6 @@ async def test_end_of_another_connection(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("SES-46")
 @crossed(AMONG)
 async def test_end_of_a_shared_connection(share: Share, judge: Judge) -> None:
-    """SES-46: When a shared connection ends, every member's records come back."""
     queue = await share.queue(4, batches=4, lock_ms=share.bounds.longest_lock)
     first, other = await queue.consumer(), await queue.consumer()
     session = Session(first.session.connection, queue.group, share.member_id())

@@ -37,7 +37,6 @@ async def untouched(judge: Judge, rule: str, consumer: Consumer, held: int) -> N
 @pytest.mark.requirement("SES-01")
 @pytest.mark.fast
 async def test_epochs_count_requests(share: Share, judge: Judge) -> None:
-    """SES-01: Epochs go 0, 1, 2, 3 over fetches and acknowledgements alike."""
     queue = await share.queue(records=8, batches=8)
     consumer = await queue.consumer()
     await consumer.acquire(1, epoch=OPEN, max_records=1)
@@ -63,7 +62,6 @@ async def test_epochs_count_requests(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_fetch_epoch_above(share: Share, judge: Judge) -> None:
-    """SES-02: A fetch ahead of its session is refused whole."""
     _, consumer = await holding(share, 2, more=2)
     expected = consumer.session.epoch
 
@@ -79,7 +77,6 @@ async def test_fetch_epoch_above(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_fetch_epoch_repeated(share: Share, judge: Judge) -> None:
-    """SES-03: A fetch that repeats an epoch is refused whole."""
     _, consumer = await holding(share, 2, more=2)
     for _ in range(2):
         await consumer.fetch(max_records=0, max_wait_ms=0)
@@ -97,7 +94,6 @@ async def test_fetch_epoch_repeated(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_acknowledge_with_wrong_epoch(share: Share, judge: Judge) -> None:
-    """SES-04: A wrong epoch on ShareAcknowledge is refused."""
     queue, consumer = await holding(share, 2)
     await consumer.fetch(max_wait_ms=0)
     expected = consumer.session.epoch
@@ -115,7 +111,6 @@ async def test_acknowledge_with_wrong_epoch(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("SES-05")
 @crossed(AMONG)
 async def test_wrong_epochs_leave_the_session(share: Share, judge: Judge) -> None:
-    """SES-05: After refused epochs the session goes on where it was."""
     _, consumer = await holding(share, 2, more=2)
     await consumer.fetch(max_records=0, max_wait_ms=0)
     expected = consumer.session.epoch
@@ -134,7 +129,6 @@ async def test_wrong_epochs_leave_the_session(share: Share, judge: Judge) -> Non
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_opening_fetch_with_acknowledgements(share: Share, judge: Judge) -> None:
-    """SES-06: Epoch 0 with acknowledgements is refused, and they are not applied."""
     queue, consumer = await holding(share, 2)
 
     response = await consumer.fetch(accept(0, 1), epoch=OPEN)
@@ -149,7 +143,6 @@ async def test_opening_fetch_with_acknowledgements(share: Share, judge: Judge) -
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_opening_acknowledge(share: Share, judge: Judge) -> None:
-    """SES-07: ShareAcknowledge cannot open a session."""
     queue, consumer = await holding(share, 2)
     stranger = await queue.consumer(join=False)
 
@@ -164,7 +157,6 @@ async def test_opening_acknowledge(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("SES-08")
 @pytest.mark.fast
 async def test_fetch_without_session(share: Share, judge: Judge) -> None:
-    """SES-08: A fetch cannot go on with a session that is not there."""
     queue = await share.queue(records=1)
     consumer = await queue.consumer()
 
@@ -179,7 +171,6 @@ async def test_fetch_without_session(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_acknowledge_without_session(share: Share, judge: Judge) -> None:
-    """SES-09: Acknowledgements need a session, even of what their sender holds."""
     queue, consumer = await holding(share, 2)
     stranger = await queue.consumer(join=False)
 
@@ -194,7 +185,6 @@ async def test_acknowledge_without_session(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("SES-10")
 @pytest.mark.fast
 async def test_final_epoch_without_session(share: Share, judge: Judge) -> None:
-    """SES-10: What is not open cannot be closed."""
     queue = await share.queue()
     consumer = await queue.consumer()
 
@@ -208,7 +198,6 @@ async def test_final_epoch_without_session(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("SES-11")
 @crossed(AMONG)
 async def test_epoch_below_the_final_one(share: Share, judge: Judge) -> None:
-    """SES-11: Epochs below -1 are refused and do no harm."""
     _, consumer = await holding(share, 2, more=2)
     expected = consumer.session.epoch
 

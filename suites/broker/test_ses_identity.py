@@ -22,7 +22,6 @@ BAD_IDS = pytest.mark.parametrize("bad", [None, "", "m" * 37], ids=["null", "emp
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_sessions_of_two_members(share: Share, judge: Judge) -> None:
-    """SES-30: What one member does wrong or ends is nothing to another."""
     queue = await share.queue(4, batches=4, lock_ms=share.bounds.longest_lock)
     one, two = await queue.consumer(), await queue.consumer()
     await one.acquire(2, max_records=2)
@@ -44,7 +43,6 @@ async def test_sessions_of_two_members(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("SES-31")
 async def test_sessions_of_one_member_id_in_two_groups(share: Share, judge: Judge) -> None:
-    """SES-31: One member id in two groups has two sessions."""
     queue = await share.queue(2, lock_ms=share.bounds.longest_lock)
     sibling = await share.sibling(queue)
     here, there = await queue.consumer(), await sibling.consumer()
@@ -63,7 +61,6 @@ async def test_sessions_of_one_member_id_in_two_groups(share: Share, judge: Judg
 
 @pytest.mark.requirement("SES-32")
 async def test_sessions_on_two_brokers(share: Share, judge: Judge) -> None:
-    """SES-32: A member's sessions on two brokers are two."""
     nodes = sorted(share.cluster.brokers)
     if len(nodes) < 2:
         raise OutOfReach("needs a cluster of at least two brokers")
@@ -93,7 +90,6 @@ async def test_sessions_on_two_brokers(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_null_group_id(share: Share, judge: Judge) -> None:
-    """SES-33: There is no session without a group."""
     queue = await share.queue()
     consumer = await queue.consumer()
 
@@ -110,7 +106,6 @@ async def test_null_group_id(share: Share, judge: Judge) -> None:
 @pytest.mark.fast
 @crossed(AMONG)
 async def test_bad_member_id(share: Share, judge: Judge, bad: str | None) -> None:
-    """SES-34: Member ids are strings of 1 to 36 characters."""
     queue = await share.queue()
     consumer = await queue.consumer()
 
@@ -127,7 +122,6 @@ async def test_bad_member_id(share: Share, judge: Judge, bad: str | None) -> Non
 @pytest.mark.requirement("SES-35")
 @crossed(AMONG)
 async def test_bad_ids_are_the_clients_fault(share: Share, judge: Judge, bad: str | None) -> None:
-    """SES-35: An id that cannot be is no server error."""
     queue = await share.queue()
     consumer = await queue.consumer()
     fields: list[dict[str, Any]] = [{"member_id": bad}]
@@ -145,7 +139,6 @@ async def test_bad_ids_are_the_clients_fault(share: Share, judge: Judge, bad: st
 @pytest.mark.requirement("SES-40")
 @crossed(AMONG)
 async def test_sessions_on_one_connection(share: Share, judge: Judge) -> None:
-    """SES-40: Members may share a connection, and each counts its own epochs."""
     queue = await share.queue(6, batches=6, lock_ms=share.bounds.longest_lock)
     consumers = [await queue.consumer()]
     connection = consumers[0].session.connection

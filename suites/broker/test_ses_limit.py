@@ -29,7 +29,6 @@ async def crowded(share: Share) -> tuple[Queue, list[Consumer], Consumer]:
 @pytest.mark.solo(TWO_SESSIONS)
 @pytest.mark.requirement("SES-42")
 async def test_one_session_too_many(solo_share: Share, judge: Judge) -> None:
-    """SES-42: One session too many is refused, and not before MaxWaitMs."""
     _, _, outside = await crowded(solo_share)
     wait_ms = solo_share.rng.randint(500, 2000)
 
@@ -43,7 +42,6 @@ async def test_one_session_too_many(solo_share: Share, judge: Judge) -> None:
 @pytest.mark.solo(TWO_SESSIONS)
 @pytest.mark.requirement("SES-44")
 async def test_open_sessions_go_on(solo_share: Share, judge: Judge) -> None:
-    """SES-44: With no room for more, those inside go on, and may start anew."""
     queue, inside, outside = await crowded(solo_share)
     await outside.fetch(epoch=OPEN, max_wait_ms=100)
 
@@ -58,7 +56,6 @@ async def test_open_sessions_go_on(solo_share: Share, judge: Judge) -> None:
 @pytest.mark.solo(TWO_SESSIONS)
 @pytest.mark.requirement("SES-43")
 async def test_sessions_make_room(solo_share: Share, judge: Judge) -> None:
-    """SES-43: Ended sessions make room, over and over."""
     queue, inside, outside = await crowded(solo_share)
 
     for turn in range(4 * LIMIT):

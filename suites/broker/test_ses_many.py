@@ -57,7 +57,6 @@ async def test_forgetting_many(share: Share, judge: Judge, position: str) -> Non
 @AT
 @pytest.mark.requirement("SES-23")
 async def test_forgetting_what_is_not_there(share: Share, judge: Judge, position: str) -> None:
-    """SES-23: Beside a partition that its topic does not have, all others are forgotten."""
     world = await grid(share)
     await world.session.fetch(*world.places, epoch=OPEN, max_wait_ms=0)
     *gone, stays = world.places

@@ -38,7 +38,6 @@ async def two_partitions(share: Share, records: int = 2) -> World:
 @pytest.mark.fast
 @crossed(BEHIND)
 async def test_partitions_are_remembered(share: Share, judge: Judge) -> None:
-    """SES-21: A fetch without partitions is about those of the session."""
     queue, consumer, first, second = await two_partitions(share, records=0)
     await consumer.session.fetch(first, second, epoch=OPEN, max_wait_ms=0)
     await queue.produce(2, 0)
@@ -58,7 +57,6 @@ async def test_partitions_are_remembered(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("SES-22")
 @crossed(RELOADED)
 async def test_partition_added_later(share: Share, judge: Judge) -> None:
-    """SES-22: A partition named later joins those named before."""
     queue, consumer, first, second = await two_partitions(share)
     before = await acquired(consumer.session, first, count=2)
     after = await acquired(consumer.session, second, count=2)
@@ -75,7 +73,6 @@ async def test_partition_added_later(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("SES-23")
 @pytest.mark.fast
 async def test_forgotten_partition(share: Share, judge: Judge) -> None:
-    """SES-23: A forgotten partition is not fetched from any more."""
     queue, consumer, first, second = await two_partitions(share, records=0)
     await consumer.session.fetch(first, second, epoch=OPEN, max_wait_ms=0)
     await queue.produce(2, 0)
@@ -105,7 +102,6 @@ async def drained(session: Session, where: Where) -> list[Response]:
 @pytest.mark.requirement("SES-24")
 @crossed(RELOADED)
 async def test_forgetting_releases_nothing(share: Share, judge: Judge) -> None:
-    """SES-24: Records of a forgotten partition stay with their member, who can settle them."""
     queue, consumer, first, _ = await two_partitions(share)
     await acquired(consumer.session, first, count=2)
 
@@ -121,7 +117,6 @@ async def test_forgetting_releases_nothing(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("SES-25")
 @crossed(RELOADED)
 async def test_forgetting_and_acknowledging(share: Share, judge: Judge) -> None:
-    """SES-25: One fetch can settle records of a partition and forget it."""
     queue, consumer, first, _ = await two_partitions(share)
     await acquired(consumer.session, first, count=2)
     await queue.produce(2, 0)
@@ -139,7 +134,6 @@ async def test_forgetting_and_acknowledging(share: Share, judge: Judge) -> None:
 
 @pytest.mark.requirement("SES-26")
 async def test_session_without_partitions(share: Share, judge: Judge) -> None:
-    """SES-26: A session may be empty, and be filled later."""
     _, consumer, first, _ = await two_partitions(share)
     session = consumer.session
 
@@ -158,7 +152,6 @@ async def test_session_without_partitions(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("SES-27")
 @crossed(RELOADED)
 async def test_unknown_topic_id(share: Share, judge: Judge) -> None:
-    """SES-27: An unknown topic id is its own partition's trouble alone."""
     _, consumer, first, _ = await two_partitions(share)
     unknown = (dataclasses.replace(first[0], id=uuid.UUID(int=share.rng.getrandbits(128))), 0)
 
@@ -175,7 +168,6 @@ async def test_unknown_topic_id(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("SES-28")
 @crossed(AMONG)
 async def test_partition_that_comes_later(share: Share, judge: Judge) -> None:
-    """SES-28: A partition is missing by itself alone, and served once it exists."""
     node = share.rng.choice(sorted(share.cluster.brokers))
     queue = await share.queue(2, assignments=[[node]])
     consumer = await queue.consumer()
@@ -198,7 +190,6 @@ async def test_partition_that_comes_later(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("SES-29")
 @crossed(AMONG)
 async def test_deleted_topic(share: Share, judge: Judge) -> None:
-    """SES-29: A deleted topic is its own partition's trouble alone."""
     node = share.rng.choice(sorted(share.cluster.brokers))
     queue = await share.queue(1, assignments=[[node]])
     stays = await share.admin.create_topic(assignments=[[node]])
@@ -221,7 +212,6 @@ async def test_deleted_topic(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("SES-47")
 @crossed(AMONG)
 async def test_topic_created_again(share: Share, judge: Judge) -> None:
-    """SES-47: A topic created again is served in a session that remembers the old one."""
     consumer, again = await created_again(share)
 
     # The order of partitions rotates, so each fetch may meet the old id first, or not at all.
@@ -238,7 +228,6 @@ async def test_topic_created_again(share: Share, judge: Judge) -> None:
 @pytest.mark.requirement("SES-48")
 @crossed(AMONG)
 async def test_old_id_of_a_topic_created_again(share: Share, judge: Judge) -> None:
-    """SES-48: The id of a deleted topic stays unknown when its name is used again."""
     consumer, _ = await created_again(share)
 
     told = await first_error(consumer)

@@ -19,7 +19,6 @@ KINDS = {"accept": AckType.ACCEPT, "release": AckType.RELEASE, "reject": AckType
 
 @pytest.mark.requirement("CLI-21")
 async def test_accepts_only_what_was_given(harness: Harness, judge: Judge) -> None:
-    """CLI-21: A client accepts only records that its application was given."""
     queue = await harness.queue(20, batches=10)
     consumer = await harness.consumer(queue, mode="implicit" if harness.has_implicit else None)
     given: set[int] = set()
@@ -44,7 +43,6 @@ async def test_accepts_only_what_was_given(harness: Harness, judge: Judge) -> No
 @pytest.mark.needs("implicit")
 @pytest.mark.fast
 async def test_implicit_accepts_with_the_next_poll(harness: Harness, judge: Judge) -> None:
-    """CLI-22: In implicit mode the next poll accepts the whole last batch."""
     queue = await harness.queue(5)
     consumer = await harness.consumer(queue, mode="implicit")
     got = await harness.take(consumer, 5)
@@ -66,7 +64,6 @@ async def test_implicit_accepts_with_the_next_poll(harness: Harness, judge: Judg
 @pytest.mark.requirement("CLI-68")
 @pytest.mark.needs("implicit")
 async def test_implicit_close_releases(harness: Harness, judge: Judge) -> None:
-    """CLI-68: Closing accepts nothing of the last batch: it can be delivered to another."""
     queue = await harness.queue(5)
     consumer = await harness.consumer(queue, mode="implicit")
     await harness.take(consumer, 5)
@@ -81,7 +78,6 @@ async def test_implicit_close_releases(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-23")
 @pytest.mark.needs("explicit")
 async def test_explicit_poll_with_unsettled_records(harness: Harness, judge: Judge) -> None:
-    """CLI-23: In explicit mode nothing is accepted that the application did not acknowledge."""
     queue = await harness.queue(4)
     consumer = await harness.consumer(queue, mode="explicit")
     got = await harness.take(consumer, 4)
@@ -101,7 +97,6 @@ async def test_explicit_poll_with_unsettled_records(harness: Harness, judge: Jud
 @pytest.mark.requirement("CLI-63")
 @pytest.mark.needs("implicit", "explicit")
 async def test_implicit_acknowledge_is_refused(harness: Harness, judge: Judge) -> None:
-    """CLI-63: Where the mode is implicit, acknowledging a record is refused."""
     queue = await harness.queue(1)
     consumer = await harness.consumer(queue, mode="implicit")
     got = await harness.take(consumer, 1)
@@ -116,7 +111,6 @@ async def test_implicit_acknowledge_is_refused(harness: Harness, judge: Judge) -
 @pytest.mark.requirement("CLI-24")
 @pytest.mark.needs("explicit")
 async def test_last_word_counts(harness: Harness, judge: Judge) -> None:
-    """CLI-24: Of several acknowledgements of a record before they are sent the last one counts."""
     queue = await harness.queue(2)
     consumer = await harness.consumer(queue)
     got = await harness.take(consumer, 2)
@@ -136,7 +130,6 @@ async def test_last_word_counts(harness: Harness, judge: Judge) -> None:
 @pytest.mark.needs("explicit")
 @pytest.mark.parametrize("case", ["settled", "foreign"])
 async def test_not_held(harness: Harness, judge: Judge, case: str) -> None:
-    """CLI-69: A record that is settled already, or was never delivered, cannot be acknowledged."""
     queue = await harness.queue(2)
     consumer = await harness.consumer(queue)
     got = await harness.take(consumer, 2, kind="accept")
@@ -162,7 +155,6 @@ async def test_not_held(harness: Harness, judge: Judge, case: str) -> None:
 @pytest.mark.requirement("CLI-73", "CLI-74", "CLI-75")
 @pytest.mark.needs("explicit|mixed")
 async def test_every_word_is_sent_once(harness: Harness, judge: Judge) -> None:
-    """CLI-75: What the application says of each record is what is sent, once."""
     queue = await harness.queue(12, batches=3)
     consumer = await harness.consumer(queue)
     got: list[int] = []
@@ -209,7 +201,6 @@ async def test_every_word_is_sent_once(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-77")
 @pytest.mark.needs("explicit|mixed")
 async def test_poison_is_rejected_once(harness: Harness, judge: Judge) -> None:
-    """CLI-77: A rejected record is rejected on the wire, once, and does not come again."""
     queue = await harness.queue(3)
     consumer = await harness.consumer(queue)
     got = await harness.take(consumer, 3)
@@ -226,7 +217,6 @@ async def test_poison_is_rejected_once(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-27", "CLI-35")
 @pytest.mark.needs("callback", "callback-offsets", "explicit|mixed")
 async def test_callback_for_each(harness: Harness, judge: Judge) -> None:
-    """CLI-27: Every acknowledgement is reported exactly once, as done."""
     queue = await harness.queue(9, batches=3)
     consumer = await harness.consumer(queue)
     await harness.take(consumer, 9, kind="accept")
@@ -247,7 +237,6 @@ async def test_callback_for_each(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-71")
 @pytest.mark.needs("callback|commit-sync", "explicit|mixed")
 async def test_told_after_a_cut(hostile: Harness, judge: Judge) -> None:
-    """CLI-71: Acknowledgements whose connection was cut before they went are reported."""
     queue = await hostile.queue(3)
     consumer = await hostile.consumer(queue)
     got = await hostile.take(consumer, 3)
@@ -268,7 +257,6 @@ async def test_told_after_a_cut(hostile: Harness, judge: Judge) -> None:
     "code", ["INVALID_RECORD_STATE", "UNKNOWN_SERVER_ERROR", "FENCED_LEADER_EPOCH", 9999]
 )
 async def test_errors_are_passed_on(hostile: Harness, judge: Judge, code: str | int) -> None:
-    """CLI-28: An error in a partition's acknowledgement is passed on to the application."""
     queue = await hostile.queue(3)
     consumer = await hostile.consumer(queue)
     got = await hostile.take(consumer, 3)
@@ -300,7 +288,6 @@ async def test_errors_are_passed_on(hostile: Harness, judge: Judge, code: str | 
 @pytest.mark.requirement("CLI-72")
 @pytest.mark.needs("explicit|mixed", "commit-sync|callback")
 async def test_omitted_partition(hostile: Harness, judge: Judge) -> None:
-    """CLI-72: A partition missing from the response to an acknowledgement is a failure."""
     queue = await hostile.queue(3)
     consumer = await hostile.consumer(queue)
     got = await hostile.take(consumer, 3)
@@ -316,7 +303,6 @@ async def test_omitted_partition(hostile: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-29")
 @pytest.mark.needs("explicit|mixed", "commit-sync")
 async def test_retries_end(hostile: Harness, judge: Judge) -> None:
-    """CLI-29: Acknowledgements that always meet a retriable error are given up at the deadline."""
     queue = await hostile.queue(2)
     consumer = await hostile.consumer(queue)
     got = await hostile.take(consumer, 2)
@@ -346,7 +332,6 @@ async def test_retries_end(hostile: Harness, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-30", "CLI-89")
 async def test_change_of_subscription(harness: Harness, judge: Judge) -> None:
-    """CLI-30: A change of subscription settles what is owed, and the new topic comes."""
     queue = await harness.queue(3)
     other = await harness.admin.create_topic(1)
     await harness.admin.produce(other, 2)
@@ -374,7 +359,6 @@ async def test_change_of_subscription(harness: Harness, judge: Judge) -> None:
 @pytest.mark.needs("explicit|mixed", "commit-sync")
 @pytest.mark.fast
 async def test_commit_results(harness: Harness, judge: Judge) -> None:
-    """CLI-34: A synchronous commit has a result for each partition, a second one has none."""
     queue = await harness.queue(2)
     consumer = await harness.consumer(queue)
     await harness.take(consumer, 2, kind="accept")
@@ -393,7 +377,6 @@ async def test_commit_results(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-80")
 @pytest.mark.needs("explicit|mixed", "commit-sync")
 async def test_commit_without_answer(hostile: Harness, judge: Judge) -> None:
-    """CLI-80: A synchronous commit without a response returns when its time is over, as failed."""
     queue = await hostile.queue(2)
     consumer = await hostile.consumer(queue)
     got = await hostile.take(consumer, 2)
@@ -418,7 +401,6 @@ async def test_commit_without_answer(hostile: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-78")
 @pytest.mark.needs("explicit|mixed", "commit-async")
 async def test_commit_async(harness: Harness, judge: Judge) -> None:
-    """CLI-78: An asynchronous commit sends what is acknowledged without another poll."""
     queue = await harness.queue(3)
     consumer = await harness.consumer(queue)
     await harness.take(consumer, 3, kind="accept")
@@ -433,7 +415,6 @@ async def test_commit_async(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-79")
 @pytest.mark.needs("explicit|mixed", "commit-sync|callback")
 async def test_too_late(harness: Harness, judge: Judge) -> None:
-    """CLI-79: An acknowledgement after the lock has run out is reported as the broker answered."""
     queue = await harness.queue(2, lock_ms=1000)
     consumer = await harness.consumer(queue)
     got = await harness.take(consumer, 2)
@@ -462,7 +443,6 @@ async def test_too_late(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-31", "CLI-88")
 @pytest.mark.needs("explicit", "renew")
 async def test_renewing(harness: Harness, judge: Judge) -> None:
-    """CLI-31: Renewing is acknowledge type 4 in a request that says so and asks for nothing."""
     queue = await harness.queue([b"payload"])
     consumer = await harness.consumer(queue)
     got = await harness.take(consumer, 1)
@@ -495,7 +475,6 @@ async def test_renewing(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-32")
 @pytest.mark.needs("explicit", "renew")
 async def test_renewed_record(harness: Harness, judge: Judge) -> None:
-    """CLI-32: A renewed record is given to the application again, unchanged."""
     queue = await harness.queue([b"payload"])
     consumer = await harness.consumer(queue)
     got = await harness.take(consumer, 1, payload="full")

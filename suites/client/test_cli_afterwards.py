@@ -40,7 +40,6 @@ async def _frozen(hostile: Harness) -> AsyncIterator[None]:
 @pytest.mark.requirement("CLI-120")
 @pytest.mark.timeout(120)
 async def test_frozen_longer_than_its_locks(hostile: Harness, judge: Judge) -> None:
-    """CLI-120: What was under way when its process stood still, and came again, stops nothing."""
     lock = hostile.share.bounds.lock(2000) / 1000
     queue = await hostile.queue(3, lock_ms=2000)
     (late,) = hostile.play({"on": "ShareFetch", "do": "pass", "delay": lock / 2})
@@ -64,7 +63,6 @@ async def test_frozen_longer_than_its_locks(hostile: Harness, judge: Judge) -> N
 @pytest.mark.requirement("CLI-121")
 @pytest.mark.timeout(120)
 async def test_fatal_error_is_not_forgotten(hostile: Harness, judge: Judge) -> None:
-    """CLI-121: After a refused heartbeat records come, or polls go on to fail."""
     queue = await hostile.queue(1)
     consumer = await hostile.consumer(queue)
     await hostile.take(consumer, 1, kind="accept")
@@ -86,7 +84,6 @@ async def test_fatal_error_is_not_forgotten(hostile: Harness, judge: Judge) -> N
 async def test_fetches_on_after_late_acks(
     harness: Harness, hostile: Harness, judge: Judge, hint: int | None
 ) -> None:
-    """CLI-122: A partition is fetched on, whatever hint comes with the refused acknowledgement."""
     if hint is None:
         await _late(harness, judge, "the target said what it says")
         return

@@ -31,7 +31,6 @@ async def _refused(call: Coroutine[object, object, object]) -> str:
 @pytest.mark.requirement("CLI-33")
 @pytest.mark.fast
 async def test_poll_without_subscription(harness: Harness, judge: Judge) -> None:
-    """CLI-33: A poll without a subscription fails clearly."""
     queue = await harness.queue()
     consumer = await harness.consumer(queue.group)
     judge.equal("CLI-33", "illegal-state", await _refused(consumer.poll(0.3)), "poll")
@@ -40,7 +39,6 @@ async def test_poll_without_subscription(harness: Harness, judge: Judge) -> None
 @pytest.mark.requirement("CLI-85")
 @pytest.mark.parametrize("topic", [None, "", "  "])
 async def test_blank_topics(harness: Harness, judge: Judge, topic: str | None) -> None:
-    """CLI-85: A null or blank topic is refused at once."""
     queue = await harness.queue()
     consumer = await harness.consumer(queue.group)
     error = await _refused(consumer.subscribe(topic))
@@ -49,7 +47,6 @@ async def test_blank_topics(harness: Harness, judge: Judge, topic: str | None) -
 
 @pytest.mark.requirement("CLI-91")
 async def test_topic_created_later(harness: Harness, judge: Judge) -> None:
-    """CLI-91: A topic that is created after the subscription is consumed."""
     queue = await harness.queue()
     name = harness.share.cluster.fresh_name("t")
     consumer = await harness.consumer(queue.group, name)
@@ -63,7 +60,6 @@ async def test_topic_created_later(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-92")
 @pytest.mark.needs("subscription")
 async def test_subscription(harness: Harness, judge: Judge) -> None:
-    """CLI-92: A client tells its subscription as it was last made."""
     queue = await harness.queue()
     consumer = await harness.consumer(queue.group)
     judge.equal("CLI-92", [], await consumer.subscription(), "at first")
@@ -76,7 +72,6 @@ async def test_subscription(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-37", "CLI-93")
 @pytest.mark.needs("wakeup")
 async def test_wakeup(harness: Harness, judge: Judge) -> None:
-    """CLI-37: A wakeup ends the poll that runs, and no record is lost by it."""
     queue = await harness.queue(1)
     consumer = await harness.consumer(queue)
     await harness.take(consumer, 1, kind="accept")
@@ -97,7 +92,6 @@ async def test_wakeup(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-40")
 @pytest.mark.parametrize("group", [None, "", "  "])
 async def test_no_group(harness: Harness, judge: Judge, group: str | None) -> None:
-    """CLI-40: A client without a group id is refused, at the latest by its first poll."""
     queue = await harness.queue()
     consumer = harness.handle()
     error = await _refused(consumer.open(harness.config(consumer, group)))
@@ -119,7 +113,6 @@ async def test_no_group(harness: Harness, judge: Judge, group: str | None) -> No
     ],
 )
 async def test_foreign_settings(harness: Harness, judge: Judge, name: str, value: str) -> None:
-    """CLI-94: A setting of consumer groups that share groups do not have is refused."""
     queue = await harness.queue()
     consumer = harness.handle()
     error = await _refused(
@@ -132,7 +125,6 @@ async def test_foreign_settings(harness: Harness, judge: Judge, name: str, value
 @pytest.mark.needs("callback", "explicit|mixed")
 @pytest.mark.parametrize("callback", ["throw", "reenter"])
 async def test_bad_callback(doomed: Harness, judge: Judge, callback: str) -> None:
-    """CLI-36: A callback that throws or calls its consumer breaks nothing, and none is lost."""
     queue = await doomed.queue(2, batches=2)
     consumer = await doomed.consumer(queue, callback=callback, max_poll_records=1)
     errors = []
@@ -152,7 +144,6 @@ async def test_bad_callback(doomed: Harness, judge: Judge, callback: str) -> Non
 @pytest.mark.requirement("CLI-43")
 @pytest.mark.needs("lock-duration")
 async def test_lock_duration(harness: Harness, judge: Judge) -> None:
-    """CLI-43: A client tells the lock duration of its latest fetch, nothing before the first."""
     queue = await harness.queue(1, lock_ms=7000)
     consumer = await harness.consumer(queue)
     judge.equal("CLI-43", None, await consumer.lock_ms(), "before the first fetch")
@@ -163,7 +154,6 @@ async def test_lock_duration(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-95")
 @pytest.mark.needs("concurrent")
 async def test_two_threads(harness: Harness, judge: Judge) -> None:
-    """CLI-95: A second thread's call is refused or served, never mixed up with the first's."""
     queue = await harness.queue()
     consumer = await harness.consumer(queue)
     await harness.polled_for(consumer, 1.0)
@@ -180,7 +170,6 @@ async def test_two_threads(harness: Harness, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-96")
 async def test_two_consumers(harness: Harness, judge: Judge) -> None:
-    """CLI-96: Two consumers of a process share the records, each its own, none twice."""
     queue = await harness.queue(40, batches=20)
     consumers = [
         await harness.consumer(queue, acquire=harness.strict, max_poll_records=2) for _ in "ab"
@@ -209,7 +198,6 @@ async def test_two_consumers(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-44")
 @pytest.mark.needs("instance-id")
 async def test_instance_id(hostile: Harness, judge: Judge) -> None:
-    """CLI-44: With telemetry the instance id is the cluster's, without it the call fails."""
     queue = await hostile.queue(2)
     consumer = await hostile.consumer(queue)
     await hostile.take(consumer, 1, kind="accept")

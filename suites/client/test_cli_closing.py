@@ -23,7 +23,6 @@ SLACK = 6.0
 @pytest.mark.needs("explicit|mixed")
 @pytest.mark.fast
 async def test_close_settles(harness: Harness, judge: Judge) -> None:
-    """CLI-38: Closing sends what is acknowledged, and lets go of the rest at once."""
     queue = await harness.queue(6, lock_ms=30000)
     consumer = await harness.consumer(
         queue, mode="explicit" if harness.has_explicit else "implicit"
@@ -42,7 +41,6 @@ async def test_close_settles(harness: Harness, judge: Judge) -> None:
 @pytest.mark.needs("close-timeout")
 @pytest.mark.parametrize("silent", ["everything", "acknowledgements"])
 async def test_close_before_a_silent_broker(hostile: Harness, judge: Judge, silent: str) -> None:
-    """CLI-81: Closing returns within its limit although no broker answers."""
     queue = await hostile.queue(2)
     consumer = await hostile.consumer(queue)
     await hostile.take(consumer, 2, kind="accept")
@@ -68,7 +66,6 @@ async def _closed(consumer: Handle, limit: float | None, judge: Judge, rule: str
 @pytest.mark.requirement("CLI-82")
 @pytest.mark.timeout(90)
 async def test_close_without_brokers(hostile: Harness, judge: Judge) -> None:
-    """CLI-82: Closing returns within its limit although all brokers are gone."""
     queue = await hostile.queue(2)
     consumer = await hostile.consumer(queue)
     await hostile.take(consumer, 2, kind="accept")
@@ -81,7 +78,6 @@ async def test_close_without_brokers(hostile: Harness, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-83")
 async def test_closing_twice(harness: Harness, judge: Judge) -> None:
-    """CLI-83: Closing a consumer again returns at once."""
     queue = await harness.queue(1)
     consumer = await harness.consumer(queue)
     await harness.take(consumer, 1, kind="accept")
@@ -114,7 +110,6 @@ def _calls(consumer: Handle, got: list[Delivery], topic: str) -> Calls:
 
 @pytest.mark.requirement("CLI-39")
 async def test_after_close(harness: Harness, judge: Judge) -> None:
-    """CLI-39: After close every call fails at once, and nothing is sent any more."""
     queue = await harness.queue(1)
     consumer = await harness.consumer(queue)
     got = await harness.take(consumer, 1)
@@ -138,7 +133,6 @@ async def test_after_close(harness: Harness, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-84")
 async def test_crash(doomed: Harness, adapter: Adapter, judge: Judge) -> None:
-    """CLI-84: What a crashed client held goes to another as soon as its connection is gone."""
     queue = await doomed.queue(3, lock_ms=30000)
     consumer = await doomed.consumer(queue)
     await doomed.take(consumer, 3)

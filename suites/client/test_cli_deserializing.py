@@ -77,7 +77,6 @@ def _named(error: Refused, queue: Queue) -> bool:
 @pytest.mark.needs("explicit")
 @pytest.mark.parametrize("kind", ["reject", "accept"])
 async def test_unreadable_value(harness: Harness, judge: Judge, kind: str) -> None:
-    """CLI-107: The records before it come first, then it is named until it is acknowledged."""
     queue = await harness.queue(VALUES)
     consumer = await _reading_numbers(harness, queue)
     first, errors = await _polled(harness, consumer, lambda _, errors: bool(errors))
@@ -112,7 +111,6 @@ async def test_unreadable_value(harness: Harness, judge: Judge, kind: str) -> No
 @pytest.mark.timeout(150)
 @pytest.mark.parametrize("mode", ["implicit", "explicit"])
 async def test_unreadable_value_is_not_accepted(harness: Harness, judge: Judge, mode: str) -> None:
-    """CLI-107: What the deserializer cannot read is not accepted on the application's behalf."""
     if not harness.adapter.has(mode):
         raise OutOfReach(f"the client has no {mode} mode")
     queue = await harness.queue(VALUES)
@@ -130,7 +128,6 @@ async def test_unreadable_value_is_not_accepted(harness: Harness, judge: Judge, 
 @pytest.mark.timeout(150)
 @pytest.mark.needs("explicit", "callback", "callback-offsets")
 async def test_acks_before_an_unreadable_value(harness: Harness, judge: Judge) -> None:
-    """CLI-123: Acknowledgements are sent and reported although the next poll fails."""
     queue = await harness.queue(VALUES)
     consumer = await _reading_numbers(harness, queue)
     got, errors = await _polled(harness, consumer, lambda _, errors: bool(errors))
@@ -157,7 +154,6 @@ async def test_acks_before_an_unreadable_value(harness: Harness, judge: Judge) -
 @pytest.mark.timeout(150)
 @pytest.mark.needs("implicit")
 async def test_implicit_acks_before_an_unreadable_value(harness: Harness, judge: Judge) -> None:
-    """CLI-123: A poll accepts the last batch although it fails."""
     queue = await harness.queue(VALUES)
     consumer = await _reading_numbers(harness, queue, mode="implicit")
 

@@ -68,7 +68,6 @@ async def _until_offset(hostile: Harness, consumer: Handle, offset: int) -> list
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("codes", WHOLE, ids=lambda codes: str(codes[0]))
 async def test_whole(hostile: Harness, judge: Judge, codes: Codes) -> None:
-    """CLI-20: After any error of a whole fetch records come again, without a flood."""
     await _come_back(hostile, judge, "CLI-20", "error", codes)
 
 
@@ -78,7 +77,6 @@ async def test_whole(hostile: Harness, judge: Judge, codes: Codes) -> None:
 @pytest.mark.parametrize("level", ["error", "partition-error"])
 @pytest.mark.parametrize("codes", WHOLE, ids=lambda codes: str(codes[0]))
 async def test_acknowledging(hostile: Harness, judge: Judge, codes: Codes, level: str) -> None:
-    """CLI-20: After any error of an acknowledgement records come again, without a flood."""
     queue = await hostile.queue(1)
     consumer = await hostile.consumer(queue)
     await hostile.take(consumer, 1, kind="accept")
@@ -101,7 +99,6 @@ async def test_acknowledging(hostile: Harness, judge: Judge, codes: Codes, level
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("codes", PARTITION, ids=lambda codes: str(codes[0]))
 async def test_partition(hostile: Harness, judge: Judge, codes: Codes) -> None:
-    """CLI-97: After any error of a partition its records come again, without a flood."""
     await _come_back(hostile, judge, "CLI-97", "partition-error", codes)
 
 
@@ -117,7 +114,6 @@ async def test_partition(hostile: Harness, judge: Judge, codes: Codes) -> None:
     ],
 )
 async def test_lasting(hostile: Harness, judge: Judge, do: str, code: str | int) -> None:
-    """CLI-98: While an error lasts a client asks at a bounded rate, and it recovers afterwards."""
     queue = await hostile.queue(1)
     consumer = await hostile.consumer(queue)
     await hostile.take(consumer, 1, kind="accept")
@@ -140,7 +136,6 @@ async def test_lasting(hostile: Harness, judge: Judge, do: str, code: str | int)
 @pytest.mark.requirement("CLI-99")
 @pytest.mark.parametrize("do", ["close", "drop"])
 async def test_no_answer(hostile: Harness, judge: Judge, do: str) -> None:
-    """CLI-99: A fetch that is never answered is given up, and another one is sent."""
     queue = await hostile.queue(1)
     consumer = await hostile.consumer(queue, request_timeout_ms=3000)
     await hostile.take(consumer, 1, kind="accept")
@@ -156,7 +151,6 @@ async def test_no_answer(hostile: Harness, judge: Judge, do: str) -> None:
 
 @pytest.mark.requirement("CLI-100")
 async def test_slow_broker(hostile: Harness, judge: Judge) -> None:
-    """CLI-100: Behind a slow broker everything comes once, and is settled."""
     queue = await hostile.queue(6, batches=3)
     hostile.play({"on": ["ShareFetch", "ShareAcknowledge"], "do": "pass", "delay": 0.4, "times": 0})
     consumer = await hostile.consumer(queue)

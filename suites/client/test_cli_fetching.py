@@ -20,7 +20,6 @@ from suites.judge import Judge
 
 @pytest.mark.requirement("CLI-13")
 async def test_newer_hint(hostile: Harness, judge: Judge) -> None:
-    """CLI-13: A client fetches from the leader, and from a new one that a newer hint names."""
     topic = await hostile.admin.create_topic(assignments=[[1, 2, 3]])
     queue = await hostile.queue_of(topic)
     await queue.produce(1)
@@ -44,7 +43,6 @@ def _asked(harness: Harness, consumer: Handle, since: int = 0) -> set[int]:
 
 @pytest.mark.requirement("CLI-60")
 async def test_stale_hint(hostile: Harness, judge: Judge) -> None:
-    """CLI-60: A client does not follow a leader hint that is older than what it knows."""
     topic = await hostile.admin.create_topic(assignments=[[1, 2, 3]])
     topic = await hostile.admin.move_leader(topic, 2)
     queue = await hostile.queue_of(topic)
@@ -70,7 +68,6 @@ async def test_stale_hint(hostile: Harness, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-14")
 async def test_only_what_was_acquired(hostile: Harness, judge: Judge) -> None:
-    """CLI-14: Records outside the acquired ranges do not reach the application."""
     queue = await hostile.queue(6)
     hostile.play({"on": "ShareFetch", "do": "acquire-fewer", "keep": 2, "times": 0})
     consumer = await hostile.consumer(queue)
@@ -84,7 +81,6 @@ async def test_only_what_was_acquired(hostile: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-15", "CLI-76")
 @pytest.mark.needs("explicit|mixed")
 async def test_lower_offsets_come_again(harness: Harness, judge: Judge) -> None:
-    """CLI-15: Released records reach the application again although higher ones were delivered."""
     queue = await harness.queue(10)
     consumer = await harness.consumer(queue)
     got = await harness.take(consumer, 10)
@@ -106,7 +102,6 @@ async def test_lower_offsets_come_again(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-16")
 @pytest.mark.fast
 async def test_order_and_counts(harness: Harness, judge: Judge) -> None:
-    """CLI-16: Records of a partition come in rising order, with the delivery count of the wire."""
     queue = await harness.queue(20, batches=4)
     consumer = await harness.consumer(queue)
     got: list[int] = []
@@ -129,7 +124,6 @@ async def test_order_and_counts(harness: Harness, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-17")
 async def test_overlapping_ranges(hostile: Harness, judge: Judge) -> None:
-    """CLI-17: Where acquired ranges overlap the first claim holds, and nothing comes twice."""
     queue = await hostile.queue(4)
     hostile.play({"on": "ShareFetch", "do": "repeat-ranges", "times": 0})
     consumer = await hostile.consumer(queue)
@@ -143,7 +137,6 @@ async def test_overlapping_ranges(hostile: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-18")
 @pytest.mark.needs("explicit|mixed")
 async def test_no_prefetch(harness: Harness, judge: Judge) -> None:
-    """CLI-18: While the application handles records no others are acquired for it."""
     queue = await harness.queue(5, batches=5)
     consumer = await harness.consumer(queue, max_poll_records=1, acquire=harness.strict)
     got = await harness.take(consumer, 1)
@@ -157,7 +150,6 @@ async def test_no_prefetch(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-19")
 @pytest.mark.needs("record-limit", "max-poll-records")
 async def test_record_limit(harness: Harness, judge: Judge) -> None:
-    """CLI-19: In record_limit mode no poll returns more records than the limit."""
     queue = await harness.queue(25)
     consumer = await harness.consumer(queue, acquire="record_limit", max_poll_records=10)
     sizes = []
@@ -184,7 +176,6 @@ async def test_record_limit(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-61")
 @pytest.mark.needs("max-poll-records")
 async def test_asks_for_no_more(harness: Harness, judge: Judge) -> None:
-    """CLI-61: A client asks for no more records than its application takes at once."""
     queue = await harness.queue(3)
     consumer = await harness.consumer(queue, max_poll_records=7)
     await harness.take(consumer, 3, kind="accept")
@@ -195,7 +186,6 @@ async def test_asks_for_no_more(harness: Harness, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-25", "CLI-70")
 async def test_gaps(hostile: Harness, judge: Judge) -> None:
-    """CLI-25: Acquired offsets without a record are acknowledged as gaps, and no others are."""
     queue = await hostile.queue(8)
     hostile.play({"on": "ShareFetch", "do": "omit-records", "every": 2, "times": 0})
     consumer = await hostile.consumer(queue)
@@ -221,7 +211,6 @@ def _gaps(hostile: Harness, consumer: Handle) -> list[int]:
 
 @pytest.mark.requirement("CLI-64")
 async def test_bad_crc(hostile: Harness, judge: Judge) -> None:
-    """CLI-64: A batch with a wrong checksum is not delivered or accepted, and others still come."""
     queue = await hostile.queue([b"spoiled"])
     hostile.play({"on": "ShareFetch", "do": "bad-crc", "times": 0})
     consumer = await hostile.consumer(queue)
@@ -239,7 +228,6 @@ async def test_bad_crc(hostile: Harness, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-42")
 async def test_unreadable_batch(hostile: Harness, judge: Judge) -> None:
-    """CLI-42: A batch that cannot be read does not stop the client from delivering others."""
     # What came along and was dropped with it may come again when its lock is over.
     queue = await hostile.queue(3, batches=3, lock_ms=3000)
     hostile.play({"on": "ShareFetch", "do": "corrupt-batch", "offset": 1, "times": 0})
@@ -257,7 +245,6 @@ async def test_unreadable_batch(hostile: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-65")
 @pytest.mark.parametrize("codec", [codec.name for codec in Compression])
 async def test_codecs(harness: Harness, judge: Judge, codec: str) -> None:
-    """CLI-65: Records of every compression codec reach the application as produced."""
     queue = await harness.queue()
     values = [b"value %d" % n + b"x" * 200 for n in range(20)]
     now = round(time.time() * 1000)  # what is older than the topic's retention would be deleted
@@ -271,7 +258,6 @@ async def test_codecs(harness: Harness, judge: Judge, codec: str) -> None:
 @pytest.mark.requirement("CLI-41")
 @pytest.mark.fast
 async def test_record_fields(harness: Harness, judge: Judge) -> None:
-    """CLI-41: Records reach the application with all their fields as produced."""
     queue = await harness.queue()
     now = round(time.time() * 1000)
     records = [
@@ -301,7 +287,6 @@ async def test_record_fields(harness: Harness, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-66")
 async def test_large_record(harness: Harness, judge: Judge) -> None:
-    """CLI-66: A record of nearly a megabyte reaches the application whole."""
     value = bytes(range(256)) * 3600
     queue = await harness.queue([value])
     consumer = await harness.consumer(queue)
@@ -312,7 +297,6 @@ async def test_large_record(harness: Harness, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-67")
 async def test_empty_polls_end(harness: Harness, judge: Judge) -> None:
-    """CLI-67: A poll with nothing to give returns when its time is over."""
     queue = await harness.queue(1)
     consumer = await harness.consumer(queue)
     await harness.take(consumer, 1, kind="accept")
@@ -325,7 +309,6 @@ async def test_empty_polls_end(harness: Harness, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-87")
 async def test_polls_of_no_length(harness: Harness, judge: Judge) -> None:
-    """CLI-87: Polls that do not wait come to the records, too: they do not cancel the fetch."""
     queue = await harness.queue(3)
     consumer = await harness.consumer(queue)
     got: list[int] = []
@@ -344,7 +327,6 @@ async def test_polls_of_no_length(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-62")
 @pytest.mark.needs("max-poll-records")
 async def test_successive_polls_bring_everything_once(harness: Harness, judge: Judge) -> None:
-    """CLI-62: Whatever is acquired reaches the application once, over many small polls."""
     queue = await harness.queue(30, batches=10)
     consumer = await harness.consumer(queue, max_poll_records=3)
     got = await harness.comes(consumer, 30, ARRIVES, "accept")
@@ -356,7 +338,6 @@ async def test_successive_polls_bring_everything_once(harness: Harness, judge: J
 @pytest.mark.requirement("CLI-101")
 @pytest.mark.timeout(90)
 async def test_topic_made_anew(hostile: Harness, judge: Judge) -> None:
-    """CLI-101: A topic that is deleted and recreated is consumed from its new beginning."""
     queue = await hostile.queue(2)
     # A client may look at its topics anew as seldom as it is told to, which is not judged here.
     consumer = await hostile.consumer(queue, metadata_max_age_ms=5000)
@@ -380,7 +361,6 @@ async def _recreated(harness: Harness, queue: Queue, consumer: Handle, records: 
 
 @pytest.mark.requirement("CLI-08")
 async def test_unknown_id(hostile: Harness, judge: Judge) -> None:
-    """CLI-08: A client asks for metadata when it is assigned a topic id that it does not know."""
     queue = await hostile.queue(1)
     consumer = await hostile.consumer(queue)
     await hostile.take(consumer, 1, kind="accept")
@@ -414,7 +394,6 @@ async def test_unknown_id(hostile: Harness, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-103")
 async def test_committed(harness: Harness, judge: Judge) -> None:
-    """CLI-103: Where a group reads committed records, aborted ones reach no application."""
     queue = await harness.queue(1, group_config={"share.isolation.level": "read_committed"})
     async with TransactionalProducer.open(harness.share.cluster) as producer:
         await producer.append(queue.topic, 2)
@@ -430,7 +409,6 @@ async def test_committed(harness: Harness, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-103")
 async def test_aborted_batches(hostile: Harness, judge: Judge) -> None:
-    """CLI-103: Aborted batches that come along unacquired reach no application."""
     queue = await hostile.queue(6)
     hostile.play({"on": "ShareFetch", "do": "aborted", "every": 2, "times": 0})
     consumer = await hostile.consumer(queue)
@@ -443,7 +421,6 @@ async def test_aborted_batches(hostile: Harness, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-102")
 async def test_markers(harness: Harness, judge: Judge) -> None:
-    """CLI-102: Markers of transactions reach no application, and are never accepted."""
     queue = await harness.queue(1)
     async with TransactionalProducer.open(harness.share.cluster) as producer:
         for _ in range(2):

@@ -19,7 +19,6 @@ RECOVERY = 12.0
 
 @pytest.mark.requirement("CLI-01")
 async def test_heartbeat_interval(harness: Harness, judge: Judge) -> None:
-    """CLI-01: A client heartbeats at the interval it was given, one at a time."""
     queue = await harness.queue(1)
     consumer = await harness.consumer(queue)
     await harness.take(consumer, 1, kind="accept")
@@ -54,7 +53,6 @@ async def test_heartbeat_interval(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-02", "CLI-48")
 @pytest.mark.fast
 async def test_identity(harness: Harness, judge: Judge) -> None:
-    """CLI-02: One member id for life, and in each heartbeat the epoch of the latest answer."""
     queue = await harness.queue(1)
     consumer = await harness.consumer(queue)
     await harness.polls_until(consumer, lambda: len(harness.heartbeats(consumer)) >= 4)
@@ -87,7 +85,6 @@ async def test_identity(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-03")
 @pytest.mark.parametrize("code", ["FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID"])
 async def test_fenced(hostile: Harness, judge: Judge, code: str) -> None:
-    """CLI-03: A fenced client joins again with epoch 0 as the same member, and goes on."""
     queue = await hostile.queue(1)
     consumer = await hostile.consumer(queue)
     await hostile.take(consumer, 1, kind="accept")
@@ -116,7 +113,6 @@ async def test_fenced(hostile: Harness, judge: Judge, code: str) -> None:
 
 @pytest.mark.requirement("CLI-04")
 async def test_group_gone(hostile: Harness, judge: Judge) -> None:
-    """CLI-04: A client told GROUP_ID_NOT_FOUND reports it or joins again."""
     queue = await hostile.queue(1)
     consumer = await hostile.consumer(queue)
     await hostile.take(consumer, 1, kind="accept")
@@ -140,7 +136,6 @@ async def test_group_gone(hostile: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-05")
 @pytest.mark.fast
 async def test_leaves_when_closed(harness: Harness, judge: Judge) -> None:
-    """CLI-05: A client that closes sends a heartbeat with epoch -1 and leaves nobody behind."""
     queue = await harness.queue(1)
     consumer = await harness.consumer(queue)
     await harness.take(consumer, 1, kind="accept")
@@ -154,7 +149,6 @@ async def test_leaves_when_closed(harness: Harness, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-49")
 async def test_leaving_again(hostile: Harness, judge: Judge) -> None:
-    """CLI-49: A leave that was not answered, or answered with NOT_COORDINATOR, is tried again."""
     queue = await hostile.queue(1)
     consumer = await hostile.consumer(queue, request_timeout_ms=3000)
     await hostile.take(consumer, 1, kind="accept")
@@ -183,7 +177,6 @@ async def test_leaving_again(hostile: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-06")
 @pytest.mark.needs("max-poll-interval")
 async def test_silent_application(harness: Harness, judge: Judge) -> None:
-    """CLI-06: A client whose application does not poll leaves, and joins at the next poll."""
     queue = await harness.queue(1)
     consumer = await harness.consumer(queue, max_poll_interval_ms=1500)
     await harness.take(consumer, 1, kind="accept")
@@ -208,7 +201,6 @@ async def test_silent_application(harness: Harness, judge: Judge) -> None:
     "code", ["GROUP_AUTHORIZATION_FAILED", "GROUP_MAX_SIZE_REACHED", "UNSUPPORTED_VERSION"]
 )
 async def test_no_entry(hostile: Harness, judge: Judge, code: str) -> None:
-    """CLI-07: A client that the group refuses says so from poll, and does not hammer."""
     queue = await hostile.queue(1)
     hostile.play({"on": HEARTBEAT, "do": "error", "code": code, "applied": False, "times": 0})
     consumer = await hostile.consumer(queue.group)
@@ -225,7 +217,6 @@ async def test_no_entry(hostile: Harness, judge: Judge, code: str) -> None:
 
 @pytest.mark.requirement("CLI-07")
 async def test_no_share_groups(hostile: Harness, judge: Judge) -> None:
-    """CLI-07: A client says so from poll where the broker does not offer share groups."""
     queue = await hostile.queue(1)
     hostile.play({"on": "ApiVersions", "do": "without-api", "key": 76, "times": 0})
     consumer = await hostile.consumer(queue.group)
@@ -241,7 +232,6 @@ async def test_no_share_groups(hostile: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-47")
 @pytest.mark.parametrize("code", ["COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR"])
 async def test_pauses_between_failures(hostile: Harness, judge: Judge, code: str) -> None:
-    """CLI-47: While heartbeats fail a client pauses between attempts."""
     queue = await hostile.queue(1)
     steps = hostile.play(
         {"on": HEARTBEAT, "do": "error", "code": code, "applied": False, "times": 0}
@@ -266,7 +256,6 @@ async def test_pauses_between_failures(hostile: Harness, judge: Judge, code: str
 @pytest.mark.requirement("CLI-50")
 @pytest.mark.parametrize("code", ["NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"])
 async def test_coordinator_moved(hostile: Harness, judge: Judge, code: str) -> None:
-    """CLI-50: Told that the coordinator is elsewhere, a client looks for it and stays a member."""
     queue = await hostile.queue(1)
     consumer = await hostile.consumer(queue)
     await hostile.take(consumer, 1, kind="accept")
@@ -293,7 +282,6 @@ async def test_coordinator_moved(hostile: Harness, judge: Judge, code: str) -> N
 @pytest.mark.requirement("CLI-51")
 @pytest.mark.parametrize("code", ["UNKNOWN_SERVER_ERROR", 9999])
 async def test_unknown_heartbeat_error(hostile: Harness, judge: Judge, code: str | int) -> None:
-    """CLI-51: After an error that it does not know a client goes on or says so, without a flood."""
     queue = await hostile.queue(1)
     consumer = await hostile.consumer(queue)
     await hostile.take(consumer, 1, kind="accept")
@@ -318,7 +306,6 @@ async def test_unknown_heartbeat_error(hostile: Harness, judge: Judge, code: str
 
 @pytest.mark.requirement("CLI-53")
 async def test_lost_heartbeat(hostile: Harness, judge: Judge) -> None:
-    """CLI-53: A heartbeat whose answer is lost is followed by another of the same member."""
     queue = await hostile.queue(1)
     consumer = await hostile.consumer(queue, request_timeout_ms=2000)
     await hostile.take(consumer, 1, kind="accept")
@@ -337,7 +324,6 @@ async def test_lost_heartbeat(hostile: Harness, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-54")
 async def test_fetches_what_is_assigned(hostile: Harness, judge: Judge) -> None:
-    """CLI-54: A client fetches partitions that it is assigned, and no others."""
     queue = await hostile.queue(1, partitions=3)
     first = await hostile.consumer(queue)
     await hostile.take(first, 1, kind="accept")
@@ -362,7 +348,6 @@ async def test_fetches_what_is_assigned(hostile: Harness, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-08")
 async def test_late_metadata(hostile: Harness, judge: Judge) -> None:
-    """CLI-08: A client keeps asking for metadata of what it is assigned until it is known."""
     queue = await hostile.queue(1)
     hostile.play({"on": "Metadata", "do": "unknown-topics", "times": 4})
     consumer = await hostile.consumer(queue)
@@ -379,7 +364,6 @@ async def test_late_metadata(hostile: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-52")
 @pytest.mark.needs("unsubscribe")
 async def test_unsubscribe_leaves(harness: Harness, judge: Judge) -> None:
-    """CLI-52: A client that unsubscribes leaves the group and fetches no more."""
     queue = await harness.queue(1)
     consumer = await harness.consumer(queue)
     await harness.take(consumer, 1, kind="accept")
@@ -403,7 +387,6 @@ async def test_unsubscribe_leaves(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-46")
 @pytest.mark.needs("running")
 async def test_running_means_joined(harness: Harness, judge: Judge) -> None:
-    """CLI-46: What is produced once a framework says that it runs is delivered, from the end on."""
     queue = await harness.queue([b"before"], reset="latest")
     consumer = await harness.consumer(queue, await_running=True)
     asked = len(harness.seen(consumer, "ShareFetch"))

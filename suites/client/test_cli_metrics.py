@@ -35,7 +35,6 @@ def _totals(harness: Harness, consumer: Handle) -> dict[str, int]:
 @pytest.mark.requirement("CLI-109")
 @pytest.mark.needs("metrics", "explicit|mixed", "commit-sync")
 async def test_metrics(hostile: Harness, judge: Judge) -> None:
-    """CLI-109: Metrics count what was on the wire, and end when the client is closed."""
     queue = await hostile.queue(5)
     consumer = await hostile.consumer(queue)
     got = await hostile.take(consumer, 5)

@@ -35,7 +35,6 @@ async def _begun(hostile: Harness, queue: Queue, **config: Any) -> Handle:
 @pytest.mark.requirement("CLI-115")
 @pytest.mark.parametrize(("leader", "epoch"), [(0, 0), (1, 0)])
 async def test_worthless_hint(hostile: Harness, judge: Judge, leader: int, epoch: int) -> None:
-    """CLI-115: A new leader is found though the old one goes on naming broker 0, or itself."""
     topic = await hostile.admin.create_topic(assignments=[[1, 2, 3]])
     queue = await hostile.queue_of(topic)
     await queue.produce(1)
@@ -55,7 +54,6 @@ async def test_worthless_hint(hostile: Harness, judge: Judge, leader: int, epoch
 @pytest.mark.parametrize("api", ["ShareFetch", "ShareGroupHeartbeat"])
 @pytest.mark.parametrize("flaw", ["truncated", "correlation"])
 async def test_undecodable_response(hostile: Harness, judge: Judge, api: str, flaw: str) -> None:
-    """CLI-116: After one response that cannot be decoded records come again."""
     queue = await hostile.queue(1)
     consumer = await _begun(hostile, queue, request_timeout_ms=3000)
     before = len(hostile.tap.exchanges)
@@ -115,7 +113,6 @@ async def _damaged(hostile: Harness, queue: Queue) -> Handle:
 
 @pytest.mark.requirement("CLI-104")
 async def test_damaged_batch_is_named(hostile: Harness, judge: Judge) -> None:
-    """CLI-104: A poll names the place of a damaged batch, and gives what is behind it."""
     queue = await hostile.queue(3, batches=3, lock_ms=3000)
     consumer = await _damaged(hostile, queue)
     got, errors = await _with_errors(hostile, consumer)
@@ -131,7 +128,6 @@ async def test_damaged_batch_is_named(hostile: Harness, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-106")
 async def test_damaged_batch_is_not_accepted(hostile: Harness, judge: Judge) -> None:
-    """CLI-106: The offset of a damaged batch is rejected or released, or left alone."""
     queue = await hostile.queue(3, batches=3, lock_ms=3000)
     consumer = await _damaged(hostile, queue)
     got, _ = await _with_errors(hostile, consumer)
@@ -147,7 +143,6 @@ async def test_damaged_batch_is_not_accepted(hostile: Harness, judge: Judge) -> 
 
 @pytest.mark.requirement("CLI-105")
 async def test_without_checksums(hostile: Harness, judge: Judge) -> None:
-    """CLI-105: A client that is told not to verify checksums delivers what it can read."""
     queue = await hostile.queue(3, batches=3)
     hostile.play({"on": "ShareFetch", "do": "bad-crc", "offset": 1, "times": 0})
     try:
@@ -163,7 +158,6 @@ async def test_without_checksums(hostile: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-108")
 @pytest.mark.parametrize("way", ["unsubscribe", "close"])
 async def test_permission_goes(hostile: Harness, judge: Judge, way: str) -> None:
-    """CLI-108: A client that loses its topic says so, and can unsubscribe and close."""
     if way == "unsubscribe" and not hostile.adapter.has(Capability.UNSUBSCRIBE):
         raise OutOfReach("the client has no unsubscribe")
     queue = await hostile.queue(1)

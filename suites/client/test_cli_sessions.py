@@ -33,7 +33,6 @@ def by_session(exchanges: list[Exchange]) -> list[list[Exchange]]:
 
 @pytest.mark.requirement("CLI-09", "CLI-55", "CLI-58")
 async def test_epochs(harness: Harness, judge: Judge) -> None:
-    """CLI-09: A session opens with epoch 0 and no acknowledgements, and counts up by one."""
     queue = await harness.queue(4, batches=4)
     consumer = await harness.consumer(queue)
     await harness.take(consumer, 4, kind="accept")
@@ -71,7 +70,6 @@ async def test_epochs(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-10")
 @pytest.mark.parametrize("code", ["SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH"])
 async def test_session_lost_on_fetch(hostile: Harness, judge: Judge, code: str) -> None:
-    """CLI-10: After its session is lost a client opens a new one and goes on."""
     queue = await hostile.queue(1)
     consumer = await hostile.consumer(queue)
     await hostile.take(consumer, 1, kind="accept")
@@ -90,7 +88,6 @@ async def test_session_lost_on_fetch(hostile: Harness, judge: Judge, code: str) 
 @pytest.mark.needs("explicit|mixed", "commit-sync|callback")
 @pytest.mark.parametrize("code", ["SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH"])
 async def test_session_lost_with_acks(hostile: Harness, judge: Judge, code: str) -> None:
-    """CLI-56: Acknowledgements that a lost session owed are reported as failed, not as done."""
     queue = await hostile.queue(2)
     consumer = await hostile.consumer(queue)
     got = await hostile.take(consumer, 2)
@@ -110,7 +107,6 @@ async def test_session_lost_with_acks(hostile: Harness, judge: Judge, code: str)
 
 @pytest.mark.requirement("CLI-57")
 async def test_cut_connection(hostile: Harness, judge: Judge) -> None:
-    """CLI-57: After its connection is cut a client opens a new session and goes on."""
     queue = await hostile.queue(1)
     consumer = await hostile.consumer(queue)
     await hostile.take(consumer, 1, kind="accept")
@@ -133,7 +129,6 @@ async def test_cut_connection(hostile: Harness, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-11")
 async def test_forgets_left_topics(harness: Harness, judge: Judge) -> None:
-    """CLI-11: A partition that is no longer fetched is forgotten in the next fetch there."""
     queue = await harness.queue(1)
     other = await harness.admin.create_topic(1)
     await harness.admin.produce(other, 1)
@@ -160,7 +155,6 @@ async def test_forgets_left_topics(harness: Harness, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-12")
 async def test_no_room_for_a_session(hostile: Harness, judge: Judge) -> None:
-    """CLI-12: A client without room for its session goes on trying gently, and then consumes."""
     queue = await hostile.queue(1)
     steps = hostile.play(
         {
@@ -191,7 +185,6 @@ async def test_no_room_for_a_session(hostile: Harness, judge: Judge) -> None:
 @pytest.mark.needs("explicit|mixed")
 @pytest.mark.parametrize("hint", [True, False])
 async def test_leader_moved(hostile: Harness, judge: Judge, hint: bool) -> None:
-    """CLI-26: After a leader change acknowledgements are not sent to another leader."""
     topic = await hostile.admin.create_topic(assignments=[[1, 2, 3]])
     queue = await hostile.queue_of(topic)
     await queue.produce(2)

@@ -51,7 +51,6 @@ async def _tried(hostile: Harness, judge: Judge, rule: str, part: int) -> None:
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("part", PARTS)
 async def test_values(hostile: Harness, judge: Judge, part: int) -> None:
-    """CLI-124: A documented value takes effect on the wire."""
     await _tried(hostile, judge, "CLI-124", part)
 
 
@@ -59,5 +58,4 @@ async def test_values(hostile: Harness, judge: Judge, part: int) -> None:
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("part", PARTS)
 async def test_wrong_values(hostile: Harness, judge: Judge, part: int) -> None:
-    """CLI-125: A value that is not allowed is refused by an error that names the setting."""
     await _tried(hostile, judge, "CLI-125", part)

@@ -31,7 +31,6 @@ async def _played(hostile: Harness, judge: Judge, rule: str, name: str) -> None:
     ["ShareFetch/partition/UNKNOWN_SERVER_ERROR/with-data", "ShareFetch/top/9999/with-data"],
 )
 async def test_nothing_behind_the_application(hostile: Harness, judge: Judge, name: str) -> None:
-    """CLI-110: Records that come with an error are not accepted in place of the application."""
     await _played(hostile, judge, "CLI-110", name)
 
 
@@ -42,7 +41,6 @@ async def test_nothing_behind_the_application(hostile: Harness, judge: Judge, na
     ["ShareFetch/acknowledge/KAFKA_STORAGE_ERROR/once", "ShareAcknowledge/partition/9999/once"],
 )
 async def test_nothing_lost(hostile: Harness, judge: Judge, name: str) -> None:
-    """CLI-111: An acknowledgement that failed is not reported as done, and nothing is lost."""
     await _played(hostile, judge, "CLI-111", name)
 
 
@@ -53,7 +51,6 @@ async def test_nothing_lost(hostile: Harness, judge: Judge, name: str) -> None:
     ["Metadata/topic/LEADER_NOT_AVAILABLE/lasting", "ShareGroupHeartbeat/staying/9999/lasting"],
 )
 async def test_bounded_rate(hostile: Harness, judge: Judge, name: str) -> None:
-    """CLI-112: While an error comes again and again requests come at a bounded rate."""
     await _played(hostile, judge, "CLI-112", name)
 
 
@@ -67,7 +64,6 @@ async def test_bounded_rate(hostile: Harness, judge: Judge, name: str) -> None:
     ],
 )
 async def test_told(hostile: Harness, judge: Judge, name: str) -> None:
-    """CLI-113: The application is told of an error that does not pass by itself."""
     await _played(hostile, judge, "CLI-113", name)
 
 
@@ -77,5 +73,4 @@ async def test_told(hostile: Harness, judge: Judge, name: str) -> None:
     "name", ["ShareFetch/top/KAFKA_STORAGE_ERROR/ten", "FindCoordinator/top/NOT_COORDINATOR/ten"]
 )
 async def test_recovers(hostile: Harness, judge: Judge, name: str) -> None:
-    """CLI-114: When an error has come ten times and is over, everything is consumed."""
     await _played(hostile, judge, "CLI-114", name)

@@ -38,7 +38,6 @@ async def _in_force(share: Share, group: str) -> tuple[int, int]:
 @pytest.mark.requirement("CFG-16")
 @pytest.mark.timeout(90)
 async def test_stored_values_are_clamped(lone: SingleBroker, judge: Judge) -> None:
-    """CFG-16: Stored values outside a broker's new bounds count as the nearest bound."""
     share = lone.share
     queue = await share.queue(130, batches=130, group_config=STORED)
     short = await share.queue(1, group_config={"share.delivery.count.limit": "9"})

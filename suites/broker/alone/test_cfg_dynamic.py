@@ -56,7 +56,6 @@ def _keys(lone: SingleBroker, *, dynamic: bool) -> list[Config]:
 @pytest.mark.requirement("CFG-28")
 @pytest.mark.timeout(120)
 async def test_static_keys_stay(lone: SingleBroker, judge: Judge) -> None:
-    """CFG-28: A key that is not dynamic cannot be altered at run time and stays as it was."""
     share = lone.share
     for config in _keys(lone, dynamic=False):
         before = await _shown(share, config.name)
@@ -72,7 +71,6 @@ async def test_static_keys_stay(lone: SingleBroker, judge: Judge) -> None:
 
 @pytest.mark.requirement("CFG-09")
 async def test_dynamic_keys_change(lone: SingleBroker, judge: Judge) -> None:
-    """CFG-09: A dynamic key changes without restart, for one broker or all, and back again."""
     share = lone.share
     for config in _keys(lone, dynamic=True):
         before = await _shown(share, config.name)

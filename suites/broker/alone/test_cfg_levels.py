@@ -42,7 +42,6 @@ async def _settle(judge: Judge, *steps: tuple[Consumer, int], at: int) -> None:
 @pytest.mark.feature("dead-letters")
 @pytest.mark.timeout(120)
 async def test_dead_letters_come_with_level_two(lone: SingleBroker, judge: Judge) -> None:
-    """CFG-22 CFG-23: Down to 1 everything stays loadable; up to 2 letters begin, where wanted."""
     box = await boxed(lone.share, 6, lock_ms=60_000)
     plain = await lone.share.sibling(box.queue)
     asking, silent = await box.queue.consumer(), await plain.consumer()
@@ -75,7 +74,6 @@ async def test_dead_letters_come_with_level_two(lone: SingleBroker, judge: Judge
 @pytest.mark.feature("dead-letters")
 @pytest.mark.timeout(120)
 async def test_no_letters_below_level_two(lone: SingleBroker, judge: Judge) -> None:
-    """DLQ-17: At level 1 a group's dead-letter topic gets nothing, and the group goes on."""
     dead = await dead_topic(lone.share)
     if code := await lone.set_level(1):
         raise OutOfReach(f"share.version cannot be lowered to 1: {error_name(code)}")

@@ -13,7 +13,6 @@ from suites.judge import Judge
 
 @pytest.mark.requirement("CFG-12")
 async def test_session_within_the_brokers_heartbeat(lone: SingleBroker, judge: Judge) -> None:
-    """CFG-12: The broker's heartbeat interval fills in for the one that a group does not have."""
     share = lone.share
     broker = await broker_values(share)
     beat = int(broker["group.share.heartbeat.interval.ms"])

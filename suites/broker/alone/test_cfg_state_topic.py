@@ -39,7 +39,6 @@ async def _sought(queue: Queue) -> str:
 @pytest.mark.requirement("CFG-25", "CFG-31")
 @pytest.mark.timeout(150)
 async def test_replicas_that_are_not_there(lone: SingleBroker, judge: Judge) -> None:
-    """CFG-25: One replica serves where one is wanted; CFG-31: for three, errors are retriable."""
     queue = await lone.share.queue(2, lock_ms=60_000)
     consumer = await queue.consumer()
     await consumer.acquire(2)

@@ -49,7 +49,6 @@ async def _after(consumer: Consumer) -> str:
 @pytest.mark.requirement("CFG-01", "CFG-04", "CFG-05")
 @pytest.mark.timeout(90)
 async def test_switched_off_and_on(lone: SingleBroker, judge: Judge) -> None:
-    """CFG-01 CFG-04 CFG-05: Off, everything is refused; on again, the stored state goes on."""
     share = lone.share
     queue = await share.queue(10, lock_ms=60_000)
     consumer = await queue.consumer()

@@ -37,7 +37,6 @@ async def _until_failed(lone: SingleBroker, box: DeadLetterSetup) -> float:
 @pytest.mark.feature("dead-letters")
 @pytest.mark.timeout(90)
 async def test_letters_are_counted(lone: SingleBroker, judge: Judge) -> None:
-    """DLQ-41: Letters, requests to write them and failed ones are counted for each group."""
     share = lone.share
     tight = await dead_topic(share, configs={"max.message.bytes": "1"})
     written = {count: await boxed(share, count) for count in (3, 2)}

@@ -34,7 +34,6 @@ def _of(queue: Queue, name: str) -> dict[str, str]:
 
 @pytest.mark.requirement("LAG-16")
 async def test_in_flight(lone: SingleBroker, judge: Judge) -> None:
-    """LAG-16: What is held is counted as in flight, and is gone when everything is finished."""
     queue = await lone.share.queue(7, batches=7, lock_ms=60_000)
     consumer = await queue.consumer()
     await consumer.acquire(7)
@@ -53,7 +52,6 @@ async def test_in_flight(lone: SingleBroker, judge: Judge) -> None:
 
 @pytest.mark.requirement("LAG-25")
 async def test_lock_expiries(lone: SingleBroker, judge: Judge) -> None:
-    """LAG-25: Locks that run out are counted."""
     queue = await lone.share.queue(2, lock_ms=1000)
     consumer = await queue.consumer()
     await consumer.acquire(2)
@@ -96,7 +94,6 @@ async def _counted(
 
 @pytest.mark.requirement("LAG-17")
 async def test_acknowledgements_by_type(lone: SingleBroker, judge: Judge) -> None:
-    """LAG-17: Acknowledged records are counted by type, each once, and refused ones not at all."""
     queue = await lone.share.queue(12, batches=3, lock_ms=60_000)
     consumer = await queue.consumer()
     await consumer.acquire(12)
@@ -113,7 +110,6 @@ async def test_acknowledgements_by_type(lone: SingleBroker, judge: Judge) -> Non
 
 @pytest.mark.requirement("LAG-18")
 async def test_sessions(lone: SingleBroker, judge: Judge) -> None:
-    """LAG-18: Sessions and their partitions are counted, until they are closed or cut off."""
     sessions, partitions = {"name": "ShareSessionsCount"}, {"name": "SharePartitionsCount"}
     queue = await lone.share.queue(2, partitions=2)
     base = await lone.number(CACHE, "Value", **sessions)
@@ -169,7 +165,6 @@ async def _traffic(consumer: Consumer) -> None:
 
 @pytest.mark.requirement("LAG-19")
 async def test_requests(lone: SingleBroker, judge: Judge) -> None:
-    """LAG-19: Fetches and acknowledgements are counted, in all and by topic, the failed too."""
     queue = await lone.share.queue(5, lock_ms=60_000)
     consumer = await queue.consumer()
     everywhere = await _requests(lone)
@@ -211,7 +206,6 @@ async def _in_states(lone: SingleBroker) -> dict[str, float]:
 @pytest.mark.requirement("LAG-20")
 @pytest.mark.timeout(150)
 async def test_groups_by_state(lone: SingleBroker, judge: Judge) -> None:
-    """LAG-20: Share groups are counted by state, and so are their rebalances."""
     queue = await lone.share.queue(1)
     others = [await lone.share.sibling(queue) for _ in range(2)]
     rebalances = await lone.number(MEMBERS, "share_group_rebalance_count")
@@ -234,7 +228,6 @@ async def test_groups_by_state(lone: SingleBroker, judge: Judge) -> None:
 
 @pytest.mark.requirement("LAG-21")
 async def test_state_writes(lone: SingleBroker, judge: Judge) -> None:
-    """LAG-21: State writes are counted and timed, and it is told how far the topic was cut."""
     queue = await lone.share.queue(12, batches=12, lock_ms=60_000)
     consumer = await queue.consumer()
     await consumer.acquire(12)

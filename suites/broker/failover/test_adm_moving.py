@@ -48,7 +48,6 @@ async def _hammer(queue: Queue, node: int, until: asyncio.Event) -> AsyncIterato
 @pytest.mark.requirement("ADM-49")
 @pytest.mark.moves
 async def test_coordinator_moves(stage: FailoverCluster, judge: Judge) -> None:
-    """ADM-49: A coordinator that goes, and one that still loads, answer what can be retried."""
     share = stage.share
     queue = await share.queue()
     await use(queue)

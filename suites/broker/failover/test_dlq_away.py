@@ -50,7 +50,6 @@ async def _undisturbed(judge: Judge, box: DeadLetterSetup, consumer: Consumer) -
 @pytest.mark.timeout(120)
 @meets("reload")
 async def test_home_of_the_letters_is_away(stage: FailoverCluster, judge: Judge) -> None:
-    """DLQ-29 to DLQ-34, DLQ-37: Letters wait for their broker, also under the next leader."""
     share = stage.share
     away = await stage.victim()
     first, second = (node for node in stage.nodes if node != away)

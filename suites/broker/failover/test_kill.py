@@ -56,7 +56,6 @@ RETRIED = dict.fromkeys(
 @pytest.mark.timeout(120)
 @meets("reload")
 async def test_broker_killed(stage: FailoverCluster, judge: Judge) -> None:
-    """COO-11, COO-21, COO-31: What was answered survives a kill -9, and the others go on."""
     world = await cast(stage)
     pulses = [await Pulse.of(stage, s.holder.member) for s in (world.grouped, world.whole)]
 
@@ -105,7 +104,6 @@ async def _judge_stored(judge: Judge, scene: MixedStates, task: asyncio.Task[Par
 @pytest.mark.timeout(120)
 @meets(IDLE)
 async def test_beginning_without_a_coordinator(stage: FailoverCluster, judge: Judge) -> None:
-    """COO-08, COO-18, COO-19: Groups that begin while the share coordinator is dead get going."""
     victim = await stage.victim()
     near, far = (node for node in stage.nodes if node != victim)
     retry = int((await stage.share.admin.broker_configs()).get(RETRY) or 30_000)  # 4.1 hides it

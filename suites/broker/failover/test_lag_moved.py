@@ -45,7 +45,6 @@ async def _move(stage: FailoverCluster, name: str, partition: int) -> tuple[int,
 @pytest.mark.moves
 @meets("reload")
 async def test_coordinators_move(stage: FailoverCluster, judge: Judge) -> None:
-    """LAG-08: Start offset and lag are the same with another coordinator of either kind."""
     leader = stage.share.rng.choice(stage.nodes)
     queue = await stage.queue(leader)
     consumer = await _consumed(queue, 10, 0, 1, 5, 6, 7)
@@ -70,7 +69,6 @@ async def test_coordinators_move(stage: FailoverCluster, judge: Judge) -> None:
 @pytest.mark.requirement("LAG-13")
 @meets("second partition")
 async def test_end_that_nobody_knows(stage: FailoverCluster, judge: Judge) -> None:
-    """LAG-13: With a leader dead its partition is an error or -1, and the others are answered."""
     dead = await stage.victim()
     alive = stage.share.rng.choice([node for node in stage.nodes if node != dead])
     queue = await stage.queue(alive, state=alive, group=alive)
@@ -111,7 +109,6 @@ async def test_end_that_nobody_knows(stage: FailoverCluster, judge: Judge) -> No
 @pytest.mark.feature("dead-letters")
 @meets(ACROSS_BATCHES)
 async def test_letters_under_way(stage: FailoverCluster, judge: Judge) -> None:
-    """LAG-15: Until its dead letter is written a rejected record is part of the lag."""
     frozen = await stage.victim()
     alive = stage.share.rng.choice([node for node in stage.nodes if node != frozen])
     letters = await dead_topic(stage.share, assignments=[[frozen]])

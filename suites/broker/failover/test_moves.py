@@ -59,7 +59,6 @@ async def _asking(work: AsyncIterator[None]) -> AsyncIterator[None]:
 
 @pytest.mark.requirement("COO-01", "COO-02", "COO-03", "COO-04")
 async def test_group_coordinator_moves(stage: FailoverCluster, judge: Judge) -> None:
-    """COO-03, COO-04: Members outlive moves of their coordinator, unless they fall silent."""
     bounds = stage.share.bounds
     silent_ms = bounds.session(9000)
     timing: dict[str, Any] = {SESSION: str(silent_ms), HEARTBEAT: str(bounds.short_heartbeat)}
@@ -115,7 +114,6 @@ async def _members_but(
 @pytest.mark.requirement("COO-12", "COO-13", "COO-18")
 @meets("reload")
 async def test_share_coordinator_moves(stage: FailoverCluster, judge: Judge) -> None:
-    """COO-12, COO-13, COO-18: A share coordinator hands over what it knows, others refuse."""
     home = stage.nodes[0]
     queue = await stage.queue(*stage.nodes, state=home)
     await queue.produce(100, batches=100)
@@ -186,7 +184,6 @@ async def _summaries(stage: FailoverCluster, key: StateKey, told: set[str]) -> A
 @pytest.mark.timeout(90)
 @meets("second partition", "reload")
 async def test_everything_moves(stage: FailoverCluster, judge: Judge) -> None:
-    """COO-35: With leaders and coordinators on the move, every record gets finished."""
     rng, nodes = stage.share.rng, stage.nodes
     placed = [rng.sample(nodes, 3) for _ in range(2)]
     lock = stage.share.bounds.lock(LOCK_MS)

@@ -28,7 +28,6 @@ SHORT_LOCK_MS = 3000
 @pytest.mark.timeout(120)
 @meets("reload")
 async def test_broker_frozen(stage: FailoverCluster, judge: Judge) -> None:
-    """COO-28, COO-29: A leader that sleeps through its succession changes nothing afterwards."""
     world = await cast(stage)
     pulses = [await Pulse.of(stage, s.holder.member) for s in (world.grouped, world.whole)]
     lock = stage.share.bounds.lock(SHORT_LOCK_MS)

@@ -21,7 +21,6 @@ from suites.judge import Judge
 @pytest.mark.timeout(150)
 @meets(ACROSS_BATCHES)
 async def test_too_few_in_sync(stage: FailoverCluster, judge: Judge) -> None:
-    """PER-43: With too few replicas in sync no acknowledgement succeeds; with enough it does."""
     away = await stage.victim()
     leader, state = stage.share.rng.sample([n for n in stage.nodes if n != away], 2)
     queue = await stage.queue(leader, state=state, group=leader)

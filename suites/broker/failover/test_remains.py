@@ -29,7 +29,6 @@ EAGER = {"segment.ms": "50", "min.cleanable.dirty.ratio": "0.0"}
 @pytest.mark.requirement("COO-05")
 @pytest.mark.timeout(90)
 async def test_remains_can_be_loaded(stage: FailoverCluster, judge: Judge) -> None:
-    """COO-05: Remains of deleted groups and topics do not keep a coordinator from loading."""
     home, other = stage.nodes[:2]
     kept = await stage.queue(*stage.nodes, group=home)
     await kept.produce(3)

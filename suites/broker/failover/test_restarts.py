@@ -18,7 +18,6 @@ from suites.judge import Judge
 @pytest.mark.timeout(150)
 @meets("second partition", "reload")
 async def test_rolling_restart(stage: FailoverCluster, judge: Judge) -> None:
-    """COO-30: A rolling restart loses no record and brings no accepted one back."""
     rng, nodes = stage.share.rng, list(stage.nodes)
     # One broker goes in order, one as by a power cut, the third either way.
     ways = rng.sample([stage.stop, stage.kill, rng.choice([stage.stop, stage.kill])], len(nodes))
@@ -44,7 +43,6 @@ async def test_rolling_restart(stage: FailoverCluster, judge: Judge) -> None:
 @pytest.mark.timeout(120)
 @meets("reload")
 async def test_all_brokers_killed(stage: FailoverCluster, judge: Judge) -> None:
-    """COO-27, COO-23: With every broker killed at once, what was answered is there afterwards."""
     queues = [await stage.queue(node) for node in stage.nodes]
     scenes = await asyncio.gather(*map(prepared, queues))
     pulses = [await Pulse.of(stage, scene.holder.member) for scene in scenes]

@@ -43,7 +43,6 @@ async def _short_of_replicas(stage: FailoverCluster, away: int) -> AsyncIterator
 @pytest.mark.timeout(150)
 @meets("reload")
 async def test_late_write_of_an_acknowledgement(stage: FailoverCluster, judge: Judge) -> None:
-    """COO-38: An acknowledgement that is stored late takes none back that were stored before."""
     away = await stage.victim()
     leader, other = stage.share.rng.sample([n for n in stage.nodes if n != away], 2)
     queue = await stage.queue(leader, other, state=other, group=leader)
@@ -87,7 +86,6 @@ async def test_late_write_of_an_acknowledgement(stage: FailoverCluster, judge: J
 async def test_release_after_an_acceptance_that_failed(
     stage: FailoverCluster, judge: Judge, stored: bool
 ) -> None:
-    """COO-37: A record that is released after its acceptance failed is delivered again."""
     leader, other = stage.share.rng.sample(stage.nodes, 2)
     queue = await stage.queue(leader, other)
     await queue.produce(RECORDS)

@@ -24,7 +24,6 @@ from suites.judge import Judge
 @pytest.mark.timeout(120)
 @meets("reload")
 async def test_broker_stopped(stage: FailoverCluster, judge: Judge) -> None:
-    """COO-10, COO-21: A clean shutdown under live traffic loses nothing."""
     world = await cast(stage)
     pulses = [await Pulse.of(stage, s.holder.member) for s in (world.grouped, world.whole)]
     lock = stage.share.bounds.lock(LOCK_MS)

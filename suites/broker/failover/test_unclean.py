@@ -16,7 +16,6 @@ from suites.judge import Judge
 @pytest.mark.timeout(120)
 @meets("reload")
 async def test_log_shorter_than_the_start_offset(stage: FailoverCluster, judge: Judge) -> None:
-    """COO-32: With the log cut below the start offset, the group delivers what is new."""
     third = await stage.controller()
     ahead, behind = (node for node in stage.nodes if node != third)
     config = {"unclean.leader.election.enable": "true"}

@@ -133,7 +133,6 @@ def _found(part: Struct) -> tuple[str, int, tuple[StateBatch, ...]]:
 @pytest.mark.timeout(120)
 @meets("reload")
 async def test_crash_under_load(lives: Restarts, judge: Judge) -> None:
-    """PER-44: Answered writes survive a crash; PER-37: pruning has taken nothing that is needed."""
     async with lives.life() as share:
         await prunes_soon(share)
         store = Store(share)
@@ -177,7 +176,6 @@ async def _mixed(share: Share) -> tuple[Queue, dict[int, int]]:
 @pytest.mark.timeout(120)
 @meets("reload")
 async def test_restart_keeps_records(lives: Restarts, judge: Judge, orderly: bool) -> None:
-    """PER-42: Start offset, delivery counts and finished holes outlive all brokers."""
     async with lives.life() as share:
         worlds = [await _mixed(share) for _ in range(3)]
         before = [_found(await read_state(queue)) for queue, _ in worlds]

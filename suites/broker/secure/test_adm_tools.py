@@ -20,7 +20,6 @@ PATIENCE = 120.0
 @pytest.mark.requirement("ADM-41")
 @pytest.mark.timeout(400)
 async def test_by_tls(realm: Realm, judge: Judge) -> None:
-    """ADM-41: The tool lists and describes groups over a TLS listener as over any other."""
     share = realm.share
     tools = await Tools.of(realm.entrance(BARE_TLS))
     queue = await share.queue()

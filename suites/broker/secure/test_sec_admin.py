@@ -62,7 +62,6 @@ def _starts(group: Struct) -> dict[str, tuple[str, int]]:
 
 @pytest.mark.requirement("SEC-15")
 async def test_looking_at_offsets_needs_describe_on_the_group(realm: Realm, judge: Judge) -> None:
-    """SEC-15: Of two groups in one request the forbidden one alone is refused."""
     (seen,), (unseen,), user = await _used(realm), await _used(realm), await realm.user()
     await user.allow(DESCRIBE, TOPIC, seen.topic.name, unseen.topic.name)
     await user.allow(DESCRIBE, GROUP, seen.group)
@@ -83,7 +82,6 @@ async def test_looking_at_offsets_needs_describe_on_the_group(realm: Realm, judg
 
 @pytest.mark.requirement("SEC-16")
 async def test_offsets_of_forbidden_topics_are_not_shown(realm: Realm, judge: Judge) -> None:
-    """SEC-16: A forbidden topic is refused by name, and left out of all topics."""
     (seen, unseen), user = await _used(realm, 2), await realm.user()
     await user.allow(DESCRIBE, GROUP, seen.group)
     await user.allow(DESCRIBE, TOPIC, seen.topic.name)
@@ -121,7 +119,6 @@ def _altered(response: Struct) -> dict[str, str]:
 
 @pytest.mark.requirement("SEC-17")
 async def test_altering_offsets_needs_read(realm: Realm, judge: Judge) -> None:
-    """SEC-17: Altering offsets needs READ on the group, and on each topic for that topic."""
     (one, other), user = await _used(realm, 2), await realm.user()
     group = one.group
     await user.allow(READ, TOPIC, one.topic.name)
@@ -153,7 +150,6 @@ async def _delete(user: User, group: str, *topics: Topic) -> Struct:
 
 @pytest.mark.requirement("SEC-18")
 async def test_deleting_offsets_needs_delete_on_the_group(realm: Realm, judge: Judge) -> None:
-    """SEC-18: READ on the group is not enough to delete its offsets, DELETE is."""
     ((queue,), (reader, deleter)) = await _used(realm), await realm.users(2)
     for user, operation in ((reader, READ), (deleter, DELETE)):
         await user.allow(READ, TOPIC, queue.topic.name)
@@ -171,7 +167,6 @@ async def test_deleting_offsets_needs_delete_on_the_group(realm: Realm, judge: J
 
 @pytest.mark.requirement("SEC-19")
 async def test_deleting_offsets_needs_read_on_each_topic(realm: Realm, judge: Judge) -> None:
-    """SEC-19: A forbidden topic keeps its offsets and says so, the other one loses them."""
     (one, other), user = await _used(realm, 2), await realm.user()
     await user.allow(DELETE, GROUP, one.group)
     await user.allow(READ, TOPIC, one.topic.name)
@@ -192,7 +187,6 @@ async def test_deleting_offsets_needs_read_on_each_topic(realm: Realm, judge: Ju
 
 @pytest.mark.requirement("SEC-20")
 async def test_deleting_a_group_needs_delete(realm: Realm, judge: Judge) -> None:
-    """SEC-20: A group that somebody may read is not theirs to delete, and stays."""
     ((queue,), (reader, deleter)) = await _used(realm), await realm.users(2)
     await reader.allow(READ, GROUP, queue.group)
     await reader.allow(Operation.ALL, TOPIC, queue.topic.name)
@@ -229,7 +223,6 @@ async def _set_config(user: User, group: str, value: str) -> str:
 
 @pytest.mark.requirement("SEC-21")
 async def test_group_configuration_has_permissions_of_its_own(realm: Realm, judge: Judge) -> None:
-    """SEC-21: A group's configuration is seen with DESCRIBE_CONFIGS, set with ALTER_CONFIGS."""
     group = realm.share.cluster.fresh_name("g")
     await realm.share.admin.group_config(group, {INTERVAL: "700"})
     reader, seer, setter = await realm.users(3)

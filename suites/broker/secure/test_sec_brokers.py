@@ -60,7 +60,6 @@ def _reveals(part: dict[str, Any]) -> bool:
 @pytest.mark.requirement("SEC-22")
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.api)
 async def test_state_is_for_brokers_only(realm: Realm, judge: Judge, call: StateCall) -> None:
-    """SEC-22: Without CLUSTER_ACTION a state request is refused, and shows and changes nothing."""
     queue, user = await realm.share.queue(6), await realm.user()
     consumer = await queue.consumer()
     await consumer.acquire(6)
@@ -83,7 +82,6 @@ async def test_state_is_for_brokers_only(realm: Realm, judge: Judge, call: State
 
 @pytest.mark.requirement("SEC-23")
 async def test_state_coordinators_are_for_brokers_only(realm: Realm, judge: Judge) -> None:
-    """SEC-23: The coordinator of a share-partition is named to those with CLUSTER_ACTION only."""
     (queue,), user = await realm.queues(1), await realm.user()
     await user.allow(Operation.ALL, Resource.GROUP, queue.group)
     await user.allow(Operation.ALL, Resource.TOPIC, queue.topic.name)

@@ -24,7 +24,6 @@ def _denied() -> dict[str, Seen]:
 @pytest.mark.requirement("SEC-24")
 @pytest.mark.parametrize("name", ON_GROUPS)
 async def test_one_permission_on_a_group(realm: Realm, judge: Judge, name: str) -> None:
-    """SEC-24: One permission on a group is good for just what it stands for or includes."""
     user, granted = await realm.user(), Operation[name]
     place = await scene(realm.share, user)
     await user.allow(ALL, TOPIC, *(topic.name for topic in place.topics))
@@ -37,7 +36,6 @@ async def test_one_permission_on_a_group(realm: Realm, judge: Judge, name: str) 
 @pytest.mark.requirement("SEC-24")
 @pytest.mark.parametrize("name", ON_TOPICS)
 async def test_one_permission_on_topics(realm: Realm, judge: Judge, name: str) -> None:
-    """SEC-24: One permission on a topic is good for just what it stands for or includes."""
     user, granted = await realm.user(), Operation[name]
     place = await scene(realm.share, user)
     await user.allow(ALL, GROUP, place.group)
@@ -50,7 +48,6 @@ async def test_one_permission_on_topics(realm: Realm, judge: Judge, name: str) -
 
 @pytest.mark.requirement("SEC-25")
 async def test_denial_of_a_topic(realm: Realm, judge: Judge) -> None:
-    """SEC-25: A topic denied by name is out of reach, though allowed by prefix."""
     user, prefix = await realm.user(), realm.share.cluster.fresh_name("d")
     place = await scene(realm.share, user, names=(f"{prefix}-a", f"{prefix}-b"))
     await user.grant(
@@ -66,7 +63,6 @@ async def test_denial_of_a_topic(realm: Realm, judge: Judge) -> None:
 
 @pytest.mark.requirement("SEC-25")
 async def test_denial_of_a_group(realm: Realm, judge: Judge) -> None:
-    """SEC-25: A group denied by prefix is out of reach, though allowed by name and by wildcard."""
     user = await realm.user()
     place = await scene(realm.share, user)
     await user.allow(ALL, TOPIC, EVERY)
@@ -81,7 +77,6 @@ async def test_denial_of_a_group(realm: Realm, judge: Judge) -> None:
 
 @pytest.mark.requirement("SEC-26")
 async def test_prefixes(realm: Realm, judge: Judge) -> None:
-    """SEC-26: A prefix lets into the groups and topics that begin with it, and no others."""
     user, prefix = await realm.user(), realm.share.cluster.fresh_name("p")
     inside = await scene(
         realm.share, user, names=(f"{prefix}-a", f"{prefix}-b"), group=f"{prefix}-g"
@@ -102,7 +97,6 @@ async def test_prefixes(realm: Realm, judge: Judge) -> None:
 
 @pytest.mark.requirement("SEC-26")
 async def test_wildcards(realm: Realm, judge: Judge) -> None:
-    """SEC-26: A wildcard lets into every group and topic; a name that looks like one does not."""
     user, other = await realm.users(2)
     place = await scene(realm.share, user)
     for resource in (GROUP, TOPIC):

@@ -19,7 +19,6 @@ GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
 
 @pytest.mark.requirement("SEC-07")
 async def test_fetching_needs_read_on_the_group(realm: Realm, judge: Judge) -> None:
-    """SEC-07: A fetch without READ on the group is refused, opens nothing, acquires nothing."""
     queue, user = await realm.share.queue(5), await realm.user()
     other = await queue.consumer()
     await user.allow(Operation.ALL, TOPIC, queue.topic.name)
@@ -41,7 +40,6 @@ async def test_fetching_needs_read_on_the_group(realm: Realm, judge: Judge) -> N
 
 @pytest.mark.requirement("SEC-08")
 async def test_fetching_needs_read_on_the_topic(realm: Realm, judge: Judge) -> None:
-    """SEC-08: A forbidden topic is refused by partition while the other one is served."""
     (open_, hidden), user = await realm.queues(2), await realm.user()
     group = open_.group
     member = await realm.share.member(group, open_.topic, hidden.topic)
@@ -72,7 +70,6 @@ async def test_fetching_needs_read_on_the_topic(realm: Realm, judge: Judge) -> N
 
 @pytest.mark.requirement("SEC-14")
 async def test_strangers_may_be_served(realm: Realm, judge: Judge) -> None:
-    """SEC-14: A permitted caller who never joined is served or told so, and nothing in between."""
     queue, user = await realm.share.queue(3), await realm.user()
     await queue.consumer()
     await may_use(user, queue.group, [queue.topic.name])

@@ -47,7 +47,6 @@ ASKS: dict[str, Ask] = {
 @pytest.mark.requirement("SEC-05")
 @pytest.mark.parametrize("api", ASKS)
 async def test_refusals_do_not_tell_what_exists(realm: Realm, judge: Judge, api: str) -> None:
-    """SEC-05: A hidden topic and one that does not exist get the same response, word for word."""
     (queue,), user = await realm.queues(1), await realm.user()
     await user.allow(Operation.ALL, Resource.GROUP, queue.group)
     # The group knows the hidden topic, has a start offset for it, and is empty again.

@@ -99,7 +99,6 @@ async def _consume(user: User, queue: Queue) -> Story:
 async def test_every_listener_says_the_same(
     realm: Realm, judge: Judge, listener: str, mechanism: str
 ) -> None:
-    """SEC-27: The same requests get the same responses over TLS and SASL as over neither."""
     here, there = await realm.queues(2, records=4, lock_ms=30_000)
     user = await _visitor(realm, listener, mechanism)
     await may_use(user, there.group, [there.topic.name])
@@ -113,7 +112,6 @@ async def test_every_listener_says_the_same(
 
 @pytest.mark.requirement("SEC-28")
 async def test_renewed_logins_keep_their_locks(realm: Realm, judge: Judge) -> None:
-    """SEC-28: A connection that logs in again keeps its share session and what it holds."""
     queue = await realm.share.queue(6, lock_ms=30_000)
     await queue.consumer()
     user = await realm.user(listener=RENEWED)

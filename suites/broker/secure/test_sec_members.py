@@ -41,7 +41,6 @@ async def _members(share: Share, group: str) -> set[str]:
 
 @pytest.mark.requirement("SEC-01")
 async def test_joining_needs_read_on_the_group(realm: Realm, judge: Judge) -> None:
-    """SEC-01: A heartbeat without READ on the group is refused and adds no member."""
     (queue,), user = await realm.queues(1), await realm.user()
     await user.allow(Operation.ALL, TOPIC, queue.topic.name)
     for granted in (None, Operation.DESCRIBE, Operation.DELETE):
@@ -74,7 +73,6 @@ async def _join_free(user: User, queue: Queue) -> str:
 
 @pytest.mark.requirement("SEC-02")
 async def test_joining_needs_describe_on_every_topic(realm: Realm, judge: Judge) -> None:
-    """SEC-02: One forbidden topic in a subscription refuses the heartbeat; nobody is added."""
     (one, other), user = await realm.queues(2), await realm.user()
     await user.allow(Operation.READ, GROUP, one.group)
     await user.allow(Operation.DESCRIBE, TOPIC, one.topic.name)
@@ -97,7 +95,6 @@ async def _described(user: User, *groups: str) -> dict[str, Any]:
 
 @pytest.mark.requirement("SEC-03")
 async def test_describing_needs_describe_on_the_group(realm: Realm, judge: Judge) -> None:
-    """SEC-03: A forbidden group is refused and the permitted one beside it is described."""
     queues, user = await realm.queues(2), await realm.user()
     hosts = []
     for queue in queues:
@@ -119,7 +116,6 @@ async def test_describing_needs_describe_on_the_group(realm: Realm, judge: Judge
 
 @pytest.mark.requirement("SEC-04")
 async def test_describing_hides_forbidden_topics(realm: Realm, judge: Judge) -> None:
-    """SEC-04: A group that uses a topic that is not the caller's to see shows no member."""
     (one, other), user = await realm.queues(2), await realm.user()
     host = Member(realm.share.cluster, one.group, realm.share.member_id())
     await host.join(one.topic, other.topic)
@@ -146,7 +142,6 @@ async def _listed(user: User, among: set[str]) -> set[str]:
 
 @pytest.mark.requirement("SEC-06")
 async def test_listing_shows_what_may_be_described(realm: Realm, judge: Judge) -> None:
-    """SEC-06: A share group is listed for those with DESCRIBE on it or on the cluster only."""
     everybody, somebody, nobody = await realm.users(3)
     queues = await realm.queues(2)
     groups = {queue.group for queue in queues}

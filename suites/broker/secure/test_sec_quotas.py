@@ -107,7 +107,6 @@ def _delay(response: Response) -> int:
 @pytest.mark.requirement("SEC-29")
 @pytest.mark.parametrize("mixed", [False, True], ids=["alone", "with fetches"])
 async def test_bytes_count(realm: Realm, judge: Judge, mixed: bool) -> None:
-    """SEC-29: Bytes of share fetches count against the byte rate, with those of ordinary ones."""
     payer = await _payer(realm, 30, {BYTE_RATE: RATE})
     first = await payer.plain(6) if mixed else _delay(await payer.fetch(6))
     judge.equal("SEC-29", 0, first, f"delay after 6 of {FREE // SIZE} records that are free")
@@ -125,7 +124,6 @@ async def test_bytes_count(realm: Realm, judge: Judge, mixed: bool) -> None:
 @pytest.mark.requirement("SEC-30")
 @pytest.mark.parametrize("kind", ["fetch", "fetch with acknowledgements", "acknowledge"])
 async def test_requests_count(realm: Realm, judge: Judge, kind: str) -> None:
-    """SEC-30: Share requests count against the request quota, with and without acknowledgements."""
     payer = await _payer(realm, 3, {REQUEST_SHARE: LITTLE})
     delays = []
     for number in range(4):
@@ -146,7 +144,6 @@ async def test_requests_count(realm: Realm, judge: Judge, kind: str) -> None:
 
 @pytest.mark.requirement("SEC-33")
 async def test_the_larger_delay_is_told(realm: Realm, judge: Judge) -> None:
-    """SEC-33: Where the byte rate and the request quota are both exceeded, the larger counts."""
     payer = await _payer(realm, 2 * HEAVY, {BYTE_RATE: RATE})
     await payer.fetch(HEAVY)
     await realm.hold_to(payer.user, {REQUEST_SHARE: LITTLE})
@@ -161,7 +158,6 @@ async def test_the_larger_delay_is_told(realm: Realm, judge: Judge) -> None:
 @pytest.mark.requirement("SEC-31")
 @pytest.mark.feature("record-limit")
 async def test_locks_run_while_answers_are_delayed(realm: Realm, judge: Judge) -> None:
-    """SEC-31: A payer who has to wait longer than the lock has no longer lock for it."""
     if (lock := realm.share.bounds.lock(LOCK_MS)) > LOCK_MS:
         raise OutOfReach(f"no quota delays for as long as a lock of {lock} ms")
     payer = await _payer(realm, HEAVY, {BYTE_RATE: RATE}, lock_ms=LOCK_MS)
@@ -178,7 +174,6 @@ async def test_locks_run_while_answers_are_delayed(realm: Realm, judge: Judge) -
 @pytest.mark.requirement("SEC-32")
 @pytest.mark.feature("record-limit")
 async def test_acknowledgements_of_who_has_to_wait(realm: Realm, judge: Judge) -> None:
-    """SEC-32: What a delayed request acknowledges is carried out once, and answered."""
     payer = await _payer(realm, 2 * HEAVY, {BYTE_RATE: RATE})
     _, held = await payer.until_delayed()
     if len(held) < 3:

@@ -76,7 +76,6 @@ async def _heir(holder: Holder, index: int = 0) -> tuple[dict[int, int], float]:
 
 @pytest.mark.requirement("SEC-09", "SEC-11")
 async def test_group_lost_while_records_are_locked(realm: Realm, judge: Judge) -> None:
-    """SEC-09, SEC-11: Without READ on the group nothing is settled, and the locks run out."""
     holder = await _holder(realm, 1)
     user, (place,) = holder.user, holder.places
     await user.revoke(user.entry(Operation.READ, GROUP, holder.group))
@@ -97,7 +96,6 @@ async def test_group_lost_while_records_are_locked(realm: Realm, judge: Judge) -
 async def test_topic_lost_while_records_are_locked(
     realm: Realm, judge: Judge, by_fetch: bool
 ) -> None:
-    """SEC-10, SEC-11: Without READ on one topic its records stay locked, the others settle."""
     holder = await _holder(realm, 2)
     user, (lost, kept) = holder.user, holder.places
     await user.revoke(user.entry(Operation.READ, TOPIC, lost[0].name))
@@ -133,7 +131,6 @@ def _in_due_time(judge: Judge, holder: Holder, after: float) -> None:
 
 @pytest.mark.requirement("SEC-13")
 async def test_permissions_take_effect_at_once(realm: Realm, judge: Judge) -> None:
-    """SEC-13: What was refused is granted on the same connections once an entry is made."""
     user = await realm.user()
     place = await scene(realm.share, user)
     refused = await walk(place)
