@@ -249,8 +249,12 @@ def _named(entry: Entry) -> str:
 
 def gone(entries: Iterable[Entry]) -> list[Entry]:
     """Return the entries whose check, rule, mutant or alteration is no more."""
-    known = {evidence.REFERENCE_MUTANT: BROKERS, evidence.ALTERATION: ALTERATIONS}
-    known |= {evidence.KAFKA_MUTANT: KAFKAS, evidence.CLIENT_MUTANT: CLIENTS}
+    known: dict[str, Mapping[str, Any]] = {
+        evidence.REFERENCE_MUTANT: BROKERS,
+        evidence.ALTERATION: ALTERATIONS,
+        evidence.KAFKA_MUTANT: KAFKAS,
+        evidence.CLIENT_MUTANT: CLIENTS,
+    }
     checks = {one.id: one.rules for one in (*read_checks(drafts=True), *read_checks(CLIENT))}
     rules = load_requirements()
     return [
