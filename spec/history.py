@@ -150,6 +150,8 @@ TABLES: Mapping[str, pa.Schema] = {
         next_loaded=_I64,
         next_loads_by_acquire=_I32,
         next_unseen_by_acquire=_I32,
+        next_proven_kind=_I8,
+        next_ack_sent=_I64,
     ),
     # A request and its end; "waits_ms" is how long the broker was allowed to think.
     "operations": _table(
@@ -305,6 +307,8 @@ OPTIONAL = frozenset(
         "next_loaded",
         "next_loads_by_acquire",
         "next_unseen_by_acquire",
+        "next_proven_kind",
+        "next_ack_sent",
     },
 )
 """Columns of ``BUCKETED`` that are null where there is no such neighbour; no others ever are."""

@@ -78,6 +78,8 @@ def write_history(folder: Path, cases: Iterable[Case], runs: Iterable[ModelRun] 
             _write(journal, case)
         for told in runs:
             RunWriter(journal, told).write()
+        for since, until in {tuple(case.plain["away"]) for case in cases if "away" in case.plain}:
+            journal.add("faults", 0, "kill-leader", "broker 2", since * MS, until * MS, "dead")
         if any("dead_letters" in case.plain for case in cases):
             journal.add("phases", "dead letters read", _END * MS, (_END + 1) * MS)
         for read in {case.plain["read"] for case in cases if "read" in case.plain}:

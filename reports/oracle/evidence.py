@@ -55,6 +55,15 @@ class Share:
         return max(limits)
 
 
+def _in_lock(one: Delivery) -> bool:
+    return one.outcome == Outcome.OK and one.ack_received <= min(one.holds_until, one.freed)
+
+
+def _proven(one: Delivery) -> bool:
+    no_load_since = one.loads_before_fetch == one.loads_by_ack
+    return _in_lock(one) and no_load_since and one.ack_received < one.kept_until
+
+
 @dataclass(frozen=True, slots=True)
 class Position:
     """A delivery among those of its record to one group: seen before it, and seen after it."""
@@ -73,17 +82,18 @@ class Position:
     @property
     def proven(self) -> bool:
         """Whether the holder's acknowledgement proves that it had the lock until then."""
-        now = self.now
-        no_load_since = now.loads_before_fetch == now.loads_by_ack
-        kept = now.ack_received < now.kept_until
-        return self.in_lock and no_load_since and kept
+        return _proven(self.now)
 
     @property
     def in_lock(self) -> bool:
         """Whether the holder's acknowledgement was certainly answered OK within its lock."""
-        now = self.now
-        return bool(
-            now.outcome == Outcome.OK and now.ack_received <= min(now.holds_until, now.freed)
+        return _in_lock(self.now)
+
+    def next_proven(self, *kinds: AckType) -> bool:
+        """Tell whether the next one, of another response, ended with proof, and so."""
+        after = self.after
+        return (
+            after is not None and after.op != self.now.op and after.kind in kinds and _proven(after)
         )
 
     @property

@@ -16,6 +16,7 @@ SLACK = 15 * SECOND
 AFTERMATH = 15 * SECOND
 UNKNOWN_SERVER = -1
 _FINAL = (AckType.ACCEPT, AckType.REJECT)
+_ACKED = (*_FINAL, AckType.RELEASE)
 _ANSWERED = (AckType.ACCEPT, AckType.RELEASE, AckType.REJECT, AckType.RENEW)
 
 
@@ -24,12 +25,14 @@ Rule = Callable[[Position], bool | None]
 
 def one_holder(at: Position) -> bool | None:
     """INV-01: nobody else gets what its holder proves to have held."""
-    if at.now.kind not in (AckType.ACCEPT, AckType.RELEASE, AckType.REJECT) or not at.proven:
+    if at.now.kind not in _ACKED or not at.proven:
         return None
     after = at.after
     if after is None or after.acquired >= at.now.ack_sent:
         return False
-    return True if at.no_load_between and at.ordered else None
+    # Where nobody knows which of two came first, both holders prove that they had it.
+    both = at.next_proven(*_ACKED) and after.ack_sent > at.now.acquired
+    return True if at.no_load_between and (at.ordered or both) else None
 
 
 def _final(kind: AckType) -> Rule:
@@ -43,7 +46,8 @@ def _final(kind: AckType) -> Rule:
             return None  # by a leader that does not know yet that it was deposed
         if after.sent >= now.ack_received:
             return True
-        return after.count > now.count if at.no_load_between else None
+        again = after.count > now.count or at.next_proven(*_FINAL)
+        return again if at.no_load_between else None
 
     return rule
 
@@ -98,19 +102,32 @@ def _wrong_start(at: Position) -> bool:
 
 def _wrong_step(at: Position) -> bool:
     now, after = at.now, at.after
-    if after is None or not at.no_load_between or after.op == now.op or after.sent <= now.acquired:
+    if after is None or not at.no_load_between or after.op == now.op:
         return False
     taken_back = at.died or (at.close_uncounted and now.freed <= now.ends_by)
+    if after.sent <= now.acquired:  # in either order
+        first = now.kind == AckType.RELEASE and after.acquired >= now.ack_sent
+        released = first and at.next_proven(*_ACKED)
+        released |= at.next_proven(AckType.RELEASE) and now.acquired >= after.ack_sent
+        return bool(released and not taken_back and after.count == now.count)
     lowest = now.count + (0 if taken_back else 1)
     return after.count < lowest or at.skips
 
 
 def counted_over_loads(at: Position) -> bool | None:
-    """INV-13: a load raises no count."""
-    if at.after is None or at.no_load_between:
+    """INV-13: a load raises no count, and keeps that of a release that was answered OK."""
+    now, after = at.now, at.after
+    if after is None or at.no_load_between:
         return None
-    later = at.after.sent > at.now.acquired
-    return later and at.skips
+    deposed = after.node != now.node and after.loaded < now.loaded
+    forgotten = (
+        now.kind == AckType.RELEASE
+        and at.proven
+        and after.sent > now.ack_received
+        and after.count <= now.count
+        and not deposed
+    )
+    return bool(forgotten or (after.sent > now.acquired and at.skips))
 
 
 def within_limit(at: Position) -> bool | None:

@@ -13,18 +13,26 @@ _SKIPS = """
 """
 """More counts are skipped than responses were lost, and none seen early or late explains that."""
 
+# In whichever order two deliveries were made, one of them is over by a release.
+_RELEASED_BETWEEN = """
+    (kind = 2 AND next_acquired >= ack_sent AND next_proven_kind IN (1, 2, 3))
+    OR (next_proven_kind = 2 AND acquired >= next_ack_sent)
+"""
+
 INV_12 = Invariant(
     id="INV-12",
     over=DELIVERY_PAIRS,
     columns=columns(
-        "share_partition log offset op acquired kind count is_first no_load_between "
+        "share_partition log offset op acquired kind ack_sent count is_first no_load_between "
         "unseen_before_fetch next_unseen_by_acquire unseen_meanwhile freed holds_until ends_by "
-        "close_uncounted lowest_after highest_before next_op next_sent next_acquired next_count"
+        "close_uncounted lowest_after highest_before next_op next_sent next_acquired next_count "
+        "next_proven_kind next_ack_sent"
     ),
-    # Each response that got lost explains one count more. That a delivery counts which
-    # ended with its session is INV-15; where a release takes such a count back, no end of a session
-    # raises one. Responses overtake each other, so the first that was seen need not be the first
-    # there was. A load raises no count, so what was never delivered comes with 1 after it, too.
+    # Each response that got lost explains one count more. That a delivery counts that ended with a
+    # session is INV-15; where a release takes such a count back, no end of a session raises one.
+    # Two deliveries with one count are one too many, in whichever order they were made. Responses
+    # overtake each other, so the first that was seen need not be the first there was. A load raises
+    # no count, so what was never delivered comes with 1 after it, too.
     cases="is_first OR no_load_between",
     breach=f"""
         (
@@ -34,16 +42,15 @@ INV_12 = Invariant(
         )
         OR (
           coalesce(no_load_between, false)
-          AND next_sent > acquired
           AND next_op <> op
           AND (
-            next_count < count
+            (next_sent > acquired AND (next_count < count OR ({_SKIPS})))
             OR (
               next_count = count
+              AND (next_sent > acquired OR {_RELEASED_BETWEEN})
               AND NOT (kind = 5 AND freed < holds_until)
               AND NOT (close_uncounted AND freed <= ends_by)
             )
-            OR ({_SKIPS})
           )
         )
     """,
@@ -63,15 +70,25 @@ INV_13 = Invariant(
     id="INV-13",
     over=DELIVERY_PAIRS,
     columns=columns(
-        "share_partition log offset acquired count no_load_between unseen_before_fetch "
-        "next_unseen_by_acquire lowest_after "
-        "highest_before next_op next_sent next_acquired next_count"
+        "share_partition log offset acquired kind proven ack_received node loaded count "
+        "no_load_between unseen_before_fetch next_unseen_by_acquire lowest_after highest_before "
+        "next_node next_loaded next_op next_sent next_acquired next_count"
     ),
     # A count may fall back to what was stored, but never rises by more than one. One that seems to
     # be skipped may have been seen before, where the response to the earlier delivery was the one
-    # that was read late.
+    # that was read late. A release that was answered OK is stored with its count; a leader that was
+    # deposed does not know it.
     cases="next_op IS NOT NULL AND NOT no_load_between",
-    breach=f"next_sent > acquired AND {_SKIPS}",
+    breach=f"""
+        (next_sent > acquired AND {_SKIPS})
+        OR (
+          kind = 2
+          AND proven
+          AND next_sent > ack_received
+          AND next_count <= count
+          AND NOT (next_node <> node AND next_loaded < loaded)
+        )
+    """,
     since="acquired",
     until="next_acquired",
     detail="concat('count ', count, ' before the load, ', next_count, ' after it')",

@@ -8,6 +8,7 @@ from spec.history import NEVER
 
 _PLACE = "share_partition log offset"
 _REDELIVERED = "next_sent >= ack_received OR next_count > count"
+_BOTH_FINAL = "(no_load_between AND next_op <> op AND next_proven_kind IN (1, 3))"
 
 
 def _unproven(kinds: str) -> tuple[tuple[str, str], ...]:
@@ -21,6 +22,16 @@ def _unproven(kinds: str) -> tuple[tuple[str, str], ...]:
 # A leader that was paused, or cut off, serves what it knows until it hears of its successor. It can
 # store nothing, so that its word is none. One that loaded later knows what was stored.
 _DEPOSED = "coalesce(next_node <> node AND next_loaded < loaded, false)"
+# In whichever order two deliveries were made: each holder proves that it held while the other did.
+_BOTH_HELD = """
+    coalesce(
+      no_load_between
+        AND next_op <> op
+        AND next_proven_kind IN (1, 2, 3)
+        AND next_ack_sent > acquired,
+      false
+    )
+"""
 _TOO_SOON = """
     NOT proven
     AND next_op <> op
@@ -35,13 +46,19 @@ INV_01 = Invariant(
     over=DELIVERY_PAIRS,
     columns=columns(
         f"{_PLACE} kind in_lock proven loads_before_fetch loads_by_ack kept_until no_load_between "
-        "order_known acquired ack_sent ack_received count next_acquired next_count"
+        "order_known acquired ack_sent ack_received count op next_op next_acquired next_count "
+        "next_proven_kind next_ack_sent"
     ),
     # The holder proves that it had the lock: its acknowledgement was sent after the other had the
-    # record, and was answered OK inside the lock.
-    cases="""
+    # record, and was answered OK inside the lock. Where nobody knows which of two came first, both
+    # holders prove it.
+    cases=f"""
         kind IN (1, 2, 3) AND proven
-        AND (coalesce(next_acquired >= ack_sent, true) OR (no_load_between AND order_known))
+        AND (
+          coalesce(next_acquired >= ack_sent, true)
+          OR (no_load_between AND order_known)
+          OR {_BOTH_HELD}
+        )
     """,
     breach="next_acquired < ack_sent",
     excuses=(
@@ -61,11 +78,11 @@ def _stays_away(rule: str, kind: int, how: str) -> Invariant:
         over=DELIVERY_PAIRS,
         columns=columns(
             f"{_PLACE} kind in_lock proven loads_before_fetch loads_by_ack kept_until "
-            "no_load_between ack_sent ack_received count node loaded next_node next_loaded "
-            "next_sent next_acquired next_count"
+            "no_load_between op ack_sent ack_received count node loaded next_op next_node "
+            "next_loaded next_sent next_acquired next_count next_proven_kind"
         ),
         # Of two that overlap, the one with the higher count was the later one, if one state in
-        # memory gave both.
+        # memory gave both. Of two that were both finished with proof either was delivered again.
         cases=f"""
             kind = {kind} AND proven
             AND (
@@ -74,7 +91,7 @@ def _stays_away(rule: str, kind: int, how: str) -> Invariant:
             )
             AND NOT ({_DEPOSED} AND coalesce(next_acquired > ack_sent, false))
         """,
-        breach=f"next_acquired > ack_sent AND ({_REDELIVERED})",
+        breach=f"next_acquired > ack_sent AND ({_REDELIVERED} OR {_BOTH_FINAL})",
         excuses=(
             *_unproven(f"kind = {kind}"),
             (DEPOSED, f"kind = {kind} AND proven AND {_DEPOSED}"),

@@ -9,6 +9,7 @@
 -- memory gave both. "order_known": the second is the later one at the broker too, as its fetch was sent after
 -- the first was here, or as its count is higher. A response may be on its way for longer than its lock
 -- lasts, so the order in which deliveries were seen may be wrong.
+-- "next_proven_kind" is how the second holder's acknowledgement ended it, 0 where that is not proven.
 -- "free_by": when the record was certainly free for others again, if its holder did not finish it.
 SELECT /*+ BROADCAST(s) */
   d.*,
