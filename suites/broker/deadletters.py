@@ -24,6 +24,7 @@ from fixtures.clients.member import Ack, accept, reject
 from spec.verdict import OutOfReach, Undecided
 from suites.broker.gaps import read_log
 from suites.broker.share import Consumer, Queue, Share
+from suites.judge import Judge
 
 LIMIT = "share.delivery.count.limit"
 
@@ -60,27 +61,32 @@ class DeadLetterSetup:
                 break
         return found
 
-    async def complete(self, consumer: Consumer, end: int) -> list[DeadLetter]:
+    async def complete(
+        self, judge: Judge, rule: str, consumer: Consumer, end: int
+    ) -> list[DeadLetter]:
         """Return the letters of partition 0 once all below ``end`` is behind the group.
 
         Raises:
             Undecided: the start offset did not get there.
         """
-        start = await beyond(self.queue, consumer, end)
+        start = await beyond(judge, rule, self.queue, consumer, end)
         if start < end:
             raise Undecided(f"the start offset is {start}, not {end}: letters may be under way")
         return await self.own()
 
 
-async def beyond(queue: Queue, consumer: Consumer, end: int, within: float = WITHIN) -> int:
-    """Return the start offset: ``end`` or more, or what it still is after ``within`` seconds.
+async def beyond(judge: Judge, rule: str, queue: Queue, consumer: Consumer, end: int) -> int:
+    """Return the start offset: ``end`` or more, or what it still is when time is up.
 
-    The admin's view is that of the last state write, so every look comes after one: a new record is
-    acquired and accepted, with whatever else there is.
+    All below ``end`` was settled, so that none of it may be delivered again, to which ``rule`` is
+    held. The admin's view is that of the last state write, so every look comes after one: a new
+    record is acquired and accepted, with whatever else lies behind ``end``.
     """
     start = -1
-    async for _ in attempts(within, pause=0.1):
+    async for _ in attempts(WITHIN, pause=0.1):
         catch = await consumer.drain(until=await queue.produce(1))
+        again = [offset for offset in catch.offsets if offset < end]
+        judge.equal(rule, [], again, f"settled offsets below {end} that were delivered again")
         await consumer.acked(*(accept(offset) for offset in catch.offsets))
         start = (await queue.offsets()).start
         if start >= end:

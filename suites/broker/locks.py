@@ -8,7 +8,7 @@ lies all the slowness of machines, which proves nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from fixtures.clients.cluster import RETRIABLE, WITHIN, attempts
@@ -31,6 +31,18 @@ class Sighting:
 
     at: float
     count: int
+
+
+async def comes_again(consumer: Consumer, wanted: Collection[int], lock_ms: int) -> dict[int, int]:
+    """Return the counts with which offsets come, freed at once or only when their lock is over.
+
+    Raises:
+        Undecided: some did not come, which says nothing of how deliveries are counted.
+    """
+    seen = await watch(consumer, wanted, lock_ms / 1000 + SLACK)
+    if missing := sorted(set(wanted) - seen.keys()):
+        raise Undecided(f"offsets {missing} did not come though their lock of {lock_ms} ms is over")
+    return {offset: seen[offset].count for offset in wanted}
 
 
 async def watch(

@@ -88,7 +88,7 @@ async def test_partitions_are_independent(share: Share, judge: Judge) -> None:
         ("NONE", [each(0, (2, 1, 0, 3, 2))], {0: 2, 4: 2}),
         (WRONG_STATE, [release(0, 4), accept(5)], {}),
         ("INVALID_REQUEST", [release(0, 3), Ack(4, 4, (77,))], {}),
-        ("INVALID_REQUEST", [release(3, 4), release(0, 1)], {}),
+        (WRONG_STATE, [release(1, 2), reject(5)], {}),
     ]
     share.rng.shuffle(kinds)
     results = await world.acknowledge(*(acks for _, acks, _ in kinds))

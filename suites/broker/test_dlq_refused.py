@@ -29,7 +29,7 @@ async def _archives(
     consumer = await queue.consumer()
     await consumer.acquire(4)
     await consumer.acked(reject(0, 1), accept(2), reject(3))
-    start = await beyond(queue, consumer, 4)
+    start = await beyond(judge, rule, queue, consumer, 4)
     judge.holds(rule, start >= 4, f"the start offset stays at {start} of 4 rejected, {why}")
 
 
@@ -109,7 +109,7 @@ async def test_group_without_a_topic(share: Share, judge: Judge, configs: dict[s
     await consumer.acked(reject(0, 2), release(3, 5))
     await hold_at(consumer, 3, 2)
     await consumer.acked(release(3, 5))
-    start = await beyond(queue, consumer, 6)
+    start = await beyond(judge, "DLQ-18", queue, consumer, 6)
     judge.holds("DLQ-18", start >= 6, f"the start offset stays at {start} of 6 undeliverable")
 
     states = {offset: await _states(trail, offset) for offset in range(6)}

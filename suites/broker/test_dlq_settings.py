@@ -51,7 +51,7 @@ async def test_name_taken_away(share: Share, judge: Judge) -> None:
     await reconfigure(box.queue, consumer, 29_000, **{_NAME: ""})
     after = [await _reject_next(box.queue, consumer) for _ in range(3)]
 
-    start = await beyond(box.queue, consumer, after[-1] + 1)
+    start = await beyond(judge, "DLQ-27", box.queue, consumer, after[-1] + 1)
     judge.holds("DLQ-27", start > after[-1], f"the start offset stays at {start} of {after}")
     judge.equal("DLQ-27", [before], offsets_of(await box.own()), "source offsets of letters")
 
@@ -148,7 +148,7 @@ async def _nothing_more(share: Share, judge: Judge, topic: Topic) -> None:
     queue = await share.queue(group_config=naming(topic.name))
     consumer = await queue.consumer()
     offset = await _reject_next(queue, consumer)
-    start = await beyond(queue, consumer, offset + 1)
+    start = await beyond(judge, "DLQ-20", queue, consumer, offset + 1)
     judge.holds("DLQ-20", start > offset, f"the start offset stays at {start} of {offset}")
     after = await share.admin.log_offset(topic)
     judge.equal("DLQ-20", before, after, "end of a topic whose name lacks the new prefix")

@@ -48,7 +48,7 @@ async def test_what_is_stored(share: Share, judge: Judge) -> None:
     await consumer.acquire(8)
     await consumer.acked(*(reject(o) if o in rejected else accept(o) for o in range(8)))
     await box.arrived(rejected)
-    start = await beyond(box.queue, consumer, 8)
+    start = await beyond(judge, "DLQ-31", box.queue, consumer, 8)
     judge.holds("DLQ-31", start >= 8, f"the start offset stays at {start} though all is written")
 
     history = await _history(trail)
@@ -80,7 +80,7 @@ async def test_next_leader_finishes(share: Share, judge: Judge) -> None:
     await consumer.acked(*(accept(offset) for offset in catch.offsets))
     found = set(offsets_of(await box.arrived([0, 1, 3])))
     judge.equal("DLQ-32", {0, 1, 3}, found, "archiving offsets with a letter")
-    start = await beyond(box.queue, consumer, sentinel)
+    start = await beyond(judge, "DLQ-32", box.queue, consumer, sentinel)
     judge.holds("DLQ-32", start >= sentinel, f"the start offset stays at {start}")
 
 
@@ -106,13 +106,15 @@ async def test_leader_moves_meanwhile(share: Share, judge: Judge) -> None:
     sentinel = await box.queue.produce(1)
     async for _ in attempts():
         response = await heir.fetch()
+        again = [offset for offset in response.offsets if offset < size]
+        judge.equal("DLQ-32", [], again, "settled offsets delivered by the next leader")
         if sentinel in response.offsets:
             break
     await heir.acked(accept(sentinel))
     letters = await box.arrived(rejected)
     without = sorted(set(rejected) - set(offsets_of(letters)))
     judge.equal("DLQ-32", [], without, "rejected offsets without a letter")
-    start = await beyond(box.queue, heir, sentinel)
+    start = await beyond(judge, "DLQ-32", box.queue, heir, sentinel)
     judge.holds("DLQ-32", start >= sentinel, f"the start offset stays at {start} of {sentinel}")
     _judge_repeats(judge, box, await box.letters(), set(rejected))
 

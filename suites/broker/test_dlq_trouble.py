@@ -49,7 +49,7 @@ async def _reject_all(consumer: Consumer, size: int) -> None:
 
 async def _goes_on(judge: Judge, rule: str, queue: Queue, consumer: Consumer, end: int) -> None:
     """Demand that the start offset gets beyond ``end``; on the way new records are accepted."""
-    start = await beyond(queue, consumer, end)
+    start = await beyond(judge, rule, queue, consumer, end)
     judge.holds(rule, start >= end, f"the start offset stays at {start} of {end}")
 
 

@@ -40,7 +40,7 @@ async def test_rejected_records(share: Share, judge: Judge, batches: int) -> Non
 
     missing = sorted(set(rejected) - set(offsets_of(await box.arrived(rejected))))
     judge.equal("DLQ-01", [], missing, "rejected offsets without a letter")
-    letters = await box.complete(consumer, released)
+    letters = await box.complete(judge, "DLQ-04", consumer, released)
     strays = sorted(set(offsets_of(letters)) - set(rejected))
     judge.equal("DLQ-04", [], strays, "letters of accepted and released records")
 

@@ -8,7 +8,7 @@ from fixtures.clients.member import accept, release
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
 from suites.broker.delivery_counts import delivery_limit, hold_at, releases
-from suites.broker.locks import SLACK, watch
+from suites.broker.locks import SLACK, comes_again, watch
 from suites.broker.share import Consumer, Share
 from suites.broker.situations import AMONG, BESIDE, RELOADED, crossed
 from suites.judge import Judge
@@ -68,11 +68,12 @@ async def _counts_of(share: Share, judge: Judge, rule: str, *, drop: bool) -> No
     A bystander's open session keeps the share-partition in memory. Without any session left, a
     broker may load it anew, and a count that is not stored yet is then lost, as DLV-32 allows.
     """
-    queue = await share.queue(4)
+    lock_ms = share.bounds.lock(10_000)
+    queue = await share.queue(4, lock_ms=lock_ms)
     members = [await queue.consumer(join=number == 0) for number in range(4)]
     bystander = await queue.consumer(join=False)
     for count, member in enumerate(members, start=1):
-        caught = {o: s.count for o, s in (await watch(member, range(4), SLACK)).items()}
+        caught = await comes_again(member, range(4), lock_ms)
         judge.equal(rule, dict.fromkeys(range(4), count), caught, f"counts of delivery {count}")
         if count == 1:
             await bystander.fetch(max_wait_ms=0)
@@ -84,12 +85,14 @@ async def _counts_of(share: Share, judge: Judge, rule: str, *, drop: bool) -> No
 
 
 @pytest.mark.requirement("DLV-04")
+@pytest.mark.timeout(150)
 @crossed(AMONG)
 async def test_delivery_ended_by_close_counts(share: Share, judge: Judge) -> None:
     await _counts_of(share, judge, "DLV-04", drop=False)
 
 
 @pytest.mark.requirement("DLV-05")
+@pytest.mark.timeout(150)
 @crossed(AMONG)
 async def test_delivery_ended_by_disconnect_counts(share: Share, judge: Judge) -> None:
     await _counts_of(share, judge, "DLV-05", drop=True)

@@ -93,13 +93,20 @@ async def test_goes_on_at_what_is_left(
 @pytest.mark.requirement("GAP-29")
 @pytest.mark.parametrize("finish", [accept, release, reject], ids=["accept", "release", "reject"])
 @pytest.mark.parametrize("all_gone", [True, False], ids=["all", "some"])
+@pytest.mark.parametrize("noticed", [True, False], ids=["noticed", "unnoticed"])
 @crossed(AMONG)
 async def test_late_acknowledgement(
-    share: Share, judge: Judge, finish: Callable[[int, int], Ack], all_gone: bool
+    share: Share, judge: Judge, finish: Callable[[int, int], Ack], all_gone: bool, noticed: bool
 ) -> None:
     world = await spread(share, partitions=2, records=10)
+    if noticed:
+        await world.session.acknowledge({world.where[0]: [release(0)]})
     await share.admin.delete_records(world.queue.topic, 10 if all_gone else share.rng.randint(2, 9))
-    first, second = await world.acknowledge([finish(0, 9)], [accept(1, 9)])
+    if noticed:
+        # A leader may learn of the log's new start only from a fetch below it.
+        other = await world.queue.consumer(join=False)
+        await other.drain(until=await world.queue.produce(1))
+    first, second = await world.acknowledge([finish(int(noticed), 9)], [accept(1, 9)])
 
     allowed = {
         "NONE": "KIP-932 §In-flight records: all that is below the start offset is over",

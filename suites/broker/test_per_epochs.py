@@ -188,7 +188,6 @@ async def test_write_raises_no_epoch(store: Store, judge: Judge, ahead: str) -> 
 
 
 NEGATIVE: list[tuple[str, dict[str, Any]]] = [
-    (READ, {"leader_epoch": -1}),
     (READ, {"leader_epoch": -(2**31)}),
     (WRITE, {"leader_epoch": -1, "state_epoch": 0, "start_offset": 11}),
     (WRITE, {"leader_epoch": 0, "state_epoch": -1, "start_offset": 11}),

@@ -82,6 +82,6 @@ async def test_no_letters_below_level_two(lone: SingleBroker, judge: Judge) -> N
     await consumer.acquire(4)
     await consumer.acked(reject(0, 1), accept(2), reject(3))
 
-    start = await beyond(queue, consumer, 4)
+    start = await beyond(judge, "DLQ-17", queue, consumer, 4)
     judge.holds("DLQ-17", start >= 4, f"the start offset stays at {start} of 4 rejected")
     judge.equal("DLQ-17", [], await dead_letters_in(lone.share, dead), "dead letters")

@@ -7,6 +7,9 @@ from suites.broker.share import Queue
 from suites.broker.statestore import StateKey
 from suites.judge import Judge
 
+START = 7
+"""The start offset in the state of :func:`raised`."""
+
 
 async def raised(queue: Queue) -> StateKey:
     """Return the state of a queue that nobody consumes, its leader epoch raised to 5 by reading.
@@ -15,7 +18,7 @@ async def raised(queue: Queue) -> StateKey:
         Undecided: that did not come about.
     """
     key = StateKey(queue.share, queue.group, queue.topic.id)
-    if (error := await key.initialize()) != "NONE":
+    if (error := await key.initialize(start=START)) != "NONE":
         raise Undecided(f"Initialize answered {error}")
     await key.read(leader_epoch=5)
     if await key.write(leader_epoch=4) != "FENCED_LEADER_EPOCH":

@@ -42,7 +42,7 @@ async def _undisturbed(judge: Judge, box: DeadLetterSetup, consumer: Consumer) -
     judge.equal("DLQ-37", "NONE", error_name(part.ack_error), "result in the other group")
     missing = set(range(SIZE)) - set(offsets_of(await box.arrived(range(SIZE))))
     judge.equal("DLQ-37", set(), missing, "offsets without a letter of the other group")
-    start = await beyond(box.queue, consumer, SIZE)
+    start = await beyond(judge, "DLQ-37", box.queue, consumer, SIZE)
     judge.holds("DLQ-37", start >= SIZE, f"the start offset of the other group stays at {start}")
 
 
@@ -82,7 +82,7 @@ async def test_home_of_the_letters_is_away(stage: FailoverCluster, judge: Judge)
     without = sorted(set(range(SIZE)) - set(offsets_of(letters)))
     judge.equal("DLQ-34", [], without, "offsets without a letter though the broker is back")
     await heir.acked(*(accept(offset) for offset in seen if offset >= SIZE))
-    start = await beyond(box.queue, heir, SIZE)
+    start = await beyond(judge, "DLQ-32", box.queue, heir, SIZE)
     judge.holds("DLQ-32", start >= SIZE, f"the start offset stays at {start} of {SIZE}")
     sources = {letter.source for letter in await box.letters()}
     topic, group = box.queue.topic.name, box.queue.group
