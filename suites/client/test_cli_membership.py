@@ -301,7 +301,6 @@ async def test_unknown_heartbeat_error(hostile: Harness, judge: Judge, code: str
             break
     judge.holds("CLI-51", told, f"the client was answered {code}")
     judge.holds("CLI-51", errors or good, f"after {code} neither a good heartbeat nor an error")
-    judge.holds("CLI-51", busiest(beats) <= FLOOD, f"{busiest(beats)} heartbeats within a second")
 
 
 @pytest.mark.requirement("CLI-53")

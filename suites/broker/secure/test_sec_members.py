@@ -83,8 +83,15 @@ async def test_joining_needs_describe_on_every_topic(realm: Realm, judge: Judge)
     found = await _members(realm.share, one.group)
     judge.equal("SEC-02", set(), found, "members after refused heartbeats")
 
-    error = await _join(user, one.group, one.topic.name)
+    member = {"group_id": one.group, "member_id": realm.share.member_id()}
+    named = {"member_epoch": 0, "subscribed_topic_names": names[:1]}
+    joined = await user.call("ShareGroupHeartbeat", **member, **named)
+    error = error_name(joined.error_code)
     judge.equal("SEC-02", "NONE", error, "joining with the permitted topic alone")
+    named = {"member_epoch": joined.member_epoch, "subscribed_topic_names": names}
+    later = await user.call("ShareGroupHeartbeat", **member, **named)
+    error = error_name(later.error_code)
+    judge.equal("SEC-02", NO_TOPIC, error, "adding a forbidden topic by a later heartbeat")
 
 
 async def _described(user: User, *groups: str) -> dict[str, Any]:
