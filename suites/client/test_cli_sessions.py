@@ -202,7 +202,7 @@ async def test_leader_moved(hostile: Harness, judge: Judge, hint: bool) -> None:
     await hostile.admin.produce(moved, [b"after"])
     seen = [r.offset for r in await hostile.arrival(consumer, lambda r: r.offset == 2)]
     # What came from the new leader may be acknowledged there from then on, and only that.
-    fetched: dict[tuple[str, int], int] = {}
+    fetched: dict[tuple[int, int], int] = {}
     for one in hostile.seen(consumer, "ShareFetch"):
         if one.node == 2 and one.number > before:
             for place in hostile.brought(one):
