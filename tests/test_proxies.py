@@ -193,6 +193,8 @@ async def test_a_rule_that_ends_before_both_responses_came(broker: ProxiedBroker
         assert again == frames[0]
         writer.write(response)
         await writer.drain()
+        writer.close()
+        await writer.wait_closed()
 
     server = await asyncio.start_server(respond, "127.0.0.1", 0)
     async with server:
@@ -216,3 +218,4 @@ async def test_a_rule_that_ends_before_both_responses_came(broker: ProxiedBroker
                 writer.write(frame)
                 assert (await reader.readexactly(12))[8:] == b"said"
             writer.close()
+            await writer.wait_closed()
