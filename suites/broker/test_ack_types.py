@@ -116,7 +116,7 @@ async def test_start_offset_follows_settled_records(share: Share, judge: Judge) 
 
 
 @pytest.mark.requirement("ACK-10")
-@crossed(BESIDE, RELOADED)
+@crossed(BESIDE)
 async def test_groups_do_not_share_acknowledgements(share: Share, judge: Judge) -> None:
     queue = await share.queue(8)
     sibling, early = await share.sibling(queue), await share.sibling(queue)
