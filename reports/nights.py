@@ -126,8 +126,9 @@ class Night:
         """What came of it."""
         new = [one for one in self.broken if not one.known]
         ours = sum(play.exit_code == FAULT for play in self.plays)
+        plural = "" if len(self.plays) == 1 else "s"
         told = [
-            f"{len(self.plays)} runs on {self.target} from seed {self.seed} on",
+            f"{len(self.plays)} run{plural} on {self.target} from seed {self.seed} on",
             f"broken and new: {', '.join(dict.fromkeys(one.rule for one in new))}"
             if new
             else "nothing new broke",
