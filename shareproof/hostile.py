@@ -1,6 +1,6 @@
 """The hostile broker by itself, to try any program against it: no adapter, no judge.
 
-``python -m shareproof.hostile script.toml -- python app.py`` starts the reference broker, makes a
+``shareproof hostile script.toml -- python app.py`` starts the reference broker, makes a
 topic with records and a group that reads it from the beginning, and runs the program with the
 addresses in SHAREPROOF_BOOTSTRAP and the names in SHAREPROOF_TOPIC and SHAREPROOF_GROUP. What the
 program asked for, and how often, is printed when it ends; ``--frames`` prints what was said, too.
@@ -11,10 +11,8 @@ leads the partition (``leader``), how long locks last (``lock_ms``) and the ``is
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
-import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -24,9 +22,9 @@ from typing import Any
 from fixtures.hostile.operations import OperationContext
 from fixtures.hostile.script import Script, ScriptError, read_script
 from fixtures.hostile.tap import Tap
-from fixtures.targets import TargetOptions, UsageFault, open_target
+from fixtures.targets import TargetOptions, open_target
 from fixtures.wire.schema import Schemas
-from spec.verdict import EnvironmentFault, Undecided
+from spec.verdict import Undecided
 from suites.broker.share import Queue, Share, world
 from suites.client.describing import lines
 from suites.client.wire import HEARTBEAT, SHARE, busiest
@@ -34,14 +32,36 @@ from suites.client.wire import HEARTBEAT, SHARE, busiest
 _TOLD = (*SHARE, HEARTBEAT, "Metadata")
 
 
-async def play(options: argparse.Namespace, program: list[str]) -> int:
-    """Run the program in front of the scripted broker and return its exit code."""
-    script = read_script(options.script)
-    target = open_target(options.target, TargetOptions(brokers=options.brokers))
+async def play(
+    file: Path,
+    program: list[str],
+    *,
+    where: str,
+    brokers: int,
+    frames: int,
+    seconds: float,
+    seed: int,
+) -> int:
+    """Run the program in front of the scripted broker and return its exit code.
+
+    Args:
+        file: the script's.
+        program: what is run, and its arguments.
+        where: the target behind the script.
+        brokers: how many.
+        frames: lines of exchanges that are printed.
+        seconds: after which the program is ended.
+        seed: decides over names.
+
+    Raises:
+        ScriptError: the script makes no sense.
+    """
+    script = read_script(file)
+    target = open_target(where, TargetOptions(brokers=brokers))
     target.start()
     try:
         schemas = Schemas.from_jar(target.info.schema_jar)
-        async with world(target.info, Random(options.seed), [], schemas) as share:
+        async with world(target.info, Random(seed), [], schemas) as share:
             queue = await _laid(share, script)
             tap = Tap(schemas=schemas, brokers=dict(share.cluster.brokers), script=script)
             context = OperationContext(
@@ -52,8 +72,8 @@ async def play(options: argparse.Namespace, program: list[str]) -> int:
             )
             tap.scripted.context = context
             await tap.start()
-            code = await _run(program, tap, queue, options.seconds)
-            _report(tap, options.frames)
+            code = await _run(program, tap, queue, seconds)
+            _report(tap, frames)
             await _left(queue, context)
             await tap.stop()
     finally:
@@ -119,28 +139,3 @@ async def _left(queue: Queue, context: OperationContext) -> None:
         return
     start = found[0].start if found else "unknown"
     print(f"start offset {start}, {len(members)} members left in the group")
-
-
-def main() -> int:
-    """Read the arguments; exit code 2 for wrong ones, 3 when the broker does not start."""
-    parser = argparse.ArgumentParser(prog="python -m shareproof.hostile", description=__doc__)
-    parser.add_argument("script", type=Path, help="TOML file; see docs/hostile-broker.md")
-    parser.add_argument("program", nargs="+", help="after --: the program and its arguments")
-    parser.add_argument("--target", default="reference", help="default: the reference broker")
-    parser.add_argument("--brokers", type=int, default=1, help="number of brokers: 1 or 3")
-    parser.add_argument("--frames", type=int, default=0, help="lines of frames to print")
-    parser.add_argument("--seconds", type=float, default=30.0, help="time for the program")
-    parser.add_argument("--seed", type=int, default=1, help="random seed")
-    options = parser.parse_args()
-    try:
-        return asyncio.run(play(options, options.program))
-    except (UsageFault, ScriptError) as fault:
-        print(fault, file=sys.stderr)
-        return 2
-    except EnvironmentFault as fault:
-        print(fault, file=sys.stderr)
-        return 3
-
-
-if __name__ == "__main__":
-    sys.exit(main())

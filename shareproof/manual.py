@@ -35,6 +35,10 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
             ("one code, wherever it comes", "--adapter ./adapter --only '*/GROUP_ID_NOT_FOUND/*'"),
             ("every setting, or one of them", "--client java --settings --only max.poll.records"),
         ),
+        "hostile": (
+            ("your program, and 20 lines of frames", "script.toml --frames 20 -- ./app"),
+            ("on Kafka", "script.toml --target kafka:4.4.0 -- python app.py"),
+        ),
         "load": (("one minute of load, with its history", "--seconds 60 --rate 2000 --out run"),),
         "analyse": (
             ("judge a history", "run"),
@@ -82,6 +86,7 @@ CODES = (
 _CODES_WITHOUT_VERDICT: Mapping[str, str] = MappingProxyType(
     {
         "doctor": "Exit codes: 0 nothing is missing; 2 wrong usage; 3 a prerequisite is missing.",
+        "hostile": "Exit code: the program's; 2 wrong usage; 3 suite or environment failed.",
         "clean": "Exit codes: 0 all is removed; 2 wrong usage; 3 something is left, or the cluster "
         "did not respond; 130 interrupted.",
     }
