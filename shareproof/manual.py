@@ -39,6 +39,14 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = MappingProxyType(
             ("your program, and 20 lines of frames", "script.toml --frames 20 -- ./app"),
             ("on Kafka", "script.toml --target kafka:4.4.0 -- python app.py"),
         ),
+        "model": (
+            ("two minutes in lock-step with Kafka", ""),
+            (
+                "another release, and the examples of an earlier run",
+                "--target kafka:4.2.1 --seed 7",
+            ),
+            ("a script that was found", "--replay script.jsonl"),
+        ),
         "load": (("one minute of load, with its history", "--seconds 60 --rate 2000 --out run"),),
         "analyse": (
             ("judge a history", "run"),

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from suites.model.__main__ import main
+from fixtures.targets import UsageFault
+from shareproof.cli import app
 from suites.model.actions import Action, Do, from_text, to_text
 
 ALL = [
@@ -33,6 +34,14 @@ ALL = [
     Action(do=Do.LOOK),
 ]
 """Every kind of action."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run ``shareproof model`` in this process."""
+    try:
+        return int(app(["model", *arguments], standalone_mode=False) or 0)
+    except UsageFault:
+        return 2
 
 
 def test_scripts_are_read_back() -> None:

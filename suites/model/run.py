@@ -1,10 +1,8 @@
-"""``python -m suites.model``: the model in lock-step with a target, or one script played again."""
+"""The model in lock-step with a target for some time, or one script played again."""
 
 from __future__ import annotations
 
-import argparse
 import json
-import secrets
 import shlex
 import sys
 import tempfile
@@ -13,14 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fixtures.targets import DEFAULT_TARGET, UsageFault
-from reports.verdicts import FAULT, USAGE
-from spec.verdict import EnvironmentFault, Undecided, Violation
+from spec.verdict import Violation
 from suites.model.actions import Action, read_script, to_text
 from suites.model.environment import Environment, open_environment
 from suites.model.lockstep import confirm, run
 from suites.model.tally import Plan, Tally
 
-INTERRUPTED = 130
 _EVERY = 5.0
 """Seconds between two lines of progress."""
 
@@ -41,56 +37,61 @@ PROFILES = {
 }
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run or replay; 0 without a violation, 1 with one, 2 for bad input, 3 for a broken set-up."""
-    options = _parser().parse_args(arguments)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelOptions:
+    """What is played: ``minutes``, ``steps``, ``actions`` and ``shrinking`` are the profile's if 0.
+
+    Attributes:
+        target: any target of ``shareproof broker``.
+        brokers: how many of it.
+        expect_version: the release, where the target does not tell it.
+        profile: one of :data:`PROFILES`.
+        minutes: after which it stops.
+        steps: actions after which it stops.
+        actions: in one example.
+        shrinking: minutes for finding a short script.
+        seed: of all examples.
+        out: file for the script of a violation.
+        replay: a script to play once, and nothing else.
+        as_json: print the outcome as JSON.
+    """
+
+    target: str = DEFAULT_TARGET
+    brokers: int = 3
+    expect_version: str = ""
+    profile: str = "ci"
+    minutes: float = 0.0
+    steps: int = 0
+    actions: int = 0
+    shrinking: float = 0.0
+    seed: int = 0
+    out: Path | None = None
+    replay: Path | None = None
+    as_json: bool = False
+
+
+def play(options: ModelOptions) -> int:
+    """Play, or replay; return 0 without a violation and 1 with one.
+
+    Raises:
+        UsageFault: the script or the profile is none.
+    """
+    if options.profile not in PROFILES:
+        raise UsageFault(f"--profile {options.profile}: there are {', '.join(PROFILES)}.")
     try:
         script = read_script(options.replay) if options.replay else None
-        with open_environment(
-            options.target,
-            brokers=options.brokers,
-            seed=options.seed,
-            version=options.expect_version,
-        ) as field:
-            return _run(field, options) if script is None else _replay(field, script)
-    except (UsageFault, ValueError, OSError) as error:
-        print(f"{error}", file=sys.stderr)
-        return USAGE
-    except (EnvironmentFault, Undecided) as fault:
-        print(f"{fault}", file=sys.stderr)
-        return FAULT
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return INTERRUPTED
+    except (ValueError, OSError) as error:
+        raise UsageFault(str(error)) from None
+    with open_environment(
+        options.target,
+        brokers=options.brokers,
+        seed=options.seed,
+        version=options.expect_version,
+    ) as field:
+        return _run(field, options) if script is None else _replay(field, script)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m suites.model",
-        description="Play the model in lock-step with a target, or a script once more.",
-    )
-    parser.add_argument("--target", default=DEFAULT_TARGET, help="any target of shareproof broker")
-    parser.add_argument("--brokers", type=int, choices=(1, 3), default=3)
-    parser.add_argument("--expect-version", default="", help="the release, where it is not told")
-    parser.add_argument("--profile", choices=PROFILES, default="ci", help="minutes, or a night")
-    parser.add_argument("--minutes", type=_positive, help="stop after this time")
-    parser.add_argument("--steps", type=int, help="stop after this many actions")
-    parser.add_argument("--actions", type=int, help="actions in one example")
-    parser.add_argument("--shrinking", type=_positive, help="minutes for finding a short script")
-    parser.add_argument("--seed", type=int, default=secrets.randbelow(2**31))
-    parser.add_argument("--out", type=Path, help="file for the script of a violation")
-    parser.add_argument("--replay", type=Path, metavar="FILE", help="play this script once")
-    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
-    return parser
-
-
-def _positive(text: str) -> float:
-    if (value := float(text)) <= 0:
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
-    return value
-
-
-def _run(field: Environment, options: argparse.Namespace) -> int:
+def _run(field: Environment, options: ModelOptions) -> int:
     profile = PROFILES[options.profile]
     plan = Plan(
         seed=options.seed,
@@ -104,13 +105,13 @@ def _run(field: Environment, options: argparse.Namespace) -> int:
     tally = run(field, plan, Progress())
     again = confirm(field, tally) if tally.violation else ""
     out = _written(options, tally) if tally.violation else None
-    if options.json:
+    if options.as_json:
         print(json.dumps(_document(options, tally, out), indent=1))
     else:
         _summary(tally)
     if out is None:
         return 0
-    if not options.json:
+    if not options.as_json:
         print(
             f"{tally.violation}\n{again}\n{to_text(tally.failing)}reproduce: {_again(options, out)}"
         )
@@ -138,7 +139,7 @@ class Progress:
             print(line, file=sys.stderr, flush=True)
 
 
-def _written(options: argparse.Namespace, tally: Tally) -> Path:
+def _written(options: ModelOptions, tally: Tally) -> Path:
     out: Path = options.out or Path(tempfile.mkdtemp(prefix="shareproof-model-")) / "script.jsonl"
     out.parent.mkdir(parents=True, exist_ok=True)
     told = f"# {tally.violation}\n# {options.target}, seed {options.seed}\n"
@@ -146,13 +147,13 @@ def _written(options: argparse.Namespace, tally: Tally) -> Path:
     return out
 
 
-def _again(options: argparse.Namespace, out: Path) -> str:
-    command = ["python", "-m", "suites.model", "--target", options.target]
+def _again(options: ModelOptions, out: Path) -> str:
+    command = ["shareproof", "model", "--target", options.target]
     command += ["--brokers", str(options.brokers), "--seed", str(options.seed)]
     return shlex.join([*command, "--replay", str(out)])
 
 
-def _document(options: argparse.Namespace, tally: Tally, out: Path | None) -> dict[str, object]:
+def _document(options: ModelOptions, tally: Tally, out: Path | None) -> dict[str, object]:
     document: dict[str, object] = {
         "seed": options.seed,
         "target": options.target,
@@ -187,7 +188,3 @@ def _replay(field: Environment, script: list[Action]) -> int:
         return 1
     print(f"{len(player.script)} actions played, everything allowed")
     return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
