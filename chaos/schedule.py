@@ -18,7 +18,10 @@ SCHEMA = 1
 _FIRST = 3.0
 """Seconds without faults at the beginning, in which the load gets going."""
 _LAST = 4.0
-"""Seconds before the end in which nothing new breaks."""
+"""Seconds before the end in which nothing is broken."""
+_LONG, _CALM = 300.0, 45.0
+"""Of a long run so many seconds at the end are without faults and what they leave behind: there
+those rules are judged, too, that say nothing beside a fault (INV-23, INV-26)."""
 _REST = 8.0
 """Seconds that what was broken is given to recover, before it is broken or relied on again."""
 _BETWEEN = (2.0, 8.0)
@@ -139,15 +142,15 @@ def draw(
     known = {fault.name: fault for fault in faults}
     strikes: list[Strike] = []
     bag = _bag(rng, faults)
-    moment = _FIRST
+    moment, end = _FIRST, seconds - (_LAST if seconds < _LONG else _CALM)
     while faults:
         fault, subject = next(bag), rng.randrange(1 << 16)
         lasts = round(rng.uniform(*fault.lasts), 1)
         others = [one for one in strikes if _apart(fault, known[one.fault], free=free)]
         at = _earliest(round(moment, 1), lasts, others)
-        if at + lasts <= seconds - _LAST:
+        if at + lasts <= end:
             strikes.append(Strike(fault=fault.name, at=at, lasts=lasts, subject=subject))
-        elif moment + _shortest(faults) > seconds - _LAST:
+        elif moment + _shortest(faults) > end:
             break
         moment += rng.uniform(*_BETWEEN)
     strikes.sort(key=lambda one: one.at)

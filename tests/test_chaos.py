@@ -79,6 +79,11 @@ def test_every_kind_gets_its_turn() -> None:
     assert {one.fault for one in draw(1, 3600, ALL).strikes} == set(FAULTS)
 
 
+def test_a_long_run_ends_without_faults() -> None:
+    assert 500 < max(one.ends for one in draw(5, 600, ALL).strikes) <= 555
+    assert 90 < max(one.ends for one in draw(5, 120, ALL).strikes) <= 116
+
+
 def test_schedule_survives_its_file() -> None:
     schedule = draw(7, 120, ALL)
     assert Schedule.from_json(schedule.to_json()) == schedule
