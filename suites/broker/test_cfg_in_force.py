@@ -6,10 +6,14 @@ import pytest
 
 from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.configs import describe_group
-from fixtures.clients.member import Member
+from fixtures.clients.member import Member, release
 from fixtures.wire.errors import ErrorCode, error_name
-from suites.broker.locks import SLACK, watch
-from suites.broker.settings import HEARTBEAT, LOCK, RESET, broker_values
+from spec.configs import Scope
+from spec.verdict import OutOfReach
+from suites.broker.deadletters import LIMIT
+from suites.broker.delivery_counts import delivery_limit, hold_at
+from suites.broker.locks import SLACK, reconfigure, watch
+from suites.broker.settings import HEARTBEAT, LOCK, RESET, bounds, broker_values, table
 from suites.broker.share import Queue, Share
 from suites.judge import Judge
 
@@ -114,6 +118,28 @@ async def test_removal_brings_the_default_back(share: Share, judge: Judge) -> No
     await share.admin.try_group_config(queue.group, dict.fromkeys(configs))
     seen = await _until_told(queue, member, default)
     judge.equal("CFG-15", default, seen, "lock and heartbeat, removed")
+
+
+@pytest.mark.requirement("CFG-15")
+@pytest.mark.fast
+async def test_removal_brings_the_default_limit_back(share: Share, judge: Judge) -> None:
+    config = table(share, Scope.GROUP).get(LIMIT)
+    if config is None:
+        raise OutOfReach("groups of this release have no delivery limit of their own")
+    lowest, default = bounds(config, await broker_values(share)).low, await delivery_limit(share)
+    if lowest >= default:
+        raise OutOfReach(f"no limit below the default of {default} is allowed")
+    queue = await share.queue(1, group_config={LIMIT: str(lowest)})
+    consumer = await queue.consumer()
+    await hold_at(consumer, 1, lowest)
+
+    removed = {LIMIT.replace(".", "_"): None}
+    await reconfigure(queue, consumer, share.bounds.lock(29_000), **removed)
+    await consumer.acked(release(0))
+    catch = await consumer.drain(until=await queue.produce(1))
+
+    seen = catch.counts.get(0)
+    judge.equal("CFG-15", lowest + 1, seen, f"count of a record that a limit of {lowest} ends")
 
 
 @pytest.mark.requirement("CFG-17")
