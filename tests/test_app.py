@@ -22,9 +22,9 @@ from spec.requirement import load_requirements
 from spec.verdict import EnvironmentFault, Observation, Verdict
 from suites.app.load import Template
 from suites.app.play import Playing, play
+from suites.app.program import Trial
 from suites.app.rules import JUDGES
 from suites.app.scenarios import SCENARIOS
-from suites.app.trial import Trial
 from tests.fake import ROOT
 from tests.test_cli import Shell
 

@@ -14,9 +14,9 @@ from spec.verdict import Verdict
 from suites.app.deliveries import Deliveries, Delivery, deliveries_of
 from suites.app.load import Sent, Template
 from suites.app.played import Beat, Instance, Played
+from suites.app.program import Fault
 from suites.app.rules import observe
 from suites.app.scenarios import SCENARIOS
-from suites.app.trial import Fault
 
 TOPIC = UUID(int=1)
 GOOD = Sent(key="sp-1-00000", place=(TOPIC, 0, 0), poison=False)

@@ -13,7 +13,7 @@ from chaos.faults import FAULTS, Fault
 from chaos.faults.fault import fault
 from chaos.schedule import Schedule, Strike, draw, in_conflict
 from chaos.shrink import shrink
-from fixtures.proxies.interceptor import Action
+from fixtures.proxies.exchange import Action
 from fixtures.proxies.rules import Direction, FrameRule
 from fixtures.targets import UsageFault
 from reports.analysis.rules import load_invariants

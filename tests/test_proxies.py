@@ -13,7 +13,7 @@ import pytest
 from fixtures.interface.names import Address, parse_address
 from fixtures.proxies.broker_proxies import FrameProxies
 from fixtures.proxies.conditions import CLIENT, INTERNAL, LATENCY, Condition
-from fixtures.proxies.interceptor import Action
+from fixtures.proxies.exchange import Action
 from fixtures.proxies.proxy import ProxyListener
 from fixtures.proxies.rules import Direction, FrameRule, state_write_refused
 from fixtures.targets import open_target

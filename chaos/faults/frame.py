@@ -1,7 +1,7 @@
 """Single frames go wrong: every nth request or response of an API, at every broker.
 
 To add such a fault, add a row to ``_FRAME_FAULTS``; what rules can do stands in
-:class:`fixtures.proxies.interceptor.Action`.
+:class:`fixtures.proxies.exchange.Action`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from chaos.schedule import Resource
 from chaos.world import World
 from fixtures.interface.capability import Capability
 from fixtures.proxies.conditions import CLIENT, INTERNAL
-from fixtures.proxies.interceptor import Action
+from fixtures.proxies.exchange import Action
 from fixtures.proxies.proxy import ProxyListener
 from fixtures.proxies.rules import Direction, FrameRule, state_write_refused
 from fixtures.wire.errors import ErrorCode

@@ -32,8 +32,8 @@ from spec.requirement import Requirement, load_requirements
 from spec.verdict import Observation, Verdict
 from suites.app.load import Template
 from suites.app.play import Playing, judged_rules, play, scenarios_for, transcript_of
+from suites.app.program import Trial
 from suites.app.scenarios import Scenario, all_scenarios
-from suites.app.trial import Trial
 from suites.options import RunOptions, checked, load_ledger, words
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ Everything of the cluster runs in an event loop and a thread of its own; calls b
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import subprocess
@@ -24,10 +25,43 @@ from fixtures.proxies.loop_thread import LoopThread
 from fixtures.wire.schema import Schemas
 from suites.app.deliveries import Deliveries, Delivery, deliveries_of
 from suites.app.disturbing import Freezer, WriteRefuser
-from suites.app.trial import VARIABLES
+from suites.app.program import VARIABLES
 from suites.broker.share import Share, world
 from suites.client.describing import lines
 from suites.client.wire import HEARTBEAT, SHARE
+
+_EVERY = 0.05
+"""Seconds between two looks at the clock."""
+
+
+class Starving:
+    """Measures how much later than asked for the event loop goes on."""
+
+    def __init__(self) -> None:
+        self._began, self._late = time.monotonic(), 0.0
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to measure."""
+        self._began = time.monotonic()
+        self._task = asyncio.create_task(self._measure())
+
+    async def _measure(self) -> None:
+        while True:
+            before = time.monotonic()
+            await asyncio.sleep(_EVERY)
+            self._late += max(0.0, time.monotonic() - before - _EVERY)
+
+    def stop(self) -> None:
+        """End it."""
+        if self._task is not None:
+            self._task.cancel()
+
+    @property
+    def share(self) -> float:
+        """The part of the time, from 0 to 1, that the loop waited for the machine."""
+        return self._late / max(time.monotonic() - self._began, _EVERY)
+
 
 T = TypeVar("T")
 

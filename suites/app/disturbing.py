@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from fixtures.clients.cluster import Topic
-from fixtures.proxies.exchange import Body, Exchange
-from fixtures.proxies.interceptor import Action, Interceptor
+from fixtures.proxies.exchange import Action, Body, Exchange, Interceptor
 from fixtures.wire.errors import ErrorCode
 from suites.app.load import writes
 

@@ -13,10 +13,10 @@ from fixtures.interface.info import ClusterInfo
 from fixtures.wire.schema import Schemas
 from spec.verdict import Observation, OutOfReach, Undecided, Verdict
 from suites.app.played import played
+from suites.app.program import Trial, uses
 from suites.app.rules import JUDGES, observe
 from suites.app.scenarios import ALWAYS, Scenario
 from suites.app.stage import Stage, staged
-from suites.app.trial import Trial, uses
 from suites.broker.share import goes_on, world
 from suites.client.describing import lines
 from suites.client.wire import HEARTBEAT, SHARE

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from suites.app.deliveries import Deliveries, Delivery, Place
 from suites.app.load import Sent
+from suites.app.program import Fault
 from suites.app.scenarios import Scenario
 from suites.app.stage import LEFT, Stage
-from suites.app.trial import Fault
 from suites.client.wire import HEARTBEAT
 
 

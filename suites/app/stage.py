@@ -15,12 +15,11 @@ from fixtures.clients.cluster import Topic, attempts
 from fixtures.hostile.tap import Tap
 from fixtures.proxies.exchange import Exchange
 from spec.verdict import EnvironmentFault, OutOfReach
+from suites.app.blocking import Starving
 from suites.app.deliveries import Deliveries, deliveries_of
 from suites.app.disturbing import Freezer, WriteRefuser
 from suites.app.load import Producer, confirmed, copies, writes
-from suites.app.program import Program
-from suites.app.starving import Starving
-from suites.app.trial import VARIABLES, Fault, Trial, filled
+from suites.app.program import VARIABLES, Fault, Program, Trial, filled
 from suites.broker.share import Share
 from suites.client.wire import HEARTBEAT, SHARE
 

@@ -18,7 +18,7 @@ from fixtures.interface.names import innermost
 from fixtures.machine.maven import clients_jar
 from fixtures.proxies.broker_proxies import FrameProxies
 from fixtures.proxies.conditions import INTERNAL
-from fixtures.proxies.interceptor import Action
+from fixtures.proxies.exchange import Action
 from fixtures.proxies.rules import Direction, FrameRule, state_write_refused
 from fixtures.targets import TargetOptions
 from fixtures.wire.errors import ErrorCode

@@ -10,7 +10,7 @@ from __future__ import annotations
 from fixtures.clients.cluster import attempts
 from fixtures.proxies.broker_proxies import FrameProxies
 from fixtures.proxies.conditions import INTERNAL
-from fixtures.proxies.interceptor import Action
+from fixtures.proxies.exchange import Action
 from fixtures.proxies.rules import Direction, FrameRule
 from fixtures.wire.errors import error_name
 from suites.broker.failover.failover_cluster import FailoverCluster

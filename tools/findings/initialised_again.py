@@ -18,7 +18,7 @@ from fixtures.clients.cluster import SHARE, attempts, share_key
 from fixtures.clients.member import Member, accept
 from fixtures.proxies.broker_proxies import FrameProxies
 from fixtures.proxies.conditions import INTERNAL
-from fixtures.proxies.interceptor import Action
+from fixtures.proxies.exchange import Action
 from fixtures.proxies.rules import Direction, FrameRule, state_write_refused
 from fixtures.wire.errors import ErrorCode, error_name
 from suites.broker.share import Consumer, Queue

@@ -12,7 +12,7 @@ from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept, release
 from fixtures.proxies.broker_proxies import FrameProxies
 from fixtures.proxies.conditions import INTERNAL
-from fixtures.proxies.interceptor import Action
+from fixtures.proxies.exchange import Action
 from fixtures.proxies.rules import Direction, FrameRule, state_write_refused
 from fixtures.wire.errors import ErrorCode
 from suites.broker.share import Consumer, Queue, Share
