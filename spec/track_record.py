@@ -2,7 +2,7 @@
 
 ``track_record.toml`` says which rule shows which publicly known defect, on which release, and on
 which later release the same rule holds. ``python -m tools.campaign releases`` runs both sides,
-and ``evidence/releases.jsonl`` has what it saw.
+and ``evidence/noticed.jsonl`` has what it saw.
 """
 
 from __future__ import annotations
