@@ -85,6 +85,12 @@ class Position:
         return _proven(self.now)
 
     @property
+    def deposed(self) -> bool:
+        """Whether the next one is by a leader that does not know yet that it was deposed."""
+        now, after = self.now, self.after
+        return after is not None and after.node != now.node and after.loaded < now.loaded
+
+    @property
     def in_lock(self) -> bool:
         """Whether the holder's acknowledgement was certainly answered OK within its lock."""
         return _in_lock(self.now)

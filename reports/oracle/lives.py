@@ -42,8 +42,8 @@ def _final(kind: AckType) -> Rule:
             return None
         if after is None or after.acquired <= now.ack_sent:
             return False
-        if after.node != now.node and after.loaded < now.loaded:
-            return None  # by a leader that does not know yet that it was deposed
+        if at.deposed:
+            return None
         if after.sent >= now.ack_received:
             return True
         again = after.count > now.count or at.next_proven(*_FINAL)
@@ -119,13 +119,12 @@ def counted_over_loads(at: Position) -> bool | None:
     now, after = at.now, at.after
     if after is None or at.no_load_between:
         return None
-    deposed = after.node != now.node and after.loaded < now.loaded
     forgotten = (
         now.kind == AckType.RELEASE
         and at.proven
         and after.sent > now.ack_received
         and after.count <= now.count
-        and not deposed
+        and not at.deposed
     )
     return bool(forgotten or (after.sent > now.acquired and at.skips))
 

@@ -70,9 +70,9 @@ INV_13 = Invariant(
     id="INV-13",
     over=DELIVERY_PAIRS,
     columns=columns(
-        "share_partition log offset acquired kind proven ack_received node loaded count "
+        "share_partition log offset acquired kind proven ack_received count deposed "
         "no_load_between unseen_before_fetch next_unseen_by_acquire lowest_after highest_before "
-        "next_node next_loaded next_op next_sent next_acquired next_count"
+        "next_op next_sent next_acquired next_count"
     ),
     # A count may fall back to what was stored, but never rises by more than one. One that seems to
     # be skipped may have been seen before, where the response to the earlier delivery was the one
@@ -86,7 +86,7 @@ INV_13 = Invariant(
           AND proven
           AND next_sent > ack_received
           AND next_count <= count
-          AND NOT (next_node <> node AND next_loaded < loaded)
+          AND NOT deposed
         )
     """,
     since="acquired",

@@ -19,9 +19,6 @@ def _unproven(kinds: str) -> tuple[tuple[str, str], ...]:
     )
 
 
-# A leader that was paused, or cut off, serves what it knows until it hears of its successor. It can
-# store nothing, so that its word is none. One that loaded later knows what was stored.
-_DEPOSED = "coalesce(next_node <> node AND next_loaded < loaded, false)"
 # In whichever order two deliveries were made: each holder proves that it held while the other did.
 _BOTH_HELD = """
     coalesce(
@@ -78,8 +75,8 @@ def _stays_away(rule: str, kind: int, how: str) -> Invariant:
         over=DELIVERY_PAIRS,
         columns=columns(
             f"{_PLACE} kind in_lock proven loads_before_fetch loads_by_ack kept_until "
-            "no_load_between op ack_sent ack_received count node loaded next_op next_node "
-            "next_loaded next_sent next_acquired next_count next_proven_kind"
+            "no_load_between op ack_sent ack_received count deposed next_op next_sent "
+            "next_acquired next_count next_proven_kind"
         ),
         # Of two that overlap, the one with the higher count was the later one, if one state in
         # memory gave both. Of two that were both finished with proof either was delivered again.
@@ -89,12 +86,12 @@ def _stays_away(rule: str, kind: int, how: str) -> Invariant:
               coalesce(next_acquired <= ack_sent OR next_sent >= ack_received, true)
               OR no_load_between
             )
-            AND NOT ({_DEPOSED} AND coalesce(next_acquired > ack_sent, false))
+            AND NOT (deposed AND coalesce(next_acquired > ack_sent, false))
         """,
         breach=f"next_acquired > ack_sent AND ({_REDELIVERED} OR {_BOTH_FINAL})",
         excuses=(
             *_unproven(f"kind = {kind}"),
-            (DEPOSED, f"kind = {kind} AND proven AND {_DEPOSED}"),
+            (DEPOSED, f"kind = {kind} AND proven AND deposed"),
             (ORDER, f"kind = {kind} AND proven"),
         ),
         since="ack_sent",

@@ -10,6 +10,8 @@
 -- the first was here, or as its count is higher. A response may be on its way for longer than its lock
 -- lasts, so the order in which deliveries were seen may be wrong.
 -- "next_proven_kind" is how the second holder's acknowledgement ended it, 0 where that is not proven.
+-- "deposed": the second came from a leader that another one had deposed. Paused, or cut off, it serves what it
+-- knows until it hears of its successor, and can store nothing, so that its word is none.
 -- "free_by": when the record was certainly free for others again, if its holder did not finish it.
 SELECT /*+ BROADCAST(s) */
   d.*,
@@ -34,6 +36,7 @@ SELECT /*+ BROADCAST(s) */
     d.next_sent > d.acquired
     OR (d.next_node = d.node AND d.next_loads_by_acquire = d.loads_before_fetch AND d.next_count > d.count)
   ) AS order_known,
+  coalesce(d.next_node <> d.node AND d.next_loaded < d.loaded, false) AS deposed,
   CASE
     WHEN d.kind = 2 AND d.outcome = 1 THEN d.ack_received
     WHEN d.kind = 5 AND d.outcome = 1 THEN d.ack_sent
