@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from spec.verdict import Observation, Verdict
-from suites.judge import NOT_PLAYED
+from spec.verdict import NOT_PLAYED, Observation, Verdict
 
 CANARY = "CANARY"
 """What stands in place of a rule; no rule will ever be called that."""

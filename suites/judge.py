@@ -27,9 +27,6 @@ MAKESHIFT = pytest.StashKey[Callable[[], str]]()
 IN_VAIN = pytest.StashKey[Callable[[], Awaitable[Stalled | None]]]()
 """Where a check's fixtures say how to find out whether its target hangs, once it waited in vain."""
 
-NOT_PLAYED = "not played, since "
-"""Begins the reason of what was undecided at once on a broker that hangs; why it does follows."""
-
 PATIENCE = pytest.StashKey[float]()
 """Where a check's fixtures say how many seconds longer than usual it may take on this target."""
 

@@ -29,9 +29,8 @@ from fixtures.interface.names import KafkaName, innermost
 from fixtures.targets import TargetOptions, open_target
 from fixtures.wire.connection import CallFailed, Connection
 from fixtures.wire.schema import Schemas
-from spec.verdict import EnvironmentFault, Stalled, Undecided
+from spec.verdict import NOT_PLAYED, EnvironmentFault, Stalled, Undecided
 from suites.broker.share import BYSTANDING, bystand
-from suites.judge import NOT_PLAYED
 
 SILENCE = 10.0
 """Seconds in which a broker tells its versions, however busy it is."""
