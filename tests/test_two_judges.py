@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from fixtures.history import clocks, compaction, expansion, reading
+from fixtures.history import compaction, expansion, reading
 from fixtures.history.compaction import compact
 from fixtures.history.journal import Journal
 from reports.analysis.files import open_history
@@ -150,7 +150,7 @@ def _backwards(rows: Any) -> Any:
 _end, _end_deliveries = expansion._end, expansion._end_deliveries
 _number_loads, _number_unseen = expansion._number_loads, expansion._number_unseen
 _neighbours, _fellows, _spread = expansion.neighbours, expansion._fellows, expansion.spread
-_offsets = clocks.offsets
+_offsets = reading.offsets
 _NOT_PRODUCED = JOURNALS["produced"].empty_table()
 
 
@@ -192,7 +192,7 @@ OF_READING: dict[str, Mistake] = {
         reading, "widened", lambda table, _: (table, 0)
     ),
     "clocks of hosts have no errors": lambda it: it.setattr(
-        clocks, "offsets", lambda times, measures: (_offsets(times, measures)[0], times * 0)
+        reading, "offsets", lambda times, measures: (_offsets(times, measures)[0], times * 0)
     ),
     "who died unseen lives": lambda it: it.setattr(reading, "with_killed", lambda told, _: told),
 }

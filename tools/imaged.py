@@ -22,7 +22,7 @@ from typing import Any
 from fixtures.machine.cache import cache_root
 from fixtures.machine.java import find_java
 from fixtures.targets.container.engine import Engine
-from fixtures.toxiproxy.server import find_server
+from fixtures.toxiproxy import find_server
 from spec.verdict import EnvironmentFault
 from tools.containers.dockerd import engine as some_engine
 from tools.containers.images import RootFileSystem, linked

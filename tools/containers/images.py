@@ -28,7 +28,7 @@ from fixtures.machine.java import Java, find_java
 from fixtures.machine.maven import kafka_release
 from fixtures.targets.container.engine import LOCAL
 from fixtures.targets.container.toxiproxy import OURS as TOXIPROXY
-from fixtures.toxiproxy.server import find_server
+from fixtures.toxiproxy import find_server
 from spec.verdict import EnvironmentFault
 
 __all__ = ["KAFKA", "TOXIPROXY", "RootFileSystem", "linked", "provide"]
