@@ -134,7 +134,7 @@ def _write(system: str, courses: Sequence[Course], folder: Path, version: str) -
         for turn, course in enumerate(courses):
             logs = [next(numbers) for _ in range(PARTITIONS)]
             for table, row in _rows(system, turn, course, logs):
-                journal.add(ROWS[table](*row))
+                journal.add(ROWS[table]._make(row))
     compact(folder)
 
 

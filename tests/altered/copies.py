@@ -281,7 +281,7 @@ def _write(journal: Journal, copy: Copy) -> None:
 
 
 def _add(journal: Journal, name: str, row: Row) -> None:
-    journal.add(ROWS[name](*(row[column] for column in ROWS[name]._fields)))
+    journal.add(ROWS[name]._make(row[column] for column in ROWS[name]._fields))
 
 
 def _acts(row: Row) -> Iterator[Row]:
