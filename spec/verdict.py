@@ -47,6 +47,10 @@ class Stalled(Undecided):
     Which one is for whoever knows the check: the next that it would have put to the test.
     """
 
+    def __init__(self, sentence: str, witness: tuple[str, ...] = ()) -> None:
+        super().__init__(sentence)
+        self.witness = witness
+
 
 class OutOfReach(Undecided):
     """This target cannot be asked, and why: the rule is `out of reach`, not held against it.

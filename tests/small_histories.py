@@ -230,7 +230,8 @@ def _acts(one: Plain) -> Iterator[tuple[int, int, int, int, int]]:
     if "kind" in one:
         outcome = Outcome[one.get("outcome", "ok").upper()]
         sent = one["acknowledged"] * MS
-        received = -1 if outcome is Outcome.UNKNOWN else sent + one.get("took", 1) * MS
+        unseen = outcome is Outcome.UNKNOWN and "took" not in one
+        received = -1 if unseen else sent + one.get("took", 1) * MS
         error = one.get("error", 121) if outcome is Outcome.FAILED else 0
         yield int(AckType[one["kind"].upper()]), sent, received, int(outcome), error
 
