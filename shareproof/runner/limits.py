@@ -39,6 +39,9 @@ TIME_LIMIT = 60.0
 GRACE = 60.0
 """Seconds beyond the limit after which a phase is broken into, and from one time to the next."""
 
+HUNG = "the check hung, and was broken into"
+"""Begins the reason of a check that was broken into."""
+
 BREAK_INS = 3
 """How often a phase is broken into before the process is ended."""
 
@@ -121,7 +124,7 @@ def watched(item: pytest.Item) -> Iterator[None]:
 
 
 def _break_in(limit: float, *_: object) -> None:
-    pytest.fail(f"the check hung, and was broken into after {limit:g} s")
+    pytest.fail(f"{HUNG} after {limit:g} s")
 
 
 def _forget_loop() -> None:
