@@ -29,8 +29,7 @@ from fixtures.proxies.conditions import BrokerProxies
 from fixtures.targets import Target, TargetOptions, UsageFault, open_target
 from fixtures.targets.container.target import ContainerTarget
 from fixtures.targets.hooks import Hooks
-from fixtures.toxiproxy.contained import ContainedToxiproxies
-from fixtures.toxiproxy.server import Toxiproxies
+from fixtures.toxiproxy import ContainedToxiproxies, Toxiproxies
 from fixtures.wire.schema import Schemas
 from fixtures.wire.security import PLAINTEXT
 from fixtures.workload.hosts import Hosts
