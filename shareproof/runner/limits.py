@@ -29,7 +29,7 @@ import pytest
 from anyio import pytest_plugin
 
 from fixtures.wire.connection import CallFailed
-from shareproof.runner.outcome import cause_of
+from shareproof.runner.outcome import HUNG, cause_of
 from spec.verdict import OutOfReach, Stalled, Undecided
 from suites.judge import IN_VAIN, PATIENCE
 
@@ -38,9 +38,6 @@ TIME_LIMIT = 60.0
 
 GRACE = 60.0
 """Seconds beyond the limit after which a phase is broken into, and from one time to the next."""
-
-HUNG = "the check hung, and was broken into"
-"""Begins the reason of a check that was broken into."""
 
 BREAK_INS = 3
 """How often a phase is broken into before the process is ended."""

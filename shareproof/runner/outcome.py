@@ -26,6 +26,10 @@ from spec.verdict import (
 )
 from suites.judge import Judge, Vacuous, situations_of
 
+HUNG = "the check hung, and was broken into"
+"""Begins the reason of a check that was broken into."""
+
+
 BLAME: tuple[tuple[type[BaseException], tuple[Verdict, str]], ...] = (
     (AssertionError, (Verdict.FAIL, "")),
     (pytest.skip.Exception, (Verdict.VACUOUS, "the check was skipped: ")),

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from shareproof.runner.limits import HUNG
+from shareproof.runner.outcome import HUNG
 from spec.verdict import Observation, Verdict
 
 AGAIN = "shareproof-again"
