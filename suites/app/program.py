@@ -1,4 +1,4 @@
-"""What is tried, and how: the program's command, what it is told, and how long it may take."""
+"""The program under test: its command, what it is told, how long it may take, and its processes."""
 
 from __future__ import annotations
 
@@ -23,10 +23,13 @@ VARIABLES = {
 }
 """What a program is told: the placeholder in its command, and the environment variable."""
 
+_LAST = 3
+"""Lines of a program's output that are shown when it ends too early."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
-    """What is tried, and how.
+class ProgramSpec:
+    """The program under test, and what it gets.
 
     Attributes:
         command: The program and its arguments, with placeholders.
@@ -46,42 +49,27 @@ class Trial:
     grace: float = 20.0
     starting: float = 60.0
 
-
-@dataclass(slots=True, kw_only=True)
-class Fault:
-    """What was done, and when it began."""
-
-    what: str
-    at: float
-
-
-def filled(word: str, told: Mapping[str, str]) -> str:
-    """Return a word of a command with its placeholders replaced."""
-    for name, value in told.items():
-        word = word.replace(f"{{{name}}}", value)
-    return word
-
-
-def uses(command: Sequence[str], name: str) -> bool:
-    """Tell whether a command has a placeholder."""
-    return any(f"{{{name}}}" in word for word in command)
-
-
-_LAST = 3
-"""Lines of a program's output that are told when it ends too early."""
-_SILENT = "it wrote nothing"
+    def uses(self, name: str) -> bool:
+        """Tell whether the command has a placeholder."""
+        return any(f"{{{name}}}" in word for word in self.command)
 
 
 class Program:
-    """A process with all its children; its output goes to a file."""
+    """A process with all its children; its output goes to a file.
 
-    def __init__(self, command: Sequence[str], env: Mapping[str, str], log: Path) -> None:
-        self.command, self.log = tuple(command), log
+    Attributes:
+        ended: When its end was seen, on the monotonic clock; None while it runs.
+        asked: Whether a scenario ended it.
+    """
+
+    def __init__(self, command: Sequence[str], values: Mapping[str, str], log: Path) -> None:
+        self.command = [*command]
+        for name, value in values.items():
+            self.command = [word.replace(f"{{{name}}}", value) for word in self.command]
         self.ended: float | None = None
-        """When its end was seen, on the monotonic clock; None while it runs."""
         self.asked = False
-        """Whether a scenario ended it."""
-        self._env = {**os.environ, **env}
+        self._log = log
+        self._env = {**os.environ, **{VARIABLES[name]: value for name, value in values.items()}}
         self._process: asyncio.subprocess.Process | None = None
         self._waiting: asyncio.Task[None] | None = None
 
@@ -91,8 +79,8 @@ class Program:
         Raises:
             EnvironmentFault: it cannot be started.
         """
-        self.log.parent.mkdir(parents=True, exist_ok=True)
-        with self.log.open("ab") as sink:
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        with self._log.open("ab") as sink:
             try:
                 self._process = await asyncio.create_subprocess_exec(
                     *self.command,
@@ -104,11 +92,10 @@ class Program:
                 )
             except OSError as error:
                 raise EnvironmentFault(f"{self.command[0]} cannot be started: {error}") from None
-        self._waiting = asyncio.create_task(self._wait())
+        self._waiting = asyncio.create_task(self._wait(self._process))
 
-    async def _wait(self) -> None:
-        assert self._process is not None
-        await self._process.wait()
+    async def _wait(self, process: asyncio.subprocess.Process) -> None:
+        await process.wait()
         self.ended = time.monotonic()
 
     @property
@@ -148,7 +135,8 @@ class Program:
     def last_words(self) -> str:
         """Return the last lines that it wrote."""
         with contextlib.suppress(OSError):
-            text = self.log.read_text(encoding="utf-8", errors="replace")
+            text = self._log.read_text(encoding="utf-8", errors="replace")
             lines = [line.strip() for line in text.splitlines() if line.strip()]
-            return " | ".join(lines[-_LAST:]) or _SILENT
-        return _SILENT
+            if lines:
+                return " | ".join(lines[-_LAST:])
+        return "it wrote nothing"
