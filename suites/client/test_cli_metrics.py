@@ -35,9 +35,7 @@ def _totals(harness: Harness, consumer: Handle) -> dict[str, int]:
 @pytest.mark.requirement("CLI-109")
 @pytest.mark.needs("metrics", "explicit|mixed", "commit-sync")
 async def test_metrics(hostile: Harness, judge: Judge) -> None:
-    queue = await hostile.queue(5)
-    consumer = await hostile.consumer(queue)
-    got = await hostile.take(consumer, 5)
+    _, consumer, got = await hostile.holding(5)
     await consumer.acknowledge(got[:3])
     await hostile.settle(consumer)
     refused = {"when": {"has": "acks"}, "do": "partition-error", "code": LATE}
@@ -55,7 +53,7 @@ async def test_metrics(hostile: Harness, judge: Judge) -> None:
         told.update(await consumer.metrics())
         return all(told.get(name) == value for name, value in wanted.items())
 
-    await hostile.eventually(agrees, AGREES)
+    await hostile.until(agrees, AGREES)
     judge.saw("CLI-109", refusals=wanted["acknowledgements-error-total"])
     for name, value in wanted.items():
         judge.equal("CLI-109", value, told.get(name), f"{name} after {AGREES:g} s without a poll")

@@ -1,4 +1,4 @@
-"""Draws sequences for some minutes, and shrinks those that break an invariant to a short script."""
+"""A search for sequences that break an invariant, each made shorter until it is a short script."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,14 +15,10 @@ from hypothesis.errors import Flaky
 
 from fixtures.clients.adapter import Adapter
 from fixtures.interface.info import ClusterInfo
-from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from spec.verdict import Undecided
-from suites.client.brokers import hostile_target
-from suites.client.harness import harness_on
-from suites.client.sequences.judging import TIMED, judge
-from suites.client.sequences.playing import Story, play
-from suites.client.sequences.steps import Step, sequences
+from suites.client.harness import harness_on, hostile_target
+from suites.client.sequences import TIMED, SequenceRun, Step, judge, play, sequences
 
 MEMORY = "memory"
 GROWTH = 200
@@ -85,6 +81,7 @@ class Searcher:
         self.search = Search()
         self._adapter = Adapter(self.command)
         self._runner = asyncio.Runner()
+        self._broker: tuple[ClusterInfo, Schemas]
         self._said: list[str] = []
         self._half = 0.0
 
@@ -97,10 +94,10 @@ class Searcher:
         began = time.monotonic()
         self._half = began + minutes * 30
         try:
-            with self._broker() as (info, schemas):
+            with self._running():
                 rounds = 0
                 while time.monotonic() - began < minutes * 60:
-                    self._round(info, schemas, began + minutes * 60, rounds)
+                    self._round(began + minutes * 60, rounds)
                     rounds += 1
         finally:
             self.search.seconds = time.monotonic() - began
@@ -110,21 +107,32 @@ class Searcher:
             self.search.found[MEMORY] = Found(MEMORY, sentence, [], [])
         return self.search
 
-    def replay(self, script: list[Step], times: int) -> tuple[int, list[dict[str, str]], Story]:
+    def replay(
+        self, script: list[Step], times: int
+    ) -> tuple[int, list[dict[str, str]], SequenceRun]:
         """Play one script some times; return how often it broke anything, and what."""
-        broken: list[dict[str, str]] = []
-        with self._broker() as (info, schemas):
-            for _ in range(times):
-                story = self._runner.run(self._play(info, schemas, script))
-                if found := judge(story):
-                    broken.append(found)
-        return len(broken), broken, story
+        with self._running():
+            runs = [self._runner.run(self._play(script)) for _ in range(times)]
+        broken = [found for run in runs if (found := judge(run))]
+        return len(broken), broken, runs[-1]
 
-    # ------------------------------------------------------------------ one round
+    @contextlib.contextmanager
+    def _running(self) -> Iterator[None]:
+        """Run a hostile broker and the adapter for a while."""
+        target = hostile_target()
+        target.start()
+        try:
+            self._runner.run(self._adapter.start())
+            self._broker = target.info, Schemas.from_jar(target.info.schema_jar)
+            yield
+        finally:
+            self._runner.run(self._adapter.stop())
+            self._runner.close()
+            target.stop()
 
-    def _round(self, info: ClusterInfo, schemas: Schemas, until: float, number: int) -> None:
+    def _round(self, until: float, number: int) -> None:
         """Draw sequences until one breaks an invariant that none broke before, and shrink it."""
-        hunt = _Hunt(until)
+        shortest: Found | None = None
 
         @seed(self.number + number)
         @settings(
@@ -136,98 +144,64 @@ class Searcher:
         )
         @given(sequences(self._adapter.hello.capabilities))
         def draw(script: list[Step]) -> None:
-            if hunt.is_over:
+            nonlocal shortest, until
+            if time.monotonic() > until:
                 raise _OverError
-            broken = self._broken(info, schemas, script)
-            known = {name: said for name, said in broken.items() if name not in self.search.found}
-            hunt.see(script, known, self._said)
+            broken = self._broken(script)
+            # Once one is found, the round is about its invariant alone.
+            new = [name for name in broken if name not in self.search.found]
+            name = shortest.invariant if shortest else next(iter(new), "")
+            if name not in new:
+                return
+            if shortest is None:
+                until = time.monotonic() + SHRINKS
+            if shortest is None or len(script) <= len(shortest.script):
+                shortest = Found(name, broken[name], script, self._said)
+            raise AssertionError(name)
 
         # What breaks only now and then makes Hypothesis doubt the test; the script counts.
         with contextlib.suppress(_OverError, AssertionError, Flaky):
             draw()
-        if hunt.shortest is not None:
-            self._confirm(info, schemas, hunt.shortest)
+        if shortest is not None:
+            self._confirm(shortest)
 
-    def _confirm(self, info: ClusterInfo, schemas: Schemas, found: Found) -> None:
+    def _confirm(self, found: Found) -> None:
         for _ in range(CONFIRMED):
             found.tries += 1
-            found.again += found.invariant in self._broken(info, schemas, found.script)
+            found.again += found.invariant in self._broken(found.script)
         if found.again or found.invariant not in TIMED:
             self.search.found[found.invariant] = found
         else:
             self.search.slow.append(found)
         self.watch(self.search)
 
-    def _broken(self, info: ClusterInfo, schemas: Schemas, script: list[Step]) -> dict[str, str]:
+    def _broken(self, script: list[Step]) -> dict[str, str]:
         try:
-            story = self._runner.run(self._play(info, schemas, script))
+            run = self._runner.run(self._play(script))
         except (Undecided, TimeoutError):
             self.search.undecided += 1
             return {}
         self.search.played += 1
-        self._said = story.said
+        self._said = run.said
         self.watch(self.search)
-        return judge(story)
+        return judge(run)
 
-    async def _play(self, info: ClusterInfo, schemas: Schemas, script: list[Step]) -> Story:
+    async def _play(self, script: list[Step]) -> SequenceRun:
         if not self._adapter.running:
             await self._adapter.stop()
             self._adapter = Adapter(self.command)
             await self._adapter.start()
-        transcripts: list[Transcript] = []
         rng = random.Random(f"{self.number} {self.search.played}")
-        async with harness_on(info, schemas, self._adapter, rng, transcripts) as harness:
-            story = await play(harness, script)
-        if story.stuck:
+        async with harness_on(*self._broker, self._adapter, rng, []) as harness:
+            run = await play(harness, script)
+        if run.stuck:
             # The next sequence begins with a process in which nothing hangs.
             await self._adapter.stop()
         else:
             now, warm = _memory(self._adapter.pid), self.search.memory[0]
             is_warming = time.monotonic() < self._half
             self.search.memory = (max(warm, now) if is_warming else warm, now)
-        return story
-
-    @contextlib.contextmanager
-    def _broker(self) -> Iterator[tuple[ClusterInfo, Schemas]]:
-        """Run a hostile broker and the adapter for a while."""
-        target = hostile_target()
-        target.start()
-        try:
-            self._runner.run(self._adapter.start())
-            info = target.info
-            yield info, Schemas.from_jar(info.schema_jar)
-        finally:
-            self._runner.run(self._adapter.stop())
-            self._runner.close()
-            target.stop()
-
-
-class _Hunt:
-    """The shortest script so far that breaks one invariant."""
-
-    def __init__(self, until: float) -> None:
-        self._until = until
-        self.shortest: Found | None = None
-
-    @property
-    def is_over(self) -> bool:
-        """Whether no further script is to be played."""
-        return time.monotonic() > self._until
-
-    def see(self, script: list[Step], broken: Mapping[str, str], said: list[str]) -> None:
-        """Take a script that was played.
-
-        Raises:
-            AssertionError: it breaks the invariant of the hunt, or the first one of all.
-        """
-        names = [self.shortest.invariant] if self.shortest else list(broken)[:1]
-        if not names or names[0] not in broken:
-            return
-        if self.shortest is None:
-            self._until = time.monotonic() + SHRINKS
-        if self.shortest is None or len(script) <= len(self.shortest.script):
-            self.shortest = Found(names[0], broken[names[0]], script, said)
-        raise AssertionError(names[0])
+        return run
 
 
 class _OverError(BaseException):
@@ -236,10 +210,8 @@ class _OverError(BaseException):
 
 def _memory(pid: int) -> int:
     """Return the MiB that a process has in memory; 0 where the machine does not tell."""
-    try:
+    with contextlib.suppress(OSError):
         for line in Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines():
             if line.startswith("VmRSS:"):
                 return int(line.split()[1]) // 1024
-    except OSError:
-        pass
     return 0

@@ -1,9 +1,8 @@
-"""Plays one case of the sweep: an application works while the hostile broker has its script."""
+"""An application that works while the hostile broker has the script of a case, and afterwards."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,8 +16,7 @@ from fixtures.proxies.exchange import Exchange
 from spec.adapter import Capability
 from spec.verdict import Undecided
 from suites.broker.share import Queue
-from suites.client.brokers import MOST_DELIVERIES
-from suites.client.harness import Harness
+from suites.client.harness import MOST_DELIVERIES, Harness, refusal
 from suites.client.sweep.cases import Case
 from suites.client.wire import SHARE
 
@@ -31,6 +29,9 @@ SESSION_MS = 8000
 
 REQUEST_MS = 5000
 """How long a client waits for a response, where that can be set."""
+
+BEGINS = 40.0
+"""Seconds within which a client has to get going before anything happens to it."""
 
 LASTS = 5.0
 """Seconds for which a lasting error lasts; one that is to be told lasts until it is, or TOLD."""
@@ -61,7 +62,7 @@ At = tuple[int, int]
 
 
 @dataclass(slots=True)
-class Story:
+class CaseRun:
     """What became of a case: what the application did and saw, and what went over the wire.
 
     Attributes:
@@ -101,7 +102,7 @@ class Story:
         return [one for one in self.exchanges if one.api in SHARE]
 
 
-async def play(harness: Harness, case: Case) -> Story:
+async def play(harness: Harness, case: Case) -> CaseRun:
     """Play a case and return what became of it.
 
     Raises:
@@ -113,43 +114,42 @@ async def play(harness: Harness, case: Case) -> Story:
         "share.session.timeout.ms": str(SESSION_MS),
     }
     queue = await harness.queue(partitions=PARTITIONS, lock_ms=LOCK_MS, group_config=group_config)
-    player = _Player(harness, case, queue)
+    application = _Application(harness, case, queue)
+    run = application.run
     try:
-        await player.play()
+        await application.play()
     except AdapterHang as hang:
-        player.story.stuck = str(hang)
-    player.story.exchanges = list(harness.tap.exchanges)
-    player.story.settled = [one for handle in player.handles for one in handle.settled]
-    return player.story
+        run.stuck = str(hang)
+    run.exchanges = list(harness.tap.exchanges)
+    run.settled = [one for handle in application.handles for one in handle.settled]
+    return run
 
 
-class _Player:
+class _Application:
     """One application, with the consumers that it makes one after the other."""
 
     def __init__(self, harness: Harness, case: Case, queue: Queue) -> None:
         self.harness, self.case, self.queue = harness, case, queue
-        self.story = Story()
+        self.run = CaseRun()
         self.handles: list[Handle] = []
-        self.commits = case.commits and self._can_commit
+        has = harness.adapter.has
+        can_commit = has(Capability.COMMIT_SYNC) or has(Capability.COMMIT_ASYNC)
+        self.commits = case.commits and can_commit
+        # Whether the client takes anything but accept for single records.
+        self.chooses = harness.acking == "explicit" or has(Capability.MIXED)
         self._thrown = False
 
-    @property
-    def _can_commit(self) -> bool:
-        has = self.harness.adapter.has
-        return has(Capability.COMMIT_SYNC) or has(Capability.COMMIT_ASYNC)
-
     async def play(self) -> None:
-        """Play the case."""
         await self._produce(2)
         if not self.case.joining:
             await self._open()
             await self._begin()
-        await self._meet()
+        await self._meet_script()
         await self._produce(1)
         await self._recover()
         await self._close(self.handles[-1])
 
-    async def _meet(self) -> None:
+    async def _meet_script(self) -> None:
         """Let the client meet the script until it is over.
 
         A call may wait for that end, such as one that makes a consumer and looks for the
@@ -157,131 +157,109 @@ class _Player:
         """
         case = self.case
         limit = (TOLD if case.owed else LASTS) if case.lasting else RHYTHM
-        self.story.began = time.monotonic()
+        self.run.began = time.monotonic()
         steps = self.harness.play(*case.steps)
         end = asyncio.get_running_loop().call_later(2 * limit, self._end, steps)
         try:
             if case.joining:
-                await self._try_to_open(2 * limit + BACK)
+                # A library may join, and fail, before there is a poll.
+                self._note(await refusal(self._open(2 * limit + BACK)), thrown=True)
             else:
                 await self._produce(2)
             async for left in attempts(limit):
-                if self.story.ended:
+                if self.run.ended:
                     return
                 await self._work()
-                if self._met(steps, limit - left):
+                if self._is_enough(steps, limit - left):
                     break
         finally:
             end.cancel()
             self._end(steps)
 
-    def _met(self, steps: Sequence[ScriptStep], seconds: float) -> bool:
+    def _is_enough(self, steps: Sequence[ScriptStep], seconds: float) -> bool:
         """Tell whether the client has met enough of the script after so many seconds."""
         if self.case.lasting:
-            return self.case.owed and self._told and seconds > LASTS
+            failed = any(one.error for handle in self.handles for one in handle.settled)
+            return self.case.owed and (bool(self.run.told) or failed) and seconds > LASTS
         wanted = sum(step.times for step in steps)
-        return sum(step.taken for step in steps) >= wanted and not self._under_way
+        exchanges = self.harness.tap.exchanges
+        under_way = any(one.scripted and isinf(one.responded) for one in exchanges)
+        return sum(step.taken for step in steps) >= wanted and not under_way
 
     def _end(self, steps: Sequence[ScriptStep]) -> None:
         """End the script, if it has not ended."""
-        if not self.story.ended:
+        if not self.run.ended:
             self.harness.tap.script.drop(steps)
-            self.story.ended = time.monotonic()
-
-    @property
-    def _told(self) -> bool:
-        story = self.story
-        return bool(story.told) or any(s.error for handle in self.handles for s in handle.settled)
-
-    @property
-    def _under_way(self) -> bool:
-        """Whether a response that the script changes has not come yet."""
-        return any(one.scripted and isinf(one.responded) for one in self.harness.tap.exchanges)
+            self.run.ended = time.monotonic()
 
     async def _open(self, within: float = DEADLINE) -> None:
         handle = self.harness.handle()
         self.handles.append(handle)
-        config = {"request_timeout_ms": REQUEST_MS}
+        config = self.harness.config(handle, self.queue.group, request_timeout_ms=REQUEST_MS)
         often = {"metadata_max_age_ms": 1000} if self.case.api == "Metadata" else {}
         try:
-            asked = self.harness.config(handle, self.queue.group, **config, **often)
-            await handle.open(asked, within=within)
+            await handle.open(config | often, within=within)
         except Refused:  # some ask for metadata more seldom
-            asked = self.harness.config(handle, self.queue.group, **config)
-            await handle.open(asked, within=within)
+            await handle.open(config, within=within)
         await handle.subscribe(self.queue.topic.name)
-
-    async def _try_to_open(self, within: float) -> None:
-        """Open a consumer whose library may join, and fail, before there is a poll."""
-        try:
-            await self._open(within)
-        except Refused as error:
-            self._thrown = True
-            self._tell(error.name)
 
     async def _produce(self, number: int) -> None:
         for partition in range(PARTITIONS):
             first = await self.queue.produce(number, partition)
-            self.story.produced |= {(partition, first + n) for n in range(number)}
+            self.run.produced |= {(partition, first + n) for n in range(number)}
 
     async def _begin(self) -> None:
         """Take what is there, so that the client is well before anything happens to it."""
-        async for _ in attempts(40.0):
+        async for _ in attempts(BEGINS):
             await self._work()
             if await self._all_accepted():
                 return
-        raise Undecided("the consumer did not get going within 40 s, and no script had begun")
+        raise Undecided(
+            f"the consumer did not get going within {BEGINS:g} s, and no script had begun"
+        )
 
     async def _work(self) -> None:
         """Poll once, and acknowledge what came: the odd ones are released once."""
-        handle = self.handles[-1]
+        handle, run = self.handles[-1], self.run
         try:
             found = await handle.poll(0.3)
         except Refused as error:
-            self._thrown = True
-            self._tell(error.name)
+            self._note(error.name, thrown=True)
             return
-        twice = [one for one in found if self._is_new(one) and one.offset % 2]
-        once = [one for one in found if one not in twice]
+        released = [one for one in found if self.chooses and one.offset % 2 and self._is_new(one)]
+        accepted = [one for one in found if one not in released]
         now = time.monotonic()
-        self.story.delivered |= {(one.partition, one.offset) for one in found}
-        for one in once:
-            self.story.accepted.setdefault((one.partition, one.offset), now)
-        for kind, records in (("accept", once), ("release", twice)):
+        run.delivered |= {(one.partition, one.offset) for one in found}
+        for one in accepted:
+            run.accepted.setdefault((one.partition, one.offset), now)
+        for kind, records in (("accept", accepted), ("release", released)):
             for record in records:
-                with contextlib.suppress(Refused):
-                    await handle.acknowledge([record], kind)
+                await refusal(handle.acknowledge([record], kind))
         if found and self.commits:
-            await self._commit(handle)
+            try:
+                if self.harness.adapter.has(Capability.COMMIT_SYNC):
+                    for result in await handle.commit_sync(2.0):
+                        self._note(result.error)
+                else:
+                    await handle.commit_async()
+            except Refused as error:
+                self._note(error.name)
 
     def _is_new(self, one: Delivery) -> bool:
-        return (one.partition, one.offset) not in self.story.delivered and self._chooses
+        return (one.partition, one.offset) not in self.run.delivered
 
-    @property
-    def _chooses(self) -> bool:
-        """Whether the client takes anything but accept for single records."""
-        return self.harness.acking == "explicit" or self.harness.adapter.has(Capability.MIXED)
-
-    async def _commit(self, handle: Handle) -> None:
-        try:
-            if self.harness.adapter.has(Capability.COMMIT_SYNC):
-                for one in await handle.commit_sync(2.0):
-                    if one.error:
-                        self._tell(one.error)
-            else:
-                await handle.commit_async()
-        except Refused as error:
-            self._tell(error.name)
-
-    def _tell(self, name: str) -> None:
-        if self.story.began:
-            self.story.told.append((time.monotonic(), name))
+    def _note(self, error: str | None, *, thrown: bool = False) -> None:
+        """Remember an error, if there is one, that the application was told."""
+        if error:
+            self._thrown = self._thrown or thrown
+            if self.run.began:
+                self.run.told.append((time.monotonic(), error))
 
     async def _all_accepted(self) -> bool:
-        produced = self.story.produced
-        ends = {p: max(offset for q, offset in produced if q == p) + 1 for p in range(PARTITIONS)}
-        if not (self.case.unreadable or produced <= self.story.accepted.keys()):
+        produced = self.run.produced
+        if not (self.case.unreadable or produced <= self.run.accepted.keys()):
             return False
+        ends = {p: max(offset for q, offset in produced if q == p) + 1 for p in range(PARTITIONS)}
         return await self._starts() == ends
 
     async def _starts(self) -> dict[int, int]:
@@ -294,22 +272,21 @@ class _Player:
 
     async def _recover(self) -> None:
         """Work on until everything is accepted; who was told of an error may begin again."""
-        story, began, again = self.story, time.monotonic(), False
+        run, began, again = self.run, time.monotonic(), False
         async for left in attempts(BACK):
             await self._work()
             if await self._all_accepted():
-                story.recovered = time.monotonic() - began
+                run.recovered = time.monotonic() - began
                 return
             if not again and self._thrown and BACK - left > PATIENCE:
                 again = True
                 await self._close(self.handles[-1])
                 await self._open()
-        if any(name == _LATE for at, name in story.told if at > story.ended):
+        if any(name == _LATE for at, name in run.told if at > run.ended):
             raise Undecided("locks ran out before records were acknowledged: the machine is slow")
-        missing = sorted(story.produced - story.accepted.keys())
-        story.left = f"never delivered or accepted: {missing}; start offsets {await self._starts()}"
+        missing = sorted(run.produced - run.accepted.keys())
+        run.left = f"never delivered or accepted: {missing}; start offsets {await self._starts()}"
 
     async def _close(self, handle: Handle) -> None:
-        limit = 2.0 if self.harness.adapter.has(Capability.CLOSE_TIMEOUT) else None
-        with contextlib.suppress(Refused):
-            await handle.close(limit, within=CLOSES if limit else 60.0)
+        limit = self.harness.close_limit
+        await refusal(handle.close(limit, within=CLOSES if limit else 60.0))
