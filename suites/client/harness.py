@@ -44,6 +44,9 @@ FLOOD = 60
 A client that backs off by Kafka's default sends ten at most, one that spins sends thousands.
 """
 
+QUEUE_OPTIONS = ("batches", "group_config", "lock_ms", "partitions", "reset")
+"""Options of a queue that a check asks for together with its consumer."""
+
 MOST_DELIVERIES = 25
 """The highest delivery count limit that the hostile broker may allow a group.
 
@@ -167,27 +170,45 @@ class Harness:
             await made.subscribe(*named)
         return made
 
-    async def holding(
-        self, queue: Queue | int, number: int | None = None, kind: str | None = None, **config: Any
-    ) -> tuple[Queue, Handle, Records]:
-        """Return a queue, a consumer, and the records that it took; ``kind`` acknowledges them.
+    async def reading(
+        self, records: int | Sequence[bytes] | Queue = 0, **options: Any
+    ) -> tuple[Queue, Handle]:
+        """Return a queue, and a consumer that is subscribed to it.
 
         Args:
-            queue: The queue, or how many records a new one has.
-            number: How many records are taken, unless it is all of a new queue.
-            kind: How they are acknowledged, if they are.
-            config: Of the consumer.
+            records: What is in it, or the queue itself.
+            options: Of the queue, and of the consumer.
         """
-        number = number or (queue if isinstance(queue, int) else 1)
-        made = await self.queue(queue) if isinstance(queue, int) else queue
-        consumer = await self.consumer(made, **config)
-        return made, consumer, await self.take(consumer, number, kind=kind)
+        of_queue = {name: options.pop(name) for name in QUEUE_OPTIONS if name in options}
+        if not isinstance(records, Queue):
+            records = await self.queue(records, **of_queue)
+        return records, await self.consumer(records, **options)
+
+    async def holding(
+        self,
+        records: int | Sequence[bytes] | Queue,
+        number: int | None = None,
+        kind: str | None = None,
+        **options: Any,
+    ) -> tuple[Queue, Handle, Records]:
+        """Return a queue, a consumer, and records that it took: all that a new queue has.
+
+        Or as many as ``number`` says; ``kind`` says how they are acknowledged, if they are.
+        """
+        queue, consumer = await self.reading(records, **options)
+        all_of_them = records if isinstance(records, int) else 1
+        return queue, consumer, await self.take(consumer, number or all_of_them, kind=kind)
 
     async def consuming(
-        self, queue: Queue | int, number: int | None = None, *, settle: bool = False, **config: Any
+        self,
+        records: int | Sequence[bytes] | Queue,
+        number: int | None = None,
+        *,
+        settle: bool = False,
+        **options: Any,
     ) -> tuple[Queue, Handle]:
         """Return a queue, and a consumer that accepted its records; ``settle`` gets that sent."""
-        queue, consumer, _ = await self.holding(queue, number, "accept", **config)
+        queue, consumer, _ = await self.holding(records, number, "accept", **options)
         if settle:
             await self.settle(consumer)
         return queue, consumer
@@ -284,17 +305,29 @@ class Harness:
             within,
         )
 
+    async def polls_until(
+        self, handle: Handle, look: Callable[[], T], within: float = ARRIVES
+    ) -> T:
+        """Poll and accept until something is true, or the time is over; return what it is then."""
+        await self.polls(handle, lambda _: look(), within)
+        return look()
+
     async def meets(self, handle: Handle, *apis: str, since: int = 0) -> list[Exchange]:
         """Poll and accept until the script changed a response; return those that it changed.
 
         Of the consumer's exchanges the first ``since`` do not count.
         """
+        return await self.polls_until(
+            handle, lambda: [one for one in self.seen(handle, *apis)[since:] if one.scripted]
+        )
 
-        def met() -> list[Exchange]:
-            return [one for one in self.seen(handle, *apis)[since:] if one.scripted]
-
-        await self.polls(handle, lambda _: met())
-        return met()
+    async def starts(self, queue: Queue) -> dict[int, int]:
+        """Return the start offsets of share-partitions; nothing if the group is not there."""
+        try:
+            found = await self.admin.share_offsets(queue.group, queue.topic)
+        except Undecided:
+            return {}
+        return {partition: one.start for partition, one in sorted(found.items())}
 
     async def settle(self, handle: Handle, seconds: float = 10.0) -> None:
         """Get acknowledgements sent by whatever way the client has, and wait until they are."""

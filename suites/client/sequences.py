@@ -9,7 +9,6 @@ polls until records come.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -25,7 +24,6 @@ from fixtures.clients.handle import Delivery, Handle
 from fixtures.clients.member import AckType
 from fixtures.proxies.exchange import Exchange
 from spec.adapter import Capability
-from spec.verdict import Undecided
 from suites.broker.share import Queue
 from suites.client.harness import FLOOD, Harness, refusal
 from suites.client.wire import SHARE, Acked, acked, busiest
@@ -321,15 +319,11 @@ class _Player:
         await refusal(self._close(last))
 
     async def _all_done(self) -> bool:
-        admin = self.queues[0].share.admin
-        with contextlib.suppress(Undecided):
-            for queue in self.queues:
-                end = max(o for name, o in self.run.produced if name == queue.topic.name) + 1
-                found = await admin.share_offsets(queue.group, queue.topic)
-                if 0 not in found or found[0].start != end:
-                    return False
-            return True
-        return False
+        for queue in self.queues:
+            end = max(o for name, o in self.run.produced if name == queue.topic.name) + 1
+            if await self.harness.starts(queue) != {0: end}:
+                return False
+        return True
 
 
 def _named(harness: Harness, name: str) -> Handle:

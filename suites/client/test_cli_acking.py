@@ -62,8 +62,7 @@ async def _polled(consumer: Handle) -> tuple[set[int], set[int]]:
 @pytest.mark.needs("implicit")
 @pytest.mark.fast
 async def test_implicit_accepts_with_the_next_poll(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue(5)
-    consumer = await harness.consumer(queue, mode="implicit")
+    _, consumer = await harness.reading(5, mode="implicit")
     got, last = await _polled(consumer)
     early = [str(a) for a in harness.acks(consumer, AckType.ACCEPT) if a.offset in last]
     judge.equal("CLI-22", [], early, "accepted before the next poll")
@@ -83,8 +82,7 @@ async def test_implicit_accepts_with_the_next_poll(harness: Harness, judge: Judg
 @pytest.mark.requirement("CLI-68")
 @pytest.mark.needs("implicit")
 async def test_implicit_close_releases(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue(5)
-    consumer = await harness.consumer(queue, mode="implicit")
+    queue, consumer = await harness.reading(5, mode="implicit")
     _, last = await _polled(consumer)
     await consumer.close()
     accepted = [str(a) for a in harness.acks(consumer, AckType.ACCEPT) if a.offset in last]
@@ -153,8 +151,7 @@ async def test_not_held(harness: Harness, judge: Judge, case: str) -> None:
 @pytest.mark.requirement("CLI-73", "CLI-74", "CLI-75")
 @pytest.mark.needs("explicit|mixed")
 async def test_every_word_is_sent_once(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue(12, batches=3)
-    consumer = await harness.consumer(queue)
+    _, consumer = await harness.reading(12, batches=3)
     said: dict[int, int] = {}
 
     async def poll() -> bool:
@@ -207,8 +204,7 @@ async def test_poison_is_rejected_once(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-27", "CLI-35")
 @pytest.mark.needs("callback", "callback-offsets", "explicit|mixed")
 async def test_callback_for_each(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue(9, batches=3)
-    _, consumer = await harness.consuming(queue, 9, settle=True)
+    _, consumer = await harness.consuming(9, batches=3, settle=True)
     await harness.polls(consumer, within=0.8)
     await consumer.close()
     told = [(o, one.error) for one in consumer.settled for o in one.offsets or ()]
@@ -365,8 +361,7 @@ async def test_commit_async(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-79")
 @pytest.mark.needs("explicit|mixed", "commit-sync|callback")
 async def test_too_late(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue(2, lock_ms=1000)
-    _, consumer, got = await harness.holding(queue, 2)
+    queue, consumer, got = await harness.holding(2, lock_ms=1000)
     # Another member has to take the records, which proves that the locks are over. It may not
     # settle them: below the start offset a broker takes any acknowledgement.
     other = await harness.consumer(queue)
@@ -385,8 +380,7 @@ async def test_too_late(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-31", "CLI-88")
 @pytest.mark.needs("explicit", "renew")
 async def test_renewing(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue([b"payload"])
-    _, consumer, got = await harness.holding(queue, 1)
+    _, consumer, got = await harness.holding([b"payload"])
     await consumer.acknowledge(got, "renew")
     await harness.settle(consumer)
     held = got
@@ -410,8 +404,7 @@ async def test_renewing(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-32")
 @pytest.mark.needs("explicit", "renew")
 async def test_renewed_record(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue([b"payload"])
-    consumer = await harness.consumer(queue)
+    _, consumer = await harness.reading([b"payload"])
     got = await harness.take(consumer, 1, payload="full")
     await consumer.acknowledge(got, "renew")
     await harness.settle(consumer)

@@ -91,8 +91,7 @@ async def test_fetches_on_after_late_acks(
 
 async def _late(harness: Harness, judge: Judge, said: str) -> None:
     """Acknowledge after the locks ended, and look whether the partition is fetched on."""
-    queue = await harness.queue(3, lock_ms=1000)
-    _, consumer, held = await harness.holding(queue, 3)
+    queue, consumer, held = await harness.holding(3, lock_ms=1000)
     # Another member takes the records, which shows that the locks are over; its session ends.
     other = await harness.consumer(queue)
     await harness.take(other, 3)

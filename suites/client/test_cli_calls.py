@@ -115,8 +115,7 @@ async def test_foreign_settings(harness: Harness, judge: Judge, name: str, value
 @pytest.mark.needs("callback", "explicit|mixed")
 @pytest.mark.parametrize("callback", ["throw", "reenter"])
 async def test_bad_callback(doomed: Harness, judge: Judge, callback: str) -> None:
-    queue = await doomed.queue(2, batches=2)
-    consumer = await doomed.consumer(queue, callback=callback, max_poll_records=1)
+    queue, consumer = await doomed.reading(2, batches=2, callback=callback, max_poll_records=1)
     errors = []
     try:
         for _ in range(2):
@@ -134,8 +133,7 @@ async def test_bad_callback(doomed: Harness, judge: Judge, callback: str) -> Non
 @pytest.mark.requirement("CLI-43")
 @pytest.mark.needs("lock-duration")
 async def test_lock_duration(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue(1, lock_ms=7000)
-    consumer = await harness.consumer(queue)
+    _, consumer = await harness.reading(1, lock_ms=7000)
     judge.equal("CLI-43", None, await consumer.lock_ms(), "before the first fetch")
     await harness.take(consumer, 1, kind="accept")
     judge.equal("CLI-43", 7000, await consumer.lock_ms(), "after it")
@@ -144,8 +142,7 @@ async def test_lock_duration(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-95")
 @pytest.mark.needs("concurrent")
 async def test_two_threads(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue()
-    consumer = await harness.consumer(queue)
+    _, consumer = await harness.reading()
     await harness.polls(consumer, within=1.0)
     async with harness.meanwhile(refusal(consumer.poll(3.0))) as first:
         await harness.until(first.done, 0.5)

@@ -23,8 +23,7 @@ SLACK = 6.0
 @pytest.mark.needs("explicit|mixed")
 @pytest.mark.fast
 async def test_close_settles(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue(6, lock_ms=30000)
-    _, consumer, got = await harness.holding(queue, 6)
+    queue, consumer, got = await harness.holding(6, lock_ms=30000)
     await consumer.acknowledge(got[:3])
     await consumer.close()
     accepted = sorted(a.offset for a in harness.acks(consumer, AckType.ACCEPT))

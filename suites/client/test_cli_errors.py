@@ -131,9 +131,8 @@ async def test_no_answer(hostile: Harness, judge: Judge, do: str) -> None:
 
 @pytest.mark.requirement("CLI-100")
 async def test_slow_broker(hostile: Harness, judge: Judge) -> None:
-    queue = await hostile.queue(6, batches=3)
     hostile.play({"on": ["ShareFetch", "ShareAcknowledge"], "do": "pass", "delay": 0.4, "times": 0})
-    _, consumer, got = await hostile.holding(queue, 6, kind="accept")
+    queue, consumer, got = await hostile.holding(6, batches=3, kind="accept")
     await hostile.settle(consumer)
     judge.equal("CLI-100", list(range(6)), sorted(got.offsets), "delivered")
     spso = await queue.spso(6)

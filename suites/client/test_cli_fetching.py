@@ -14,7 +14,7 @@ from fixtures.wire.records import Compression, Record, encode_batch
 from spec.verdict import Undecided
 from suites.broker.share import Queue
 from suites.client.harness import ARRIVES, Harness
-from suites.client.wire import acquired, named
+from suites.client.wire import acquired, assigned, named
 from suites.judge import Judge
 
 
@@ -90,8 +90,7 @@ async def test_lower_offsets_come_again(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-16")
 @pytest.mark.fast
 async def test_order_and_counts(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue(20, batches=4)
-    consumer = await harness.consumer(queue)
+    _, consumer = await harness.reading(20, batches=4)
     got: list[int] = []
     counts: dict[int, int | None] = {}
     for _ in range(30):
@@ -135,8 +134,7 @@ async def test_no_prefetch(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-19")
 @pytest.mark.needs("record-limit", "max-poll-records")
 async def test_record_limit(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue(25)
-    consumer = await harness.consumer(queue, acquire="record_limit", max_poll_records=10)
+    _, consumer = await harness.reading(25, acquire="record_limit", max_poll_records=10)
     sizes = []
     got: list[int] = []
     for _ in range(40):
@@ -184,9 +182,8 @@ async def test_gaps(hostile: Harness, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-64")
 async def test_bad_crc(hostile: Harness, judge: Judge) -> None:
-    queue = await hostile.queue([b"spoiled"])
     hostile.play({"on": "ShareFetch", "do": "bad-crc", "times": 0})
-    consumer = await hostile.consumer(queue)
+    queue, consumer = await hostile.reading([b"spoiled"])
     got = await hostile.polls(consumer, within=3.0)
     judge.equal("CLI-64", [], got.offsets, "delivered out of a corrupt batch")
     spoiled = [one for one in acquired(hostile.seen(consumer)) if one.offset == 0]
@@ -202,9 +199,8 @@ async def test_bad_crc(hostile: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-42")
 async def test_unreadable_batch(hostile: Harness, judge: Judge) -> None:
     # What came along and was dropped with it may come again when its lock is over.
-    queue = await hostile.queue(3, batches=3, lock_ms=3000)
     hostile.play({"on": "ShareFetch", "do": "corrupt-batch", "offset": 1, "times": 0})
-    consumer = await hostile.consumer(queue)
+    queue, consumer = await hostile.reading(3, batches=3, lock_ms=3000)
     first = await hostile.polls(consumer, lambda seen: {*seen.offsets} >= {0, 2})
     sent = [a for a in acquired(hostile.seen(consumer)) if a.offset == 1]
     judge.holds("CLI-42", sent, "an unreadable batch was sent")
@@ -255,8 +251,7 @@ async def test_record_fields(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-66")
 async def test_large_record(harness: Harness, judge: Judge) -> None:
     value = bytes(range(256)) * 3600
-    queue = await harness.queue([value])
-    consumer = await harness.consumer(queue)
+    _, consumer = await harness.reading([value])
     got = await harness.take(consumer, 1, kind="accept", payload="full")
     judge.equal("CLI-66", len(value), len(got[0].value or b""), "bytes of the value")
     judge.holds("CLI-66", got[0].value == value, "the value is another one")
@@ -273,8 +268,7 @@ async def test_empty_polls_end(harness: Harness, judge: Judge) -> None:
 
 @pytest.mark.requirement("CLI-87")
 async def test_polls_of_no_length(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue(3)
-    consumer = await harness.consumer(queue)
+    _, consumer = await harness.reading(3)
     got = await harness.comes(consumer, 3, ARRIVES, "accept", seconds=0.0)
     judge.equal(
         "CLI-87", [0, 1, 2], sorted(got.offsets), f"records within {ARRIVES:g} s of poll(0)"
@@ -284,8 +278,7 @@ async def test_polls_of_no_length(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-62")
 @pytest.mark.needs("max-poll-records")
 async def test_successive_polls_bring_everything_once(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue(30, batches=10)
-    consumer = await harness.consumer(queue, max_poll_records=3)
+    _, consumer = await harness.reading(30, batches=10, max_poll_records=3)
     got = await harness.comes(consumer, 30, ARRIVES, "accept")
     judge.equal("CLI-62", list(range(30)), sorted(got.offsets), "delivered")
     wire = sorted(one.offset for one in acquired(harness.seen(consumer)))
@@ -321,28 +314,20 @@ async def test_unknown_id(hostile: Harness, judge: Judge) -> None:
     queue, consumer = await hostile.consuming(1, settle=True)
     again = await _recreated(hostile, queue, consumer, 1)
 
-    def assigned() -> list[float]:
-        return [
-            one.responded
-            for one in hostile.heartbeats(consumer)
-            for topic in ((one.response or {}).get("assignment") or {}).get("topic_partitions", [])
-            if topic["topic_id"] == again.id
-        ]
+    def is_assigned() -> bool:
+        found = assigned(hostile.heartbeats(consumer))
+        return again.id in {topic_id for topic_id, _ in found}
 
-    await hostile.polls(consumer, lambda _: assigned(), within=20)
-    if not assigned():
+    if not await hostile.polls_until(consumer, is_assigned, 20):
         raise Undecided("the new topic was not assigned within 20 s")
 
     def told() -> bool:
-        return any(
-            topic["topic_id"] == again.id
-            for one in hostile.tap.of("Metadata")
-            for topic in (one.response or {}).get("topics", [])
-        )
+        responses = [one.response or {} for one in hostile.tap.of("Metadata")]
+        topics = [topic for response in responses for topic in response.get("topics", [])]
+        return again.id in {topic["topic_id"] for topic in topics}
 
-    await hostile.polls(consumer, lambda _: told(), within=15)
-    said = "15 s after an unknown topic id was assigned, nobody asked for it"
-    judge.holds("CLI-08", told(), said)
+    asked = await hostile.polls_until(consumer, told, 15)
+    judge.holds("CLI-08", asked, "15 s after an unknown topic id was assigned, nobody asked for it")
 
 
 @pytest.mark.requirement("CLI-103")

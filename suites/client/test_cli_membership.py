@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from uuid import UUID
 
 import pytest
 
@@ -11,7 +10,7 @@ from fixtures.clients.handle import Handle
 from fixtures.proxies.exchange import Exchange
 from spec.verdict import Undecided
 from suites.client.harness import FLOOD, HASTE, READY, Harness, refusal
-from suites.client.wire import HEARTBEAT, busiest, hasty, named
+from suites.client.wire import HEARTBEAT, Place, assigned, busiest, hasty, named
 from suites.judge import Judge
 
 RECOVERY = 12.0
@@ -25,8 +24,10 @@ def _after_script(hostile: Harness, consumer: Handle) -> list[Exchange]:
     return [one for one in beats if changed and one.number > changed[0]]
 
 
-def _is_good(one: Exchange) -> bool:
-    return one.response is not None and not one.response["error_code"]
+def _good(hostile: Harness, consumer: Handle) -> list[Exchange]:
+    """Return those after it that were answered without an error."""
+    later = _after_script(hostile, consumer)
+    return [one for one in later if one.response and not one.response["error_code"]]
 
 
 def _ids(hostile: Harness, consumer: Handle) -> set[str]:
@@ -58,8 +59,7 @@ async def test_heartbeat_interval(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-02", "CLI-48")
 @pytest.mark.fast
 async def test_identity(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue(1)
-    consumer = await harness.consumer(queue)
+    queue, consumer = await harness.reading(1)
     await harness.polls(consumer, lambda _: len(harness.heartbeats(consumer)) >= 4)
     beats = harness.heartbeats(consumer)
     first = beats[0].request
@@ -84,9 +84,9 @@ async def test_fenced(hostile: Harness, judge: Judge, code: str) -> None:
     queue, consumer = await hostile.consuming(1)
     hostile.play({"on": HEARTBEAT, "do": "error", "code": code, "applied": False})
     await hostile.meets(consumer, HEARTBEAT)
-    await hostile.polls(consumer, lambda _: _after_script(hostile, consumer), RECOVERY)
-    later = [one.request["member_epoch"] for one in _after_script(hostile, consumer)]
-    judge.equal("CLI-03", [0], later[:1], f"epoch of the first heartbeat after {code}")
+    later = await hostile.polls_until(consumer, lambda: _after_script(hostile, consumer), RECOVERY)
+    epochs = [one.request["member_epoch"] for one in later[:1]]
+    judge.equal("CLI-03", [0], epochs, f"epoch of the first heartbeat after {code}")
     judge.equal("CLI-03", 1, len(_ids(hostile, consumer)), "different member ids")
     await queue.produce([b"after"])
     got = await hostile.polls(consumer, within=4.0)
@@ -145,8 +145,8 @@ async def test_silent_application(harness: Harness, judge: Judge) -> None:
         left, beats = harness.leaves(consumer)[0].number, harness.heartbeats(consumer)
         return any(one.number > left and one.request["member_epoch"] == 0 for one in beats)
 
-    await harness.polls(consumer, lambda _: again(), RECOVERY)
-    judge.holds("CLI-06", again(), "no heartbeat with epoch 0 after the next poll")
+    rejoined = await harness.polls_until(consumer, again, RECOVERY)
+    judge.holds("CLI-06", rejoined, "no heartbeat with epoch 0 after the next poll")
 
 
 @pytest.mark.requirement("CLI-07")
@@ -207,12 +207,8 @@ async def test_coordinator_moved(hostile: Harness, judge: Judge, code: str) -> N
     _, consumer = await hostile.consuming(1)
     before = len(hostile.tap.of("FindCoordinator"))
     hostile.play({"on": HEARTBEAT, "do": "error", "code": code, "applied": False})
-
-    def recovered() -> bool:
-        return any(map(_is_good, _after_script(hostile, consumer)))
-
-    await hostile.polls(consumer, lambda _: recovered(), RECOVERY)
-    judge.holds("CLI-50", recovered(), f"no good heartbeat within {RECOVERY} s after {code}")
+    recovered = await hostile.polls_until(consumer, lambda: _good(hostile, consumer), RECOVERY)
+    judge.holds("CLI-50", recovered, f"no good heartbeat within {RECOVERY} s after {code}")
     looked = len(hostile.tap.of("FindCoordinator")) > before
     judge.holds("CLI-50", looked, f"no FindCoordinator was sent after {code}")
 
@@ -222,14 +218,12 @@ async def test_coordinator_moved(hostile: Harness, judge: Judge, code: str) -> N
 async def test_unknown_heartbeat_error(hostile: Harness, judge: Judge, code: str | int) -> None:
     _, consumer = await hostile.consuming(1)
     hostile.play({"on": HEARTBEAT, "do": "error", "code": code, "applied": False, "times": 2})
-
-    def good() -> bool:
-        return any(map(_is_good, _after_script(hostile, consumer)))
-
-    polled = await hostile.polls(consumer, lambda seen: seen.errors or good(), 9.0)
+    polled = await hostile.polls(
+        consumer, lambda seen: seen.errors or _good(hostile, consumer), 9.0
+    )
     told = any(one.scripted for one in hostile.heartbeats(consumer))
     judge.holds("CLI-51", told, f"the client was answered {code}")
-    holds = polled.errors or good()
+    holds = polled.errors or _good(hostile, consumer)
     judge.holds("CLI-51", holds, f"after {code} neither a good heartbeat nor an error")
 
 
@@ -237,12 +231,10 @@ async def test_unknown_heartbeat_error(hostile: Harness, judge: Judge, code: str
 async def test_lost_heartbeat(hostile: Harness, judge: Judge) -> None:
     _, consumer = await hostile.consuming(1, request_timeout_ms=2000)
     hostile.play({"on": HEARTBEAT, "do": "close"})
-
-    def recovered() -> bool:
-        return any(one.response for one in _after_script(hostile, consumer))
-
-    await hostile.polls(consumer, lambda _: recovered(), RECOVERY)
-    judge.holds("CLI-53", recovered(), f"no heartbeat within {RECOVERY} s after a lost response")
+    recovered = await hostile.polls_until(
+        consumer, lambda: any(one.response for one in _after_script(hostile, consumer)), RECOVERY
+    )
+    judge.holds("CLI-53", recovered, f"no heartbeat within {RECOVERY} s after a lost response")
     judge.equal("CLI-53", 1, len(_ids(hostile, consumer)), "different member ids")
 
 
@@ -250,29 +242,23 @@ async def test_lost_heartbeat(hostile: Harness, judge: Judge) -> None:
 async def test_fetches_what_is_assigned(hostile: Harness, judge: Judge) -> None:
     _, first = await hostile.consuming(await hostile.queue(1, partitions=3), 1)
 
-    def assigned() -> set[tuple[UUID, int]]:
-        return {
-            (topic["topic_id"], index)
-            for one in hostile.heartbeats(first)
-            for topic in ((one.response or {}).get("assignment") or {}).get("topic_partitions", [])
-            for index in topic["partitions"]
-        }
-
-    def fetched() -> set[tuple[UUID, int]]:
-        return {place for one in hostile.seen(first, "ShareFetch") for place in named(one)}
+    def seen() -> tuple[set[Place], set[Place]]:
+        fetches = hostile.seen(first, "ShareFetch")
+        fetched = {place for one in fetches for place in named(one)}
+        return assigned(hostile.heartbeats(first)), fetched
 
     await hostile.polls(first, within=0.6)  # time for fetches that it may not send
-    await hostile.polls(first, lambda _: assigned() <= fetched(), RECOVERY)
-    judge.equal("CLI-54", set(), fetched() - assigned(), "fetched and never assigned")
-    judge.equal("CLI-54", set(), assigned() - fetched(), "assigned and never fetched")
-    judge.saw("CLI-54", partitions=len(fetched()))
+    await hostile.polls(first, lambda _: seen()[0] <= seen()[1], RECOVERY)
+    wanted, fetched = seen()
+    judge.equal("CLI-54", set(), fetched - wanted, "fetched and never assigned")
+    judge.equal("CLI-54", set(), wanted - fetched, "assigned and never fetched")
+    judge.saw("CLI-54", partitions=len(fetched))
 
 
 @pytest.mark.requirement("CLI-08")
 async def test_late_metadata(hostile: Harness, judge: Judge) -> None:
-    queue = await hostile.queue(1)
     hostile.play({"on": "Metadata", "do": "unknown-topics", "times": 4})
-    consumer = await hostile.consumer(queue)
+    _, consumer = await hostile.reading(1)
     got = await hostile.arrival(consumer, within=16.0)
     late = [one for one in hostile.tap.of("Metadata") if one.scripted]
     judge.holds("CLI-08", late, "metadata was asked for")
@@ -298,8 +284,7 @@ async def test_unsubscribe_leaves(harness: Harness, judge: Judge) -> None:
 @pytest.mark.requirement("CLI-46")
 @pytest.mark.needs("running")
 async def test_running_means_joined(harness: Harness, judge: Judge) -> None:
-    queue = await harness.queue([b"before"], reset="latest")
-    consumer = await harness.consumer(queue, await_running=True)
+    queue, consumer = await harness.reading([b"before"], reset="latest", await_running=True)
     asked = len(harness.seen(consumer, "ShareFetch"))
     await queue.produce([b"right after"])
     got = await harness.arrival(consumer, 1)

@@ -9,13 +9,15 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import Any
 from uuid import UUID
 
 from fixtures.clients.member import AckType
 from fixtures.hostile.changes import parts
 from fixtures.proxies.exchange import Body, Exchange
 from fixtures.wire.errors import error_name
+
+Place = tuple[UUID, int]
+"""Topic id and partition."""
 
 SHARE = ("ShareFetch", "ShareAcknowledge")
 HEARTBEAT = "ShareGroupHeartbeat"
@@ -108,7 +110,7 @@ def _acked(one: Exchange) -> Iterator[Acked]:
                     )
 
 
-def _parts(body: dict[str, Any] | None) -> Iterator[tuple[UUID, dict[str, Any]]]:
+def _parts(body: Body | None) -> Iterator[tuple[UUID, Body]]:
     for topic in (body or {}).get("responses") or []:
         for part in topic["partitions"]:
             yield topic["topic_id"], part
@@ -119,7 +121,7 @@ def carries_acks(one: Exchange) -> bool:
     return any(part["acknowledgement_batches"] for part in parts(one.request))
 
 
-def named(one: Exchange) -> set[tuple[UUID, int]]:
+def named(one: Exchange) -> set[Place]:
     """Return the partitions that a request names."""
     return {
         (topic["topic_id"], part["partition_index"])
@@ -128,13 +130,19 @@ def named(one: Exchange) -> set[tuple[UUID, int]]:
     }
 
 
-def forgotten(one: Exchange) -> set[tuple[UUID, int]]:
+def forgotten(one: Exchange) -> set[Place]:
     """Return the partitions that a fetch forgets."""
-    return {
-        (topic["topic_id"], index)
-        for topic in one.request.get("forgotten_topics_data") or []
-        for index in topic["partitions"]
-    }
+    return _indexes(one.request.get("forgotten_topics_data"))
+
+
+def assigned(heartbeats: Iterable[Exchange]) -> set[Place]:
+    """Return the partitions that responses to heartbeats ever assigned."""
+    assignments = [(one.response or {}).get("assignment") or {} for one in heartbeats]
+    return {place for each in assignments for place in _indexes(each.get("topic_partitions"))}
+
+
+def _indexes(topics: list[Body] | None) -> set[Place]:
+    return {(topic["topic_id"], index) for topic in topics or [] for index in topic["partitions"]}
 
 
 def hasty(exchanges: Iterable[Exchange], pause: float = 0.05) -> int:

@@ -260,15 +260,7 @@ class _Application:
         if not (self.case.unreadable or produced <= self.run.accepted.keys()):
             return False
         ends = {p: max(offset for q, offset in produced if q == p) + 1 for p in range(PARTITIONS)}
-        return await self._starts() == ends
-
-    async def _starts(self) -> dict[int, int]:
-        """Return the start offsets of the share-partitions; nothing if the group is not there."""
-        try:
-            found = await self.queue.share.admin.share_offsets(self.queue.group, self.queue.topic)
-        except Undecided:
-            return {}
-        return {partition: one.start for partition, one in sorted(found.items())}
+        return await self.harness.starts(self.queue) == ends
 
     async def _recover(self) -> None:
         """Work on until everything is accepted; who was told of an error may begin again."""
@@ -285,7 +277,8 @@ class _Application:
         if any(name == _LATE for at, name in run.told if at > run.ended):
             raise Undecided("locks ran out before records were acknowledged: the machine is slow")
         missing = sorted(run.produced - run.accepted.keys())
-        run.left = f"never delivered or accepted: {missing}; start offsets {await self._starts()}"
+        starts = await self.harness.starts(self.queue)
+        run.left = f"never delivered or accepted: {missing}; start offsets {starts}"
 
     async def _close(self, handle: Handle) -> None:
         limit = self.harness.close_limit
