@@ -11,8 +11,7 @@ from fixtures.clients.member import CLOSE, AckType
 from fixtures.proxies.exchange import Exchange
 from suites.client.wire import Acked, Acquired, acked, acquired
 
-Place = tuple[UUID, int, int]
-"""Topic id, partition and offset of a record."""
+Place = tuple[UUID, int, int]  # Topic id, partition and offset of a record.
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -92,12 +91,10 @@ class Deliveries:
 
     @property
     def last(self) -> float:
-        """When the last record came."""
         return max((one.at for one in self), default=0.0)
 
     @property
     def last_ack(self) -> float:
-        """When the last acknowledgement was sent."""
         return max((one.acked for one in self if one.kind is not None), default=0.0)
 
     def finished(self, place: Place, limit: int, now: float) -> bool:

@@ -23,23 +23,16 @@ from suites.app.program import VARIABLES, Program, ProgramSpec
 from suites.broker.share import Share
 from suites.client.wire import HEARTBEAT, SHARE
 
+# Milliseconds of a group session, or what the target allows: killed members stay so long.
 SESSION_MS = 5000
-"""Milliseconds of a group session, or what the target allows: killed members stay so long."""
 
-QUIET = 1.0
-"""Seconds without a delivery after which nothing more is expected."""
-
-LOOKING = 0.01
-"""Seconds between two looks at what a program does."""
-
-BUSY = 3
-"""A program that acts and finishes nothing is given so many times the usual patience."""
+QUIET = 1.0  # Seconds without a delivery after which nothing more is expected.
+LOOKING = 0.01  # Seconds between two looks at what a program does.
+BUSY = 3  # A program that acts and finishes nothing is given so many times the usual patience.
 
 
 @dataclass(slots=True, kw_only=True)
 class Fault:
-    """What was done, and when it began."""
-
     what: str
     at: float
 
@@ -125,7 +118,6 @@ class Environment:
 
     @property
     def topic(self) -> Topic:
-        """The topic that the program reads."""
         return self.source.topic
 
     # ------------------------------------------------------------------ the program
@@ -170,7 +162,6 @@ class Environment:
 
     @property
     def exchanges(self) -> list[Exchange]:
-        """The share fetches and acknowledgements of the group so far."""
         return self.tap.of(*SHARE, group_id=self.group)
 
     def deliveries(self) -> Deliveries:
@@ -182,7 +173,6 @@ class Environment:
         return self._known[1]
 
     def writes_to(self, topic: Topic) -> bool:
-        """Tell whether the program ever wrote to a topic."""
         return any(writes_to(topic, one) for one in self.tap.of("Produce"))
 
     async def until(self, look: Callable[[], object], within: float) -> bool:
@@ -238,7 +228,6 @@ class Environment:
     # ------------------------------------------------------------------ what is done
 
     def note(self, what: str) -> None:
-        """Remember that something is done now."""
         self.faults.append(Fault(what=what, at=time.monotonic()))
 
     async def move_leader(self) -> None:
@@ -262,7 +251,6 @@ class Environment:
         self.source.topic = await more
 
     async def close(self) -> None:
-        """End all instances."""
         self.over = self.over or time.monotonic()
         self.freezer.thaw()
         for program in self.programs:

@@ -9,8 +9,7 @@ from fixtures.proxies.exchange import Action, Exchange, Interceptor
 from fixtures.wire.errors import ErrorCode
 from suites.app.load import writes_to
 
-REFUSAL = ErrorCode.INVALID_RECORD
-"""An error that no producer retries."""
+REFUSAL = ErrorCode.INVALID_RECORD  # An error that no producer retries.
 
 
 class Freezer(Interceptor):
@@ -23,7 +22,6 @@ class Freezer(Interceptor):
         self._flowing[node] = asyncio.Event()
 
     def thaw(self) -> None:
-        """Let all pass that was held up."""
         for event in self._flowing.values():
             event.set()
         self._flowing.clear()

@@ -16,11 +16,8 @@ from fixtures.wire.records import Record, decode_batches, encode_batch
 from suites.app.deliveries import Place
 
 RECORD = '{"id": "{key}", "work_ms": 20}'
-POISON = "this is no JSON: {key}"
-"""Values of records, unless others are asked for."""
-
-_BATCH = 5
-"""Records in one batch: small, so that members of a group share them."""
+POISON = "this is no JSON: {key}"  # Values of records, unless others are asked for.
+_BATCH = 5  # Records in one batch: small, so that members of a group share them.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +39,6 @@ class Template:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """A record that was produced."""
-
     key: str
     place: Place
     poison: bool
@@ -110,7 +105,6 @@ def copies(exchanges: Sequence[Exchange], topic: Topic) -> int:
 
 
 def writes_to(topic: Topic, one: Exchange) -> bool:
-    """Tell whether a Produce request writes to a topic."""
     return any(_is(entry, topic) and entry["partition_data"] for entry in one.request["topic_data"])
 
 

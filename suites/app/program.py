@@ -14,6 +14,7 @@ from pathlib import Path
 from spec.verdict import EnvironmentFault
 from suites.app.load import Template
 
+# What a program is told: the placeholder in its command, and the environment variable.
 VARIABLES = {
     "bootstrap": "SHAREPROOF_BOOTSTRAP",
     "topic": "SHAREPROOF_TOPIC",
@@ -21,10 +22,8 @@ VARIABLES = {
     "output": "SHAREPROOF_OUTPUT",
     "dead_letters": "SHAREPROOF_DEAD_LETTERS",
 }
-"""What a program is told: the placeholder in its command, and the environment variable."""
 
-_LAST = 3
-"""Lines of a program's output that are shown when it ends too early."""
+_LAST = 3  # Lines of a program's output that are shown when it ends too early.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +115,6 @@ class Program:
             os.killpg(self._process.pid, number)
 
     async def ends(self, within: float) -> bool:
-        """Wait for its end; return whether it came in time."""
         assert self._waiting is not None
         done, _ = await asyncio.wait({self._waiting}, timeout=within)
         return bool(done)
@@ -133,7 +131,6 @@ class Program:
         await self.ends(grace)
 
     def last_words(self) -> str:
-        """Return the last lines that it wrote."""
         with contextlib.suppress(OSError):
             text = self._log.read_text(encoding="utf-8", errors="replace")
             lines = [line.strip() for line in text.splitlines() if line.strip()]

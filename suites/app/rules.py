@@ -13,13 +13,12 @@ from suites.app.deliveries import Delivery
 from suites.app.load import Sent
 from suites.app.scenarios import Scenario, ScenarioResult
 
-TOO_LATE = 1.5
-"""What is held for so many times the lock is late on any machine."""
+TOO_LATE = 1.5  # What is held for so many times the lock is late on any machine.
 
 WITNESSES = 3
 
+# More than so much of the time on a busy machine makes what is a little late undecided.
 STARVED = 0.1
-"""More than so much of the time on a busy machine makes what is a little late undecided."""
 
 
 @dataclass(slots=True)
@@ -44,7 +43,6 @@ class Finding:
             self.broken.append(sentence)
 
     def verdict(self, seen: ScenarioResult) -> tuple[Verdict, str]:
-        """Return the verdict, and the reason for it."""
         if self.broken and self.stuck and not seen.healthy:
             said = "records stopped coming, and a new topic and group on the same broker got none"
             return Verdict.UNKNOWN, f"{said} either"
@@ -64,7 +62,6 @@ JUDGES: dict[str, Judge] = {}
 
 
 def check_of(scenario: Scenario) -> str:
-    """Return a scenario as the check of an observation."""
     return f"suites/app/scenarios::{scenario.name}"
 
 

@@ -19,8 +19,7 @@ from suites.broker.share import goes_on, world
 from suites.client.wire import HEARTBEAT, SHARE, lines
 
 USUAL_LOCK = 10_000
-SMALL_LOCK = 3_000
-"""Milliseconds that locks last at least; a target may want more."""
+SMALL_LOCK = 3_000  # Milliseconds that locks last at least; a target may want more.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

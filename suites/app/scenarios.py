@@ -13,23 +13,15 @@ from suites.app.environment import Environment, Fault
 from suites.app.load import Sent, confirmed
 from suites.client.wire import HEARTBEAT
 
-FROZEN = 3.0
-"""Seconds that a broker is frozen."""
+FROZEN = 3.0  # Seconds that a broker is frozen.
+REFUSED = 3  # Writes to the output topic that are refused.
+LOST = 2  # Responses to acknowledgements that are lost.
+DENIED = 3.0  # Seconds without permission.
 
-REFUSED = 3
-"""Writes to the output topic that are refused."""
-
-LOST = 2
-"""Responses to acknowledgements that are lost."""
-
-DENIED = 3.0
-"""Seconds without permission."""
-
+# What READ on the group is for.
 GROUP_READS = ["ShareGroupHeartbeat", "ShareFetch", "ShareAcknowledge"]
-"""What READ on the group is for."""
 
-LEAVE_EPOCH = -1
-"""The member epoch of a heartbeat that leaves the group."""
+LEAVE_EPOCH = -1  # The member epoch of a heartbeat that leaves the group.
 
 Play = Callable[[Environment], Awaitable[None]]
 
@@ -54,11 +46,10 @@ class Scenario:
     small: bool = False
 
 
-SCENARIOS: dict[str, Scenario] = {}
-"""The scenarios by name, in their order."""
+SCENARIOS: dict[str, Scenario] = {}  # The scenarios by name, in their order.
 
+# Rules that each scenario puts to the test, whatever else it is there for.
 ALWAYS = ("FRM-01", "FRM-04", "FRM-05", "FRM-09", "FRM-10")
-"""Rules that each scenario puts to the test, whatever else it is there for."""
 
 
 def _scenario(
@@ -280,7 +271,6 @@ class ScenarioResult:
                 yield one, self.deliveries.of.get(place, [])
 
     def finished(self, one: Sent) -> bool:
-        """Tell whether a record is accepted, rejected or archived."""
         return self.deliveries.finished(one.place, self.limit, self.over)
 
     @property

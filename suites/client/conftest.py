@@ -58,7 +58,6 @@ class Adapters:
         self._current: Adapter | None = None
 
     async def running(self) -> Adapter:
-        """Return a process that runs."""
         if self._current is None or not self._current.running:
             await self.stop()
             made, self._current = Adapter(self.command), None
@@ -72,7 +71,6 @@ class Adapters:
         return self._current
 
     async def stop(self) -> None:
-        """End the process."""
         if self._current is not None:
             await self._current.stop()
 

@@ -29,30 +29,27 @@ from suites.client.wire import HEARTBEAT, SHARE, Acked, acked
 
 T = TypeVar("T")
 
+# Seconds within which what must come to a client has to come; joining takes most of it.
 ARRIVES = 15.0
-"""Seconds within which what must come to a client has to come; joining takes most of it."""
 
+# Seconds granted to what a check begins with and judges nothing by: slow machines need them.
 READY = 40.0
-"""Seconds granted to what a check begins with and judges nothing by: slow machines need them."""
 
-HASTE = 12
-"""Attempts in a row, each sent as soon as the one before had failed, that show a loop."""
+HASTE = 12  # Attempts in a row, each sent as soon as the one before had failed, that show a loop.
 
+# Requests of one kind within a second that nobody who waits between attempts comes to.
+#
+# A client that backs off by Kafka's default sends ten at most, one that spins sends thousands.
 FLOOD = 60
-"""Requests of one kind within a second that nobody who waits between attempts comes to.
 
-A client that backs off by Kafka's default sends ten at most, one that spins sends thousands.
-"""
-
+# Options of a queue that a check asks for together with its consumer.
 QUEUE_OPTIONS = ("batches", "group_config", "lock_ms", "partitions", "reset")
-"""Options of a queue that a check asks for together with its consumer."""
 
+# The highest delivery count limit that the hostile broker may allow a group.
+#
+# Behind a scripted error brokers have acquired records, of which the client does not hear. One
+# that opens a new session after each error uses up a delivery of them each time.
 MOST_DELIVERIES = 25
-"""The highest delivery count limit that the hostile broker may allow a group.
-
-Behind a scripted error brokers have acquired records, of which the client does not hear. One that
-opens a new session after each error uses up a delivery of them each time.
-"""
 
 
 def hostile_target() -> Target:
@@ -140,7 +137,6 @@ class Harness:
         return 2.0 if self.adapter.has(Capability.CLOSE_TIMEOUT) else None
 
     def handle(self) -> Handle:
-        """Return a consumer that is not open yet."""
         made = Handle(self.adapter, f"c-{self.rng.getrandbits(40):010x}")
         self._handles.append(made)
         return made
@@ -394,7 +390,6 @@ class Harness:
         return bool(await seen if inspect.isawaitable(seen) else seen)
 
     def play(self, *steps: Mapping[str, Any]) -> list[ScriptStep]:
-        """Let the tap play steps of a script from now on."""
         return self.tap.script.add(*steps)
 
     # ------------------------------------------------------------------ seeing things
@@ -416,7 +411,6 @@ class Harness:
         return self.seen(handle, HEARTBEAT)
 
     def leaves(self, handle: Handle) -> list[Exchange]:
-        """Return the heartbeats by which a consumer leaves the group."""
         return [one for one in self.heartbeats(handle) if one.request["member_epoch"] == -1]
 
     def acks(self, handle: Handle, kind: AckType | None = None) -> list[Acked]:
@@ -425,7 +419,6 @@ class Harness:
         return [one for one in found if kind is None or one.kind == kind]
 
     async def close(self) -> None:
-        """Close what is open."""
         if not self.adapter.running:
             return
         for handle in self._handles:
@@ -434,8 +427,6 @@ class Harness:
 
 
 class AdapterTranscript(Transcript):
-    """What was said to the adapter while a check ran."""
-
     def __init__(self, adapter: Adapter) -> None:
         super().__init__()
         self._adapter = adapter

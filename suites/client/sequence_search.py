@@ -21,14 +21,11 @@ from suites.client.harness import harness_on, hostile_target
 from suites.client.sequences import TIMED, SequenceRun, Step, judge, play, sequences
 
 MEMORY = "memory"
+# MiB by which a client's process may grow in the second half of a search, when it is warm.
 GROWTH = 200
-"""MiB by which a client's process may grow in the second half of a search, when it is warm."""
 
-CONFIRMED = 3
-"""Times that a shrunk script is played again, to tell how often it breaks."""
-
-SHRINKS = 150.0
-"""Seconds for making one script shorter."""
+CONFIRMED = 3  # Times that a shrunk script is played again, to tell how often it breaks.
+SHRINKS = 150.0  # Seconds for making one script shorter.
 
 
 @dataclass(slots=True)
@@ -118,7 +115,6 @@ class Searcher:
 
     @contextlib.contextmanager
     def _running(self) -> Iterator[None]:
-        """Run a hostile broker and the adapter for a while."""
         target = hostile_target()
         target.start()
         try:

@@ -33,9 +33,9 @@ from suites.client.wire import SHARE, Acked, acked, busiest
 Step = dict[str, Any]
 
 CONSUMERS = 2
-LONGEST = 14
-"""Steps of a sequence at most."""
+LONGEST = 14  # Steps of a sequence at most.
 
+# What a call needs of a client.
 _NEEDS = {
     "unsubscribe": Capability.UNSUBSCRIBE,
     "commit_sync": Capability.COMMIT_SYNC,
@@ -44,11 +44,10 @@ _NEEDS = {
     "subscription": Capability.SUBSCRIPTION,
     "lock_duration": Capability.LOCK_DURATION,
 }
-"""What a call needs of a client."""
 
 _KINDS = ("accept", "release", "reject")
+# Of the latest poll's records all, one, or those of an earlier poll.
 _WHICH = ("all", "first", "last", "former")
-"""Of the latest poll's records all, one, or those of an earlier poll."""
 
 
 def sequences(capabilities: frozenset[str]) -> st.SearchStrategy[list[Step]]:
@@ -99,23 +98,17 @@ def _step(call: str, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Step
 
 LOCK_MS = 1500
 SESSION_MS = 6000
-LIMIT = 10
-"""Deliveries of a record: the most that a group may be configured to."""
+LIMIT = 10  # Deliveries of a record: the most that a group may be configured to.
+COMMITS = 2.0  # Seconds that a synchronous commit is given, and a close where it takes a limit.
+ANSWERS = 25.0  # Seconds beyond its own limit within which every call has to return.
 
-COMMITS = 2.0
-"""Seconds that a synchronous commit is given, and a close where it takes a limit."""
-
-ANSWERS = 25.0
-"""Seconds beyond its own limit within which every call has to return."""
-
+# Seconds for which a consumer that begins polls for its first records; others may hold them.
 BEGINS = 8.0
-"""Seconds for which a consumer that begins polls for its first records; others may hold them."""
 
+# Seconds within which an application that comes afterwards has to get everything that is left.
 BACK = 40.0
-"""Seconds within which an application that comes afterwards has to get everything that is left."""
 
-Place = tuple[str, int]
-"""Topic and offset: the topics have one partition."""
+Place = tuple[str, int]  # Topic and offset: the topics have one partition.
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,6 +415,7 @@ def _bounded(run: SequenceRun) -> str:
     return ""
 
 
+# The invariants of one sequence. Memory is looked at over many.
 INVARIANTS: Mapping[str, Callable[[SequenceRun], str]] = {
     "liveness of calls": _returns,
     "loss": _nothing_lost,
@@ -429,7 +423,6 @@ INVARIANTS: Mapping[str, Callable[[SequenceRun], str]] = {
     "liveness of the group": _goes_on,
     "rate": _bounded,
 }
-"""The invariants of one sequence. Memory is looked at over many."""
 
+# Invariants that a slow machine can break: they count only if a replay breaks them again.
 TIMED = frozenset({"liveness of calls", "liveness of the group"})
-"""Invariants that a slow machine can break: they count only if a replay breaks them again."""

@@ -27,23 +27,19 @@ from suites.client.wire import HEARTBEAT, SHARE, acked
 TAKES_EFFECT, REFUSED, FOREIGN = "CLI-124", "CLI-125", "CLI-94"
 RULES = (TAKES_EFFECT, REFUSED, FOREIGN)
 
+# Seconds within which a consumer has to close whose settings are none that anybody uses.
 CLOSES = 20.0
-"""Seconds within which a consumer has to close whose settings are none that anybody uses."""
 
+# Seconds until a client that was opened has sent its first fetch, and what shows a setting.
 SOON = 10.0
-"""Seconds until a client that was opened has sent its first fetch, and what shows a setting."""
 
-SILENT = 2.5
-"""Seconds beyond the first fetch in which what must not come does not come."""
+SILENT = 2.5  # Seconds beyond the first fetch in which what must not come does not come.
+SLACK = 6.0  # Seconds that something may come late: heartbeats and timers of a busy machine.
 
-SLACK = 6.0
-"""Seconds that something may come late: heartbeats and timers of a busy machine."""
-
+# The part of a time after which it counts as waited for: Kafka's clients vary theirs by 20 %.
 EARLY = 0.75
-"""The part of a time after which it counts as waited for: Kafka's clients vary theirs by 20 %."""
 
-TELEMETRY = (71, 72)
-"""The keys of GetTelemetrySubscriptions and PushTelemetry."""
+TELEMETRY = (71, 72)  # The keys of GetTelemetrySubscriptions and PushTelemetry.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +67,6 @@ class Trial:
 
 
 def trials(settings: Settings) -> list[Trial]:
-    """Return the trials of all settings."""
     return [trial for setting in settings.settings for trial in _of(setting)]
 
 
@@ -97,11 +92,9 @@ class Attempt:
 
     @property
     def exchanges(self) -> list[Exchange]:
-        """What it has sent."""
         return self.harness.tap.exchanges[self._since :]
 
     def of(self, *apis: str) -> list[Exchange]:
-        """Return its requests of some APIs."""
         return [one for one in self.exchanges if one.api in apis]
 
     @property
@@ -124,8 +117,7 @@ class Attempt:
         return bool(done())
 
 
-Shown = tuple[bool, str]
-"""Whether it took effect, and what showed."""
+Shown = tuple[bool, str]  # Whether it took effect, and what showed.
 Look = Callable[[Attempt, Any], Awaitable[Shown]]
 
 
@@ -254,6 +246,7 @@ def _later_gaps(one: Attempt, api: str) -> list[float]:
 
 
 _ALWAYS = {"applied": False, "times": 0}
+# Effects that are not a field, each with the script that it needs from the start.
 EFFECTS: Mapping[str, tuple[Look, Sequence[Mapping[str, Any]]]] = {
     "client id": (client_id, ()),
     "acknowledges": (acknowledges, ()),
@@ -273,7 +266,6 @@ EFFECTS: Mapping[str, tuple[Look, Sequence[Mapping[str, Any]]]] = {
     ),
     "reconnects": (gaps_of("ApiVersions"), ({"on": "ApiVersions", "do": "close", "times": 0},)),
 }
-"""Effects that are not a field, each with the script that it needs from the start."""
 
 
 def _listed(values: set[Any]) -> str:

@@ -19,11 +19,8 @@ from suites.judge import Judge
 
 FATAL = "GROUP_AUTHORIZATION_FAILED"
 
-LATER = 6.0
-"""Seconds of polling after an error in which a client either consumes or says why not."""
-
-POLLS = 8
-"""Polls that are asked for at once."""
+LATER = 6.0  # Seconds of polling after an error in which a client either consumes or says why not.
+POLLS = 8  # Polls that are asked for at once.
 
 
 @contextlib.asynccontextmanager

@@ -14,8 +14,7 @@ from suites.client.harness import Harness, Polled, refusal
 from suites.client.wire import acquired
 from suites.judge import Judge
 
-TELEMETRY = [71, 72]
-"""The keys of GetTelemetrySubscriptions and PushTelemetry."""
+TELEMETRY = [71, 72]  # The keys of GetTelemetrySubscriptions and PushTelemetry.
 
 
 @pytest.mark.requirement("CLI-33")

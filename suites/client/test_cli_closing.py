@@ -15,8 +15,7 @@ from suites.client.harness import Harness, refusal
 from suites.client.wire import HEARTBEAT, SHARE
 from suites.judge import Judge
 
-SLACK = 6.0
-"""Seconds beyond its limit that a close may take before it is called late."""
+SLACK = 6.0  # Seconds beyond its limit that a close may take before it is called late.
 
 
 @pytest.mark.requirement("CLI-38", "CLI-90")

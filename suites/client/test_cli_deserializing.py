@@ -15,12 +15,11 @@ from suites.client.harness import ARRIVES, READY, Harness, Polled
 from suites.client.wire import acked, acquired
 from suites.judge import Judge
 
+# Reads values of four bytes, and throws on others.
 NUMBERS = "org.apache.kafka.common.serialization.IntegerDeserializer"
-"""Reads values of four bytes, and throws on others."""
 
 VALUES = [b"0000", b"0001", b"odd", b"0003"]
-BAD = 2
-"""The offset of the value that cannot be read."""
+BAD = 2  # The offset of the value that cannot be read.
 
 
 async def _reading_numbers(harness: Harness, queue: Queue, **config: str) -> Handle:

@@ -11,24 +11,23 @@ from suites.client.harness import FLOOD, HASTE, Harness, refusal
 from suites.client.wire import SHARE, busiest, hasty
 from suites.judge import Judge
 
-BACK = 20.0
-"""Seconds within which records have to come again after a trouble that is over."""
+BACK = 20.0  # Seconds within which records have to come again after a trouble that is over.
 
+# Codes for a whole ShareFetch.
 WHOLE = [
     ["SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH", "SHARE_SESSION_LIMIT_REACHED"],
     ["NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"],
     ["UNKNOWN_SERVER_ERROR", "UNKNOWN_MEMBER_ID", "REQUEST_TIMED_OUT"],
     ["KAFKA_STORAGE_ERROR", "INVALID_REQUEST", 9999],
 ]
-"""Codes for a whole ShareFetch."""
 
+# Codes for a partition of it.
 PARTITION = [
     ["NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH", "LEADER_NOT_AVAILABLE"],
     ["UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID"],
     ["UNKNOWN_LEADER_EPOCH", "OFFSET_NOT_AVAILABLE", "KAFKA_STORAGE_ERROR"],
     ["UNKNOWN_SERVER_ERROR", "FENCED_STATE_EPOCH", 9999],
 ]
-"""Codes for a partition of it."""
 
 Codes = Sequence[str | int]
 

@@ -13,8 +13,7 @@ from suites.client.harness import FLOOD, HASTE, READY, Harness, refusal
 from suites.client.wire import HEARTBEAT, Place, assigned, busiest, hasty, named
 from suites.judge import Judge
 
-RECOVERY = 12.0
-"""Seconds within which a client has to be back after a trouble that has passed."""
+RECOVERY = 12.0  # Seconds within which a client has to be back after a trouble that has passed.
 
 
 def _after_script(hostile: Harness, consumer: Handle) -> list[Exchange]:

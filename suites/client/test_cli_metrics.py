@@ -11,8 +11,7 @@ from suites.client.harness import Harness
 from suites.client.wire import SHARE, acked
 from suites.judge import Judge
 
-AGREES = 8.0
-"""Seconds within which metrics come to say what was on the wire."""
+AGREES = 8.0  # Seconds within which metrics come to say what was on the wire.
 
 LATE = "INVALID_RECORD_STATE"
 

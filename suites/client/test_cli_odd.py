@@ -17,8 +17,8 @@ from suites.client.harness import ARRIVES, Harness, Polled, Records
 from suites.client.wire import SHARE
 from suites.judge import Judge
 
+# Seconds within which a client that may not read any more has to unsubscribe, or to close.
 CLOSES = 10.0
-"""Seconds within which a client that may not read any more has to unsubscribe, or to close."""
 
 DENIED = "TOPIC_AUTHORIZATION_FAILED"
 

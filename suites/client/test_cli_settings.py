@@ -10,6 +10,7 @@ from suites.client.harness import Harness
 from suites.client.settings import Trial, broken, play, trials
 from suites.judge import Judge
 
+# What is seen within a poll; the sweep of settings tries the others, too.
 SHOWN = (
     "ShareFetch.max_records",
     "ShareFetch.max_wait_ms",
@@ -19,11 +20,10 @@ SHOWN = (
     "client id",
     "acknowledges",
 )
-"""What is seen within a poll; the sweep of settings tries the others, too."""
 
 
+# A check for each share of a client's trials, so that they can be played side by side.
 PARTS = range(7)
-"""A check for each share of a client's trials, so that they can be played side by side."""
 
 
 def _part(hostile: Harness, rule: str, part: int) -> list[Trial]:

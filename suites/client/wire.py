@@ -16,20 +16,19 @@ from fixtures.hostile.changes import parts
 from fixtures.proxies.exchange import Body, Exchange
 from fixtures.wire.errors import error_name
 
-Place = tuple[UUID, int]
-"""Topic id and partition."""
+Place = tuple[UUID, int]  # Topic id and partition.
 
 SHARE = ("ShareFetch", "ShareAcknowledge")
 HEARTBEAT = "ShareGroupHeartbeat"
 
 _NONE = UUID(int=0)
 _EPOCH = re.compile(r"share_session_epoch \d+")
+# Fields that a line does not show; nor does it what is zero, empty or usual.
 _LEFT_OUT = re.compile(
     "group_id|member_id|rack_id|error_message|throttle_time_ms|heartbeat_interval_ms|max_wait_ms|"
     "min_bytes|max_bytes|max_records|batch_size|acquisition_lock_timeout_ms|cluster_id|key_type|"
     "controller_id|include_(cluster|topic)_authorized_operations|allow_auto_topic_creation"
 )
-"""Fields that a line does not show; nor does it what is zero, empty or usual."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,12 +116,10 @@ def _parts(body: Body | None) -> Iterator[tuple[UUID, Body]]:
 
 
 def carries_acks(one: Exchange) -> bool:
-    """Tell whether a request acknowledges anything."""
     return any(part["acknowledgement_batches"] for part in parts(one.request))
 
 
 def named(one: Exchange) -> set[Place]:
-    """Return the partitions that a request names."""
     return {
         (topic["topic_id"], part["partition_index"])
         for topic in one.request["topics"] or []
@@ -131,7 +128,6 @@ def named(one: Exchange) -> set[Place]:
 
 
 def forgotten(one: Exchange) -> set[Place]:
-    """Return the partitions that a fetch forgets."""
     return _indexes(one.request.get("forgotten_topics_data"))
 
 
@@ -184,7 +180,6 @@ def lines(exchanges: Iterable[Exchange]) -> Iterator[str]:
 
 
 def _described(one: Exchange) -> tuple[float, str]:
-    """Return when an exchange began, what was asked, and what was answered."""
     fine = ", ".join(_fields(one.response or {})) or "fine"
     response = "never answered" if one.response is None else fine
     scripted = f"   [script: {one.scripted}]" if one.scripted else ""

@@ -21,44 +21,34 @@ from suites.client.sweep.cases import Case
 from suites.client.wire import SHARE
 
 PARTITIONS = 2
-LOCK_MS = 5000
-"""A short lock: what a failed fetch acquired comes again when it is over."""
+LOCK_MS = 5000  # A short lock: what a failed fetch acquired comes again when it is over.
 
+# A short session: a member that ended by an error leaves its partitions to another one then.
 SESSION_MS = 8000
-"""A short session: a member that ended by an error leaves its partitions to another one then."""
 
-REQUEST_MS = 5000
-"""How long a client waits for a response, where that can be set."""
+REQUEST_MS = 5000  # How long a client waits for a response, where that can be set.
+BEGINS = 40.0  # Seconds within which a client has to get going before anything happens to it.
 
-BEGINS = 40.0
-"""Seconds within which a client has to get going before anything happens to it."""
-
+# Seconds for which a lasting error lasts; one that is to be told lasts until it is, or TOLD.
 LASTS = 5.0
-"""Seconds for which a lasting error lasts; one that is to be told lasts until it is, or TOLD."""
 
+# Seconds within which an application has to be told of an error that does not pass by itself.
 TOLD = 10.0
-"""Seconds within which an application has to be told of an error that does not pass by itself."""
 
-RHYTHM = 8.0
-"""Seconds after which a script that has not been taken whole is taken away."""
+RHYTHM = 8.0  # Seconds after which a script that has not been taken whole is taken away.
 
+# Seconds within which all records have to be accepted when the error is over.
+#
+# A back-off of retry.backoff.max.ms (1 s), a lock, and a session fit in several times.
 BACK = 40.0
-"""Seconds within which all records have to be accepted when the error is over.
 
-A back-off of retry.backoff.max.ms (1 s), a lock, and a session fit in several times.
-"""
-
+# Seconds after which an application makes another consumer, if a call had told it of an error.
 PATIENCE = 4.0
-"""Seconds after which an application makes another consumer, if a call had told it of an error."""
 
-CLOSES = 15.0
-"""Seconds within which a consumer has to close that was given two."""
+CLOSES = 15.0  # Seconds within which a consumer has to close that was given two.
+_LATE = "INVALID_RECORD_STATE"  # What an acknowledgement meets when its lock has run out.
 
-_LATE = "INVALID_RECORD_STATE"
-"""What an acknowledgement meets when its lock has run out."""
-
-At = tuple[int, int]
-"""Partition and offset."""
+At = tuple[int, int]  # Partition and offset.
 
 
 @dataclass(slots=True)
@@ -98,7 +88,6 @@ class CaseRun:
 
     @property
     def shared(self) -> list[Exchange]:
-        """The share fetches and acknowledgements."""
         return [one for one in self.exchanges if one.api in SHARE]
 
 
@@ -187,7 +176,6 @@ class _Application:
         return sum(step.taken for step in steps) >= wanted and not under_way
 
     def _end(self, steps: Sequence[ScriptStep]) -> None:
-        """End the script, if it has not ended."""
         if not self.run.ended:
             self.harness.tap.script.drop(steps)
             self.run.ended = time.monotonic()

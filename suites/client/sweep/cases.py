@@ -50,6 +50,7 @@ against them. Those of Metadata, FindCoordinator and ApiVersions list none: thei
 that Kafka's documentation of the responses and its brokers have.
 """
 
+# Two codes for each API that its definition does not have; beside them there is UNKNOWN.
 OTHERS = _words(
     {
         "ShareGroupHeartbeat": "FENCED_MEMBER_EPOCH UNKNOWN_SERVER_ERROR",
@@ -60,10 +61,8 @@ OTHERS = _words(
         "ApiVersions": "UNKNOWN_SERVER_ERROR CLUSTER_AUTHORIZATION_FAILED",
     }
 )
-"""Two codes for each API that its definition does not have; beside them there is UNKNOWN."""
 
-UNKNOWN = 9999
-"""A code that nobody knows."""
+UNKNOWN = 9999  # A code that nobody knows.
 
 FINAL = _words(
     {
@@ -84,12 +83,11 @@ KafkaException for any other unrecoverable error.
 
 # --- Cases --------------------------------------------------------------------------------------
 
+# How often a step is taken in each rhythm; 0 is without end.
 _TIMES = {"once": 1, "three": 3, "ten": 10, "lasting": 0, "alternating": 1, "with-data": 3}
-"""How often a step is taken in each rhythm; 0 is without end."""
 
 _RHYTHMS = ("once", "ten", "lasting", "alternating")
-_TURNS = 8
-"""Errors of a case that alternates; after each a request is served."""
+_TURNS = 8  # Errors of a case that alternates; after each a request is served.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +114,6 @@ class Case:
 
     @property
     def api(self) -> str:
-        """The API whose responses are altered."""
         return self.name.partition("/")[0]
 
 
@@ -160,6 +157,7 @@ def _case(
 _FAILS = {"do": "error", "applied": False}
 _ONE_FAILS = {"do": "partition-error", "only": 0}
 _ACKS_FAIL = {**_ONE_FAILS, "without_acks": True, "when": {"has": "acks-0"}}
+# For each API where in a response an error code stands, and how the case differs from others.
 _LEVELS: Mapping[str, Sequence[tuple[str, Step, dict[str, bool]]]] = {
     "ShareGroupHeartbeat": (("joining", _FAILS, {"joining": True}), ("staying", _FAILS, {})),
     "ShareFetch": (
@@ -182,10 +180,9 @@ _LEVELS: Mapping[str, Sequence[tuple[str, Step, dict[str, bool]]]] = {
     "FindCoordinator": (("top", _FAILS, {"joining": True}),),
     "ApiVersions": (("top", _FAILS, {"joining": True}),),
 }
-"""For each API where in a response an error code stands, and how the case differs from others."""
 
+# Where codes have another meaning than for a topic.
 _NEVER_FINAL = {("Metadata", "top"), ("Metadata", "partition")}
-"""Where codes have another meaning than for a topic."""
 
 
 def _errors() -> Iterator[Case]:
@@ -206,6 +203,7 @@ def _errors() -> Iterator[Case]:
 
 HUGE = 2**31 - 1
 
+# For each API what becomes of its fields, by name.
 _FIELDS: dict[str, dict[str, Step]] = {
     "ShareFetch": {
         "hints-of-zeros": {"do": "hints", "leader": 0, "epoch": 0},
@@ -249,10 +247,9 @@ _FIELDS: dict[str, dict[str, Step]] = {
     "FindCoordinator": {"nobody": {"do": "field", "name": "coordinators", "value": []}},
     "ApiVersions": {"no-apis": {"do": "field", "name": "api_keys", "value": []}},
 }
-"""For each API what becomes of its fields, by name."""
 
+# What brokers may do for ever, and a client has to live with.
 _LASTS = {"hints-of-zeros", "hints-as-defined", "huge-lock", "lock-of-zero", "no-cluster-id"}
-"""What brokers may do for ever, and a client has to live with."""
 
 _BATCHES = (
     "codec magic-0 magic-1 magic-3 crc count negative-count length negative-length truncated empty"

@@ -14,25 +14,22 @@ from suites.client.sweep.application import BACK, TOLD, CaseRun
 from suites.client.sweep.cases import Case
 from suites.client.wire import Acked, acked, busiest
 
+# The rules that every case is held against.
 BEHIND, LOST, RATE, TOLD_OF, RECOVERS = "CLI-110", "CLI-111", "CLI-112", "CLI-113", "CLI-114"
-"""The rules that every case is held against."""
 
+# Requests of one API to one broker within a second.
+#
+# retry.backoff.ms is 100 ms by default, 80 ms with its jitter: 13 requests within a second. A
+# client may have two reasons to ask, such as a retry and a poll.
 MOST = 25
-"""Requests of one API to one broker within a second.
 
-retry.backoff.ms is 100 ms by default, 80 ms with its jitter: 13 requests within a second. A client
-may have two reasons to ask, such as a retry and a poll.
-"""
-
+# Attempts in a row, each at once after the error before.
+#
+# reconnect.backoff.ms is 50 ms by default and doubles each time, so that the first few are quick.
 ROW = 6
-"""Attempts in a row, each at once after the error before.
-
-reconnect.backoff.ms is 50 ms by default and doubles each time, so that the first few are quick.
-"""
 
 
-AT_ONCE = 0.05
-"""Seconds after an error in which nobody who waits sends again."""
+AT_ONCE = 0.05  # Seconds after an error in which nobody who waits sends again.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +54,8 @@ def judge(case: Case, run: CaseRun) -> list[Finding]:
     return found
 
 
+# What is wrong, and the witness of it; empty where a rule holds.
 Broken = tuple[str, tuple[str, ...]]
-"""What is wrong, and the witness of it; empty where a rule holds."""
 
 Look = Callable[[Case, CaseRun], Broken]
 _FINE = ("", ())
@@ -154,5 +151,4 @@ def _recovers(_case: Case, run: CaseRun) -> Broken:
 _LOOKS: Mapping[str, Look] = MappingProxyType(
     {BEHIND: _behind, LOST: _lost, RATE: _rate, TOLD_OF: _told, RECOVERS: _recovers}
 )
-RULES = tuple(_LOOKS)
-"""The rules of the sweep."""
+RULES = tuple(_LOOKS)  # The rules of the sweep.
