@@ -16,29 +16,19 @@ Place = tuple[UUID, int, int]  # Topic id, partition and offset of a record.
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Delivery:
-    """One delivery of one record to one member; times are seconds on the monotonic clock.
-
-    Attributes:
-        at: When the member got the response that it was acquired by.
-        until: When its lock ends, at the latest.
-        kind: How it was acknowledged; None if it was not.
-        acked: When that was sent.
-        error: The error of the response to that; None if there was no response.
-        closed: When the member closed the share session that held it.
-        renewals: How often its lock was renewed.
-    """
+    """One delivery of one record to one member; times are seconds on the monotonic clock."""
 
     place: Place
     member: str
     node: int
     count: int
-    at: float
-    until: float
-    kind: AckType | None = None
-    acked: float = math.inf
-    error: int | None = 0
-    closed: float = math.inf
-    renewals: int = 0
+    at: float  # When the member got the response that it was acquired by.
+    until: float  # When its lock ends, at the latest.
+    kind: AckType | None = None  # How it was acknowledged; None if it was not.
+    acked: float = math.inf  # When that was sent.
+    error: int | None = 0  # The error of the response to that; None if there was no response.
+    closed: float = math.inf  # When the member closed the share session that held it.
+    renewals: int = 0  # How often its lock was renewed.
 
     @property
     def done(self) -> float:

@@ -95,11 +95,7 @@ class Environment:
         self._log = folder / "program.log"
 
     async def set_up(self) -> None:
-        """Create the topics and configure the group.
-
-        Raises:
-            OutOfReach: the target does not allow it.
-        """
+        """Create the topics and configure the group."""
         admin, bounds = self.share.admin, self.share.bounds
         topic = await admin.create_topic(assignments=placements(self.share.cluster, 2))
         self.output = await admin.create_topic(name=f"{topic.name}-output")
@@ -123,11 +119,7 @@ class Environment:
     # ------------------------------------------------------------------ the program
 
     async def start(self) -> None:
-        """Start an instance of the program, and wait until it joins the group.
-
-        Raises:
-            EnvironmentFault: it ends before that, or never joins.
-        """
+        """Start an instance of the program, and wait until it joins the group."""
         values = {
             "bootstrap": ",".join(self.tap.bootstrap),
             "topic": self.topic.name,
@@ -231,11 +223,7 @@ class Environment:
         self.faults.append(Fault(what=what, at=time.monotonic()))
 
     async def move_leader(self) -> None:
-        """Make another broker the leader of the first partition.
-
-        Raises:
-            OutOfReach: there is one broker only.
-        """
+        """Make another broker the leader of the first partition."""
         others = [node for node in self.share.cluster.brokers if node != self.topic.leaders[0]]
         if not others:
             raise OutOfReach("there is one broker, and no other to lead a partition")

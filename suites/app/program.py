@@ -28,25 +28,16 @@ _LAST = 3  # Lines of a program's output that are shown when it ends too early.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramSpec:
-    """The program under test, and what it gets.
+    """The program under test, and what it gets."""
 
-    Attributes:
-        command: The program and its arguments, with placeholders.
-        records: How many records it gets in each scenario.
-        template: What they look like.
-        attempts: The delivery by which the program declares to finish what fails; 0 is none.
-        patience: Seconds without progress after which what is not finished never will be.
-        grace: Seconds that the program may take to end.
-        starting: Seconds that it may take to join the group.
-    """
-
-    command: tuple[str, ...]
-    records: int = 40
-    template: Template = field(default_factory=Template)
-    attempts: int = 0
+    command: tuple[str, ...]  # The program and its arguments, with placeholders.
+    records: int = 40  # How many records it gets in each scenario.
+    template: Template = field(default_factory=Template)  # What they look like.
+    attempts: int = 0  # The delivery by which the program declares to finish what fails; 0 is none.
+    # Seconds without progress after which what is not finished never will be.
     patience: float = 20.0
-    grace: float = 20.0
-    starting: float = 60.0
+    grace: float = 20.0  # Seconds that the program may take to end.
+    starting: float = 60.0  # Seconds that it may take to join the group.
 
     def uses(self, name: str) -> bool:
         """Tell whether the command has a placeholder."""
@@ -73,11 +64,7 @@ class Program:
         self._waiting: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Start it.
-
-        Raises:
-            EnvironmentFault: it cannot be started.
-        """
+        """Start it."""
         self._log.parent.mkdir(parents=True, exist_ok=True)
         with self._log.open("ab") as sink:
             try:

@@ -33,11 +33,7 @@ class AppRun:
     tell: Callable[[str], None]
 
     async def play(self, scenarios: Sequence[Scenario], rules: Sequence[str]) -> list[Observation]:
-        """Play scenarios one after the other, and return what each says about its rules.
-
-        Raises:
-            EnvironmentFault: the program does not start or join a group.
-        """
+        """Play scenarios one after the other, and return what each says about its rules."""
         found: list[Observation] = []
         schemas = Schemas.from_jar(self.info.schema_jar)
         for scenario in scenarios:

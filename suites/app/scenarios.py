@@ -28,22 +28,14 @@ Play = Callable[[Environment], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """One scenario.
-
-    Attributes:
-        sentence: What happens in it.
-        play: Does it.
-        rules: Those that it is there to put to the test.
-        undisturbed: Whether nothing is done to the program, its brokers or its links.
-        small: Whether locks are as short as the target allows from 3 s on.
-    """
+    """One scenario."""
 
     name: str
-    sentence: str
-    play: Play
-    rules: tuple[str, ...]
-    undisturbed: bool = False
-    small: bool = False
+    sentence: str  # What happens in it.
+    play: Play  # Does it.
+    rules: tuple[str, ...]  # Those that it is there to put to the test.
+    undisturbed: bool = False  # Whether nothing is done to the program, its brokers or its links.
+    small: bool = False  # Whether locks are as short as the target allows from 3 s on.
 
 
 SCENARIOS: dict[str, Scenario] = {}  # The scenarios by name, in their order.
@@ -224,45 +216,31 @@ class Membership:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioResult:
-    """What rules are judged by: nothing in it changes. Times are of the monotonic clock.
-
-    Attributes:
-        sent: The records that were produced.
-        outputs: When the first write about a record to the output topic was confirmed, by key.
-        dead: The same for the topic of dead letters.
-        writes_output: Whether the program ever wrote to the output topic.
-        writes_dead: Whether it ever wrote to that of dead letters.
-        limit: The group's delivery count limit.
-        attempts: The delivery by which the program declares to finish what fails; 0 is none.
-        grace: Seconds that the program may take to end.
-        stopping: When it was asked to stop.
-        over: When the scenario was over.
-        moving: Whether records still came then.
-        refused: How many writes to the output topic were refused.
-        starved: The part of the time, from 0 to 1, that this machine kept the suite waiting.
-        healthy: Whether the brokers still delivered to others then.
-    """
+    """What rules are judged by: nothing in it changes. Times are of the monotonic clock."""
 
     scenario: Scenario
     group: str
-    sent: Mapping[Place, Sent]
+    sent: Mapping[Place, Sent]  # The records that were produced.
     deliveries: Deliveries
+    # When the first write about a record to the output topic was confirmed, by key.
     outputs: Mapping[str, float] = field(default_factory=dict)
+    # The same for the topic of dead letters.
     dead: Mapping[str, float] = field(default_factory=dict)
-    writes_output: bool = False
-    writes_dead: bool = False
+    writes_output: bool = False  # Whether the program ever wrote to the output topic.
+    writes_dead: bool = False  # Whether it ever wrote to that of dead letters.
     instances: Sequence[Instance] = ()
     members: Sequence[Membership] = ()
     faults: Sequence[Fault] = ()
-    limit: int = 5
-    attempts: int = 0
-    grace: float = 20.0
-    stopping: float | None = None
-    over: float = 0.0
-    moving: bool = False
-    refused: int = 0
+    limit: int = 5  # The group's delivery count limit.
+    attempts: int = 0  # The delivery by which the program declares to finish what fails; 0 is none.
+    grace: float = 20.0  # Seconds that the program may take to end.
+    stopping: float | None = None  # When it was asked to stop.
+    over: float = 0.0  # When the scenario was over.
+    moving: bool = False  # Whether records still came then.
+    refused: int = 0  # How many writes to the output topic were refused.
+    # The part of the time, from 0 to 1, that this machine kept the suite waiting.
     starved: float = 0.0
-    healthy: bool = True
+    healthy: bool = True  # Whether the brokers still delivered to others then.
 
     def records(self, *, poison: bool) -> Iterator[tuple[Sent, list[Delivery]]]:
         """Yield the poison records, or the others, with their deliveries."""

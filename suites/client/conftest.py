@@ -169,11 +169,7 @@ async def refusal_of_missing_capabilities(
 
 
 async def seen_refusing(adapter: Adapter, capability: Capability) -> str:
-    """Return the sentence in which an adapter refuses what its client lacks.
-
-    Raises:
-        AdapterFault: it does it, although it did not declare it.
-    """
+    """Return the sentence in which an adapter refuses what its client lacks."""
     if capability not in _OPENED | _CALLED:  # no request is about it
         return f"the adapter does not declare {capability}"
     name = f"lacking-{capability}"

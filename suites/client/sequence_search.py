@@ -30,43 +30,28 @@ SHRINKS = 150.0  # Seconds for making one script shorter.
 
 @dataclass(slots=True)
 class Found:
-    """A script that breaks an invariant.
+    """A script that breaks an invariant."""
 
-    Attributes:
-        invariant: Its name.
-        sentence: What the shortest script showed.
-        script: That script.
-        said: What its steps came to.
-        again: How often it broke the invariant when it was played again.
-        tries: How often it was played again.
-    """
-
-    invariant: str
-    sentence: str
-    script: list[Step]
-    said: list[str]
-    again: int = 0
-    tries: int = 0
+    invariant: str  # Its name.
+    sentence: str  # What the shortest script showed.
+    script: list[Step]  # That script.
+    said: list[str]  # What its steps came to.
+    again: int = 0  # How often it broke the invariant when it was played again.
+    tries: int = 0  # How often it was played again.
 
 
 @dataclass(slots=True)
 class Search:
-    """What a search came to.
+    """What a search came to."""
 
-    Attributes:
-        played: Sequences that were judged.
-        undecided: Those that could not be.
-        seconds: How long it took.
-        memory: MiB of the client's process, the most in the first half of the time, and at the end.
-        found: The script for each invariant that broke.
-        slow: Scripts that broke a limit of time, and no replay did: the machine was slow.
-    """
-
-    played: int = 0
-    undecided: int = 0
-    seconds: float = 0.0
+    played: int = 0  # Sequences that were judged.
+    undecided: int = 0  # Those that could not be.
+    seconds: float = 0.0  # How long it took.
+    # MiB of the client's process, the most in the first half of the time, and at the end.
     memory: tuple[int, int] = (0, 0)
+    # The script for each invariant that broke.
     found: dict[str, Found] = field(default_factory=dict)
+    # Scripts that broke a limit of time, and no replay did: the machine was slow.
     slow: list[Found] = field(default_factory=list)
 
 
@@ -83,11 +68,7 @@ class Searcher:
         self._half = 0.0
 
     def run(self, minutes: float) -> Search:
-        """Search until the minutes are over.
-
-        Raises:
-            EnvironmentFault: the client or the broker does not start.
-        """
+        """Search until the minutes are over."""
         began = time.monotonic()
         self._half = began + minutes * 30
         try:

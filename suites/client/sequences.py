@@ -127,39 +127,25 @@ class Given:
 
 @dataclass(slots=True)
 class SequenceRun:
-    """What became of a sequence.
+    """What became of a sequence."""
 
-    Attributes:
-        given: The records that polls gave, in order.
-        asked: When the application first asked for an acknowledgement of a kind for a record.
-        implicit: The consumers that accept with the next poll or commit.
-        renewed: The records whose renewal was asked for: they come again as they were.
-        produced: The records that there are.
-        stuck: The call that did not return, or the process that ended; or nothing.
-        left: What the last application could not get, or nothing.
-        exchanges: What went over the wire.
-        topics: The names of the topics by their ids.
-        said: What each step came to, for people.
-    """
-
-    given: list[Given] = field(default_factory=list)
+    given: list[Given] = field(default_factory=list)  # The records that polls gave, in order.
+    # When the application first asked for an acknowledgement of a kind for a record.
     asked: dict[tuple[Place, str], float] = field(default_factory=dict)
+    # The consumers that accept with the next poll or commit.
     implicit: set[str] = field(default_factory=set)
+    # The records whose renewal was asked for: they come again as they were.
     renewed: set[Place] = field(default_factory=set)
-    produced: set[Place] = field(default_factory=set)
-    stuck: str = ""
-    left: str = ""
-    exchanges: list[Exchange] = field(default_factory=list)
-    topics: dict[UUID, str] = field(default_factory=dict)
-    said: list[str] = field(default_factory=list)
+    produced: set[Place] = field(default_factory=set)  # The records that there are.
+    stuck: str = ""  # The call that did not return, or the process that ended; or nothing.
+    left: str = ""  # What the last application could not get, or nothing.
+    exchanges: list[Exchange] = field(default_factory=list)  # What went over the wire.
+    topics: dict[UUID, str] = field(default_factory=dict)  # The names of the topics by their ids.
+    said: list[str] = field(default_factory=list)  # What each step came to, for people.
 
 
 async def play(harness: Harness, script: Sequence[Step]) -> SequenceRun:
-    """Play a script and return what became of it.
-
-    Raises:
-        Undecided: the cluster behind the tap was too slow.
-    """
+    """Play a script and return what became of it."""
     config = {
         "share.delivery.count.limit": str(LIMIT),
         "share.session.timeout.ms": str(SESSION_MS),

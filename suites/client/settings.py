@@ -44,21 +44,13 @@ TELEMETRY = (71, 72)  # The keys of GetTelemetrySubscriptions and PushTelemetry.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """A consumer that is opened with one setting at one value.
+    """A consumer that is opened with one setting at one value."""
 
-    Attributes:
-        setting: The setting.
-        value: Its value.
-        rule: What it is judged by.
-        wanted: What has to show on the wire; None if the value has to be refused.
-        may_refuse: Whether a refusal is as good.
-    """
-
-    setting: Setting
-    value: str
-    rule: str
-    wanted: Any = None
-    may_refuse: bool = False
+    setting: Setting  # The setting.
+    value: str  # Its value.
+    rule: str  # What it is judged by.
+    wanted: Any = None  # What has to show on the wire; None if the value has to be refused.
+    may_refuse: bool = False  # Whether a refusal is as good.
 
     @property
     def name(self) -> str:
@@ -277,17 +269,11 @@ def _listed(values: set[Any]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of a trial: what calls were refused with, whether the effect showed, and what did.
+    """What came of a trial."""
 
-    Attributes:
-        refusals: What calls were refused with.
-        works: Whether the wanted effect showed.
-        shown: What showed, in words.
-    """
-
-    refusals: tuple[str, ...] = ()
-    works: bool = False
-    shown: str = ""
+    refusals: tuple[str, ...] = ()  # What calls were refused with.
+    works: bool = False  # Whether the wanted effect showed.
+    shown: str = ""  # What showed, in words.
 
 
 async def play(harness: Harness, trial: Trial) -> Outcome:

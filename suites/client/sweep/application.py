@@ -53,33 +53,23 @@ At = tuple[int, int]  # Partition and offset.
 
 @dataclass(slots=True)
 class CaseRun:
-    """What became of a case: what the application did and saw, and what went over the wire.
+    """What became of a case: what the application did and saw, and what went over the wire."""
 
-    Attributes:
-        accepted: When the application first accepted each record, seconds on the monotonic clock.
-        delivered: The records that it was given.
-        produced: The records that there are.
-        told: The errors that calls and callbacks told it while the script ran, with their time.
-        settled: What it was told became of acknowledgements.
-        began: When the script began.
-        ended: When the script was taken away.
-        recovered: Seconds from then until every record was accepted; None if that did not happen.
-        left: What was missing then, in words.
-        stuck: The call that did not return, or nothing.
-        exchanges: What went over the wire, all of it.
-    """
-
+    # When the application first accepted each record, seconds on the monotonic clock.
     accepted: dict[At, float] = field(default_factory=dict)
-    delivered: set[At] = field(default_factory=set)
-    produced: set[At] = field(default_factory=set)
+    delivered: set[At] = field(default_factory=set)  # The records that it was given.
+    produced: set[At] = field(default_factory=set)  # The records that there are.
+    # The errors that calls and callbacks told it while the script ran, with their time.
     told: list[tuple[float, str]] = field(default_factory=list)
+    # What it was told became of acknowledgements.
     settled: list[Settled] = field(default_factory=list)
-    began: float = 0.0
-    ended: float = 0.0
+    began: float = 0.0  # When the script began.
+    ended: float = 0.0  # When the script was taken away.
+    # Seconds from then until every record was accepted; None if that did not happen.
     recovered: float | None = None
-    left: str = ""
-    stuck: str = ""
-    exchanges: list[Exchange] = field(default_factory=list)
+    left: str = ""  # What was missing then, in words.
+    stuck: str = ""  # The call that did not return, or nothing.
+    exchanges: list[Exchange] = field(default_factory=list)  # What went over the wire, all of it.
 
     @property
     def met(self) -> list[Exchange]:
@@ -92,12 +82,7 @@ class CaseRun:
 
 
 async def play(harness: Harness, case: Case) -> CaseRun:
-    """Play a case and return what became of it.
-
-    Raises:
-        Undecided: the consumer did not get going before there was any script, or the machine was
-            too slow for locks.
-    """
+    """Play a case and return what became of it."""
     group_config = {
         "share.delivery.count.limit": str(MOST_DELIVERIES),
         "share.session.timeout.ms": str(SESSION_MS),

@@ -92,24 +92,16 @@ _TURNS = 8  # Errors of a case that alternates; after each a request is served.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One case.
+    """One case."""
 
-    Attributes:
-        name: Its parts with slashes between.
-        steps: The hostile broker's script.
-        joining: Whether the script runs from the start, and not once records have come.
-        commits: Whether the application commits after each poll, or lets the next fetch do it.
-        owed: Whether the application has to be told.
-        lasting: Whether the error lasts until the script is taken away.
-        unreadable: Whether the responses hold what no client can read, so that it may reject it.
-    """
-
-    name: str
-    steps: tuple[Step, ...]
-    joining: bool = False
+    name: str  # Its parts with slashes between.
+    steps: tuple[Step, ...]  # The hostile broker's script.
+    joining: bool = False  # Whether the script runs from the start, and not once records have come.
+    # Whether the application commits after each poll, or lets the next fetch do it.
     commits: bool = True
-    owed: bool = False
-    lasting: bool = False
+    owed: bool = False  # Whether the application has to be told.
+    lasting: bool = False  # Whether the error lasts until the script is taken away.
+    # Whether the responses hold what no client can read, so that it may reject it.
     unreadable: bool = False
 
     @property
