@@ -26,8 +26,7 @@ from fixtures.targets import TargetOptions, open_target
 from fixtures.wire.schema import Schemas
 from spec.verdict import Undecided
 from suites.broker.share import Queue, Share, world
-from suites.client.describing import lines
-from suites.client.wire import HEARTBEAT, SHARE, busiest
+from suites.client.wire import HEARTBEAT, SHARE, busiest, lines
 
 _TOLD = (*SHARE, HEARTBEAT, "Metadata")
 

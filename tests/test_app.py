@@ -21,9 +21,9 @@ from reports.reading import parse
 from spec.requirement import load_requirements
 from spec.verdict import EnvironmentFault, Observation, Verdict
 from suites.app.load import Template
-from suites.app.play import Playing, play
-from suites.app.program import Trial
+from suites.app.program import ProgramSpec
 from suites.app.rules import JUDGES
+from suites.app.run import AppRun
 from suites.app.scenarios import SCENARIOS
 from tests.fake import ROOT
 from tests.test_cli import Shell
@@ -62,11 +62,11 @@ def info() -> Iterator[ClusterInfo]:
     target.stop()
 
 
-def playing(info: ClusterInfo, out: Path, *command: str, seed: int = 1) -> Playing:
+def playing(info: ClusterInfo, out: Path, *command: str, seed: int = 1) -> AppRun:
     """Return how a program is tried here; names of topics and groups come from the seed."""
     template = Template(record='{"id": "{key}", "work_ms": 10}')
-    trial = Trial(command=command, records=20, template=template, attempts=3, patience=5.0)
-    return Playing(info=info, trial=trial, seed=seed, out=out, tell=lambda _: None)
+    spec = ProgramSpec(command=command, records=20, template=template, attempts=3, patience=5.0)
+    return AppRun(info=info, spec=spec, seed=seed, out=out, tell=lambda _: None)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def seen(
         async with few:
             seed = 1 + [*WRONG].index(wrong) if wrong else 0
             how = playing(info, out / f"{scenario}-{wrong}", *command, seed=seed)
-            return (wrong, scenario), await play(how, [SCENARIOS[scenario]], [*JUDGES])
+            return (wrong, scenario), await how.play([SCENARIOS[scenario]], [*JUDGES])
 
     async def all_of_them() -> dict[tuple[str, str], list[Observation]]:
         plays = [*(("", name) for name in SCENARIOS), *((w, s) for w, (_, s) in WRONG.items())]
@@ -178,7 +178,7 @@ async def test_other_libraries_are_judged_alike(
     worse = (*command, "--wrong", "hold-on-stop")
     bad = playing(info, tmp_path / "wrong", *worse, seed=seed + 50)
     right, wrong = await asyncio.gather(
-        play(how, [scenario], [*JUDGES]), play(bad, [scenario], ["FRM-06", "FRM-12"])
+        how.play([scenario], [*JUDGES]), bad.play([scenario], ["FRM-06", "FRM-12"])
     )
     assert {one.reason for one in right if one.verdict is not Verdict.PASS} == set()
     assert [one.verdict for one in wrong] == [Verdict.FAIL, Verdict.FAIL]
@@ -187,4 +187,4 @@ async def test_other_libraries_are_judged_alike(
 async def test_a_program_that_never_joins_is_no_verdict(info: ClusterInfo, tmp_path: Path) -> None:
     how = playing(info, tmp_path, "sh", "-c", "echo I am lost; exit 7")
     with pytest.raises(EnvironmentFault, match=r"ended with code 7 .*: I am lost"):
-        await play(how, [SCENARIOS["calm"]], [*JUDGES])
+        await how.play([SCENARIOS["calm"]], [*JUDGES])

@@ -12,11 +12,10 @@ import pytest
 from fixtures.clients.member import AckType
 from spec.verdict import Verdict
 from suites.app.deliveries import Deliveries, Delivery, deliveries_of
+from suites.app.environment import Fault
 from suites.app.load import Sent, Template
-from suites.app.played import Beat, Instance, Played
-from suites.app.program import Fault
 from suites.app.rules import observe
-from suites.app.scenarios import SCENARIOS
+from suites.app.scenarios import SCENARIOS, Instance, Membership, ScenarioResult
 
 TOPIC = UUID(int=1)
 GOOD = Sent(key="sp-1-00000", place=(TOPIC, 0, 0), poison=False)
@@ -139,12 +138,13 @@ def verdict(rule: str, *deliveries: Delivery, scenario: str = "calm", **facts: A
         found.of.setdefault(one.place, []).append(one)
     sent = {one.place: one for one in (GOOD, BAD)}
     facts = {"over": 30.0, "group": "g", **facts}
-    seen = Played(scenario=SCENARIOS[scenario], sent=sent, deliveries=found, **facts)
+    seen = ScenarioResult(scenario=SCENARIOS[scenario], sent=sent, deliveries=found, **facts)
     return observe(rule, seen).verdict.value
 
 
 ACCEPT, RELEASE, REJECT = AckType.ACCEPT, AckType.RELEASE, AckType.REJECT
 ACCEPTED, REJECTED = delivery(GOOD, ACCEPT), delivery(BAD, REJECT)
+LEFT = Membership(member="m", group="g", first=0, left=1)
 STOPPED: dict[str, Any] = {
     "scenario": "terminated",
     "stopping": 0.5,
@@ -200,11 +200,16 @@ STOPPED: dict[str, Any] = {
             {"instances": [Instance(ended=2.0, code=1, asked=False)]},
             "fail",
         ),
-        ("FRM-12", [], STOPPED | {"beats": [Beat(member="m", group="g", first=0, left=1)]}, "pass"),
         (
             "FRM-12",
             [],
-            STOPPED | {"beats": [Beat(member="m", group="g", first=0, left=None)]},
+            STOPPED | {"members": [LEFT]},
+            "pass",
+        ),
+        (
+            "FRM-12",
+            [],
+            STOPPED | {"members": [Membership(member="m", group="g", first=0, left=None)]},
             "fail",
         ),
         ("FRM-13", [ACCEPTED, ACCEPTED], {"instances": [STOPPED, STOPPED]}, "fail"),
@@ -218,7 +223,7 @@ def test_judges_know_right_from_wrong(
 
 
 def test_what_a_program_does_not_have_is_excused() -> None:
-    seen = Played(scenario=SCENARIOS["calm"], group="g", sent={}, deliveries=Deliveries())
+    seen = ScenarioResult(scenario=SCENARIOS["calm"], group="g", sent={}, deliveries=Deliveries())
     assert observe("FRM-04", seen, owed=False).excused
     assert not observe("FRM-04", seen, owed=True).excused
     assert observe("FRM-04", seen).verdict is Verdict.VACUOUS

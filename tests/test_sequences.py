@@ -18,10 +18,17 @@ from fixtures.adapters.shipped import command_of
 from fixtures.interface.names import UsageFault
 from shareproof.sweep.sequencing import _read, search
 from spec.adapter import Capability
-from suites.client.sequences.judging import INVARIANTS, judge
-from suites.client.sequences.playing import LIMIT, Given, Story
-from suites.client.sequences.searching import Found, Searcher
-from suites.client.sequences.steps import LONGEST, Step, sequences
+from suites.client.sequence_search import Found, Searcher
+from suites.client.sequences import (
+    INVARIANTS,
+    LIMIT,
+    LONGEST,
+    Given,
+    SequenceRun,
+    Step,
+    judge,
+    sequences,
+)
 from suites.options import Client, RunOptions
 
 TOPIC = UUID(int=7)
@@ -63,9 +70,9 @@ class Seen:
         self.response = {"error_code": 0, "responses": [{"topic_id": TOPIC, "partitions": [told]}]}
 
 
-def story(*seen: Any, **more: Any) -> Story:
+def story(*seen: Any, **more: Any) -> SequenceRun:
     """Return a story of one topic with one record."""
-    made = Story(topics={TOPIC: "t"}, produced={("t", 0)}, **more)
+    made = SequenceRun(topics={TOPIC: "t"}, produced={("t", 0)}, **more)
     made.exchanges = list(seen)
     return made
 
@@ -73,7 +80,7 @@ def story(*seen: Any, **more: Any) -> Story:
 def test_nothing_is_found_where_nothing_is_wrong() -> None:
     place = ("t", 0)
     assert judge(story(Seen(2.0, 1), asked={(place, "accept"): 1.0})) == {}
-    given_ = [Given(1.0, 1, "c", place, 1)]
+    given_ = [Given(1.0, "c", place, 1)]
     assert judge(story(Seen(2.0, 1), given=given_, implicit={"c"})) == {}
     assert judge(story(Seen(2.0, 2))) == {}
     assert judge(story(Seen(2.0, 0, error=121))) == {}
@@ -86,19 +93,19 @@ def test_nothing_is_found_where_nothing_is_wrong() -> None:
         ("loss", story(Seen(2.0, 3), asked={(("t", 0), "accept"): 1.0})),
         ("loss", story(Seen(2.0, 0))),
         ("loss", story(Seen(2.0, 1), asked={(("t", 0), "accept"): 3.0})),
-        ("duplicates", story(given=[Given(1.0, 1, "c", ("t", 0), 1)] * 2)),
+        ("duplicates", story(given=[Given(1.0, "c", ("t", 0), 1)] * 2)),
         ("liveness of calls", story(stuck="no reply to poll within 25 s")),
         ("liveness of the group", story(left="a new consumer did not get the rest")),
         ("rate", story(*[Seen(1.0 + n / 1000, 2) for n in range(100)])),
     ],
 )
-def test_each_invariant_can_break(invariant: str, told: Story) -> None:
+def test_each_invariant_can_break(invariant: str, told: SequenceRun) -> None:
     assert set(judge(told)) == {invariant}
     assert invariant in INVARIANTS
 
 
 def test_what_the_limit_archives_is_not_a_stall() -> None:
-    often = [Given(float(n), n, "c", ("t", 0), n) for n in range(LIMIT)]
+    often = [Given(float(n), "c", ("t", 0), n) for n in range(LIMIT)]
     assert judge(story(given=often, left="a new consumer did not get the rest")) == {}
 
 
@@ -117,20 +124,18 @@ def test_a_broken_client_is_caught(client: str, broken: bool) -> None:
 def test_a_search_survives_the_end_of_shrinking(
     monkeypatch: pytest.MonkeyPatch, number: int, seconds: float
 ) -> None:
-    monkeypatch.setattr("suites.client.sequences.searching.SHRINKS", seconds)
-    monkeypatch.setattr(
-        "suites.client.sequences.searching.sequences", lambda _: sequences(EVERYTHING)
-    )
+    monkeypatch.setattr("suites.client.sequence_search.SHRINKS", seconds)
+    monkeypatch.setattr("suites.client.sequence_search.sequences", lambda _: sequences(EVERYTHING))
     searcher = Searcher(command_of("model"), number, lambda _: None)
 
     luck = random.Random(number)
 
-    def broken(_info: object, _schemas: object, script: list[Step]) -> dict[str, str]:
+    def broken(script: list[Step]) -> dict[str, str]:
         # Breaks only now and then, as what depends on the time does.
         return {"loss": "one was lost"} if luck.random() < 0.7 and len(script) > 3 else {}
 
     monkeypatch.setattr(searcher, "_broken", broken)
-    searcher._round(None, None, time.monotonic() + 60, 0)  # type: ignore[arg-type]
+    searcher._round(time.monotonic() + 60, 0)
     assert set(searcher.search.found) == {"loss"}
 
 
@@ -141,7 +146,7 @@ def test_what_no_replay_breaks_again_counts_unless_it_is_about_time(
     searcher = Searcher(command_of("model"), 1, lambda _: None)
     monkeypatch.setattr(searcher, "_broken", lambda *_: {})
     found = Found(invariant, "it broke once", HELD_AND_CLOSED, [])
-    searcher._confirm(None, None, found)  # type: ignore[arg-type]
+    searcher._confirm(found)
     counted = invariant in {"loss", "duplicates", "rate"}
     assert (list(searcher.search.found), searcher.search.slow) == (
         ([invariant], []) if counted else ([], [found])

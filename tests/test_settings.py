@@ -9,9 +9,17 @@ import pytest
 
 from fixtures.adapters.model.settings import NAMED, STRANGE
 from spec.settings import Setting, settings_of
-from suites.client.settings.effects import EFFECTS
-from suites.client.settings.trials import FOREIGN, REFUSED, TAKES_EFFECT, Trial, chosen, trials
-from suites.client.settings.trying import Outcome, broken
+from suites.client.settings import (
+    EFFECTS,
+    FOREIGN,
+    REFUSED,
+    TAKES_EFFECT,
+    Outcome,
+    Trial,
+    broken,
+    trials,
+)
+from suites.client.sweep.cases import chosen
 
 TABLES = sorted(
     one.name.removesuffix(".toml")
@@ -26,7 +34,7 @@ def test_a_table_is_whole(name: str) -> None:
     assert found is not None
     mine = trials(found)
     assert len({trial.name for trial in mine}) == len(mine) > 5
-    assert all(chosen(mine, [trial.name.replace("[", "[[]")]) for trial in mine)
+    assert all(chosen(mine, [trial.name.replace("[", "[[]")], "=") for trial in mine)
     for setting in found.settings:
         assert setting.shows in EFFECTS or "." in setting.shows or not setting.values
         assert not set(setting.values) & set(setting.refused)

@@ -16,11 +16,9 @@ from fixtures.machine.maven import clients_jar
 from shareproof.sweep.settling import observations
 from shareproof.sweep.spreading import Swept, spread
 from spec.verdict import Verdict
-from suites.client.sweep.cases import Case, chosen
-from suites.client.sweep.codes import DEFINED, OTHERS
-from suites.client.sweep.edges import all_cases
-from suites.client.sweep.judging import BEHIND, LOST, MOST, RATE, RECOVERS, ROW, TOLD_OF, judge
-from suites.client.sweep.playing import Story
+from suites.client.sweep.application import CaseRun
+from suites.client.sweep.cases import DEFINED, OTHERS, Case, all_cases, chosen
+from suites.client.sweep.rules import BEHIND, LOST, MOST, RATE, RECOVERS, ROW, TOLD_OF, judge
 from suites.client.sweep.working import Played
 
 TOPIC = UUID(int=7)
@@ -64,7 +62,7 @@ class Seen:
         self.response = {"error_code": 0, "responses": [answered]}
 
 
-def story(*seen: Seen, **fields: Any) -> Story:
+def story(*seen: Seen, **fields: Any) -> CaseRun:
     """Return a story of a client that did nothing wrong, but for ``fields``."""
     plain: dict[str, Any] = {
         "accepted": {(0, 0): 0.5},
@@ -76,7 +74,7 @@ def story(*seen: Seen, **fields: Any) -> Story:
         "recovered": 1.0,
         "exchanges": list(seen) or [Seen(1.0, accepts=0)],
     }
-    return Story(**plain | fields)
+    return CaseRun(**plain | fields)
 
 
 CASE = Case(name="ShareAcknowledge/top/9999/lasting", steps=(), owed=True, lasting=True)
@@ -104,7 +102,7 @@ CASE = Case(name="ShareAcknowledge/top/9999/lasting", steps=(), owed=True, lasti
         (story(stuck="no reply to poll"), RECOVERS),
     ],
 )
-def test_the_judge(told: Story, rule: str) -> None:
+def test_the_judge(told: CaseRun, rule: str) -> None:
     assert [one.rule for one in judge(CASE, told) if one.broken] == ([rule] if rule else [])
 
 

@@ -31,9 +31,10 @@ from spec.profile import Profile
 from spec.requirement import Requirement, load_requirements
 from spec.verdict import Observation, Verdict
 from suites.app.load import Template
-from suites.app.play import Playing, judged_rules, play, scenarios_for, transcript_of
-from suites.app.program import Trial
-from suites.app.scenarios import Scenario, all_scenarios
+from suites.app.program import ProgramSpec
+from suites.app.rules import JUDGES
+from suites.app.run import AppRun, transcript_of
+from suites.app.scenarios import SCENARIOS, Scenario
 from suites.options import RunOptions, checked, load_ledger, words
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def run(asked: AppOptions, console: Console) -> Results:
     rules = _rules(asked)
     scenarios = _scenarios(asked, [*rules])
     ledger = _about(load_ledger(str(asked.profile) or STRICT))
-    trial = _trial(asked)
+    spec = _trial(asked)
     out = asked.out.absolute()
     started, began = datetime.now(UTC), time.monotonic()
     line(console, f"seed {asked.seed}, {shlex.join(asked.command or ())}, facing {asked.target}")
@@ -69,14 +70,14 @@ def run(asked: AppOptions, console: Console) -> Results:
     target.start()
     try:
         ready, info = time.monotonic(), target.info
-        playing = Playing(
+        run = AppRun(
             info=info,
-            trial=trial,
+            spec=spec,
             seed=asked.seed,
             out=out,
             tell=lambda text: line(console, text),
         )
-        found = asyncio.run(play(playing, scenarios, [*rules]))
+        found = asyncio.run(run.play(scenarios, [*rules]))
     finally:
         target.stop()
     times = (began, ready, time.monotonic())
@@ -88,30 +89,30 @@ def run(asked: AppOptions, console: Console) -> Results:
 def _rules(asked: AppOptions) -> dict[str, Requirement]:
     options = checked(RunOptions(only=words(asked.only), out=str(asked.out.absolute())))
     known = load_requirements()
-    found = {rule: known[rule] for rule in judged_rules() if options.wants(rule)}
+    found = {rule: known[rule] for rule in sorted(JUDGES) if options.wants(rule)}
     if not found:
         raise UsageFault(f"--only {','.join(asked.only or ())}: no program is judged by that.")
     return found
 
 
 def _scenarios(asked: AppOptions, rules: Sequence[str]) -> list[Scenario]:
-    known = all_scenarios()
+    known = SCENARIOS
     named = [name for text in asked.scenario or () for name in text.lower().split(",")]
     if strange := [name for name in named if name not in known]:
         raise UsageFault(f"--scenario {strange[0]}: there are {', '.join(known)}.")
     if named:
         return [known[name] for name in dict.fromkeys(named)]
-    return scenarios_for(rules, [*known.values()], all_rules=not asked.only)
+    return [one for one in known.values() if not asked.only or set(rules) & set(one.rules)]
 
 
-def _trial(asked: AppOptions) -> Trial:
+def _trial(asked: AppOptions) -> ProgramSpec:
     command = tuple(asked.command or ())
     if not shutil.which(command[0]):
         raise UsageFault(f"{command[0]}: there is no such program.")
     for option, text in (("--record", asked.record), ("--poison", asked.poison)):
         if "{key}" not in text:
             raise UsageFault(f"{option} {text}: it has to have {{key}} in it.")
-    return Trial(
+    return ProgramSpec(
         command=command,
         records=asked.records,
         template=Template(record=asked.record, poison=asked.poison, every=asked.poison_every),
@@ -124,7 +125,7 @@ def _trial(asked: AppOptions) -> Trial:
 
 def _about(profile: Profile) -> Profile:
     """Leave out what a ledger says of rules that no program is judged by."""
-    kept = tuple(entry for entry in profile.expected if entry.requirement in judged_rules())
+    kept = tuple(entry for entry in profile.expected if entry.requirement in JUDGES)
     return Profile(name=profile.name, title=profile.title, absent=(), expected=kept)
 
 
@@ -236,14 +237,14 @@ def list_scenarios() -> list[dict[str, object]]:
     """Return every scenario, for machines."""
     return [
         {"scenario": one.name, "sentence": one.sentence, "rules": list(one.rules)}
-        for one in all_scenarios().values()
+        for one in SCENARIOS.values()
     ]
 
 
 def show_scenarios(console: Console) -> None:
     """Print every scenario."""
     table = Table("scenario", "what happens", "rules", box=None)
-    for one in all_scenarios().values():
+    for one in SCENARIOS.values():
         rules = " ".join(rule.removeprefix("FRM-") for rule in one.rules)
         table.add_row(one.name, one.sentence, rules)
     console.print(table)

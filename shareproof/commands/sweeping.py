@@ -131,22 +131,22 @@ def _options(asked: SweepOptions) -> RunOptions:
 
 
 def _errors(words: Sequence[str]) -> Sequence[AnyCase]:
-    from suites.client.sweep.cases import chosen
-    from suites.client.sweep.edges import all_cases
+    from suites.client.sweep.cases import all_cases, chosen
 
     return _some(chosen(all_cases(), words), words)
 
 
 def _trials(options: RunOptions, words: Sequence[str]) -> Sequence[AnyCase]:
     from spec.settings import settings_of
-    from suites.client.settings.trials import chosen, trials
+    from suites.client.settings import trials
+    from suites.client.sweep.cases import chosen
 
     assert options.client is not None
     name, version = options.client.name, options.client.version
     found = settings_of(name, version)
     if found is None:
         raise UsageFault(f"There is no table of the settings of {name}: spec/settings/{name}.toml.")
-    return _some(chosen(trials(found), words), words)
+    return _some(chosen(trials(found), words, mark="="), words)
 
 
 def _some(cases: Sequence[AnyCase], words: Sequence[str]) -> Sequence[AnyCase]:

@@ -13,8 +13,8 @@ from fixtures.interface.names import UsageFault
 from reports.console import line
 from shareproof.runner.adapters import introduced
 from shareproof.runner.progress import moving_line
-from suites.client.sequences.searching import Found, Search, Searcher
-from suites.client.sequences.steps import Step
+from suites.client.sequence_search import Found, Search, Searcher
+from suites.client.sequences import Step
 from suites.options import RunOptions, checked
 
 REPLAYS = 3

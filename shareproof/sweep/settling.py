@@ -21,8 +21,8 @@ from shareproof.sweep.spreading import Swept
 from spec.profile import check_profile
 from spec.requirement import load_requirements
 from spec.verdict import Observation, Verdict
-from suites.client.settings import trials
-from suites.client.sweep.judging import RULES
+from suites.client import settings
+from suites.client.sweep.rules import RULES
 from suites.client.sweep.working import Played
 from suites.options import RunOptions, load_ledger
 
@@ -40,7 +40,7 @@ class Subject:
 
 
 ERRORS = Subject(rules=RULES)
-SETTINGS = Subject(rules=trials.RULES, option=("--settings",), together=8)
+SETTINGS = Subject(rules=settings.RULES, option=("--settings",), together=8)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,10 +7,10 @@ import pytest
 from spec.settings import settings_of
 from spec.verdict import OutOfReach
 from suites.client.harness import Harness
-from suites.client.settings.trials import Trial, trials
-from suites.client.settings.trying import broken, tried
+from suites.client.settings import Trial, broken, play, trials
 from suites.judge import Judge
 
+# What is seen within a poll; the sweep of settings tries the others, too.
 SHOWN = (
     "ShareFetch.max_records",
     "ShareFetch.max_wait_ms",
@@ -20,11 +20,10 @@ SHOWN = (
     "client id",
     "acknowledges",
 )
-"""What is seen within a poll; the sweep of settings tries the others, too."""
 
 
+# A check for each share of a client's trials, so that they can be played side by side.
 PARTS = range(7)
-"""A check for each share of a client's trials, so that they can be played side by side."""
 
 
 def _part(hostile: Harness, rule: str, part: int) -> list[Trial]:
@@ -42,7 +41,7 @@ def _part(hostile: Harness, rule: str, part: int) -> list[Trial]:
 async def _tried(hostile: Harness, judge: Judge, rule: str, part: int) -> None:
     mine = _part(hostile, rule, part)
     for trial in mine:
-        sentence = broken(trial, await tried(hostile, trial))
+        sentence = broken(trial, await play(hostile, trial))
         judge.holds(rule, not sentence, sentence, step=trial.name)
     judge.saw(rule, values=len(mine))
 

@@ -6,9 +6,9 @@ import pytest
 
 from spec.verdict import OutOfReach
 from suites.client.harness import Harness
-from suites.client.sweep.edges import all_cases
-from suites.client.sweep.judging import judge as findings_of
-from suites.client.sweep.playing import play
+from suites.client.sweep.application import play
+from suites.client.sweep.cases import all_cases
+from suites.client.sweep.rules import judge as findings_of
 from suites.judge import Judge
 
 CASES = {case.name: case for case in all_cases()}

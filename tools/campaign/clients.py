@@ -26,8 +26,7 @@ from reports import evidence
 from reports.evidence import Entry
 from shareproof.runner.inventory import CLIENT, Check, by_rule, read_checks
 from spec.verdict import EnvironmentFault, Violation
-from suites.client.brokers import hostile_target
-from suites.client.harness import harness_on
+from suites.client.harness import harness_on, hostile_target
 from suites.judge import Judge
 from tools.campaign.asked import Asked, Outcome, means_check, means_rule, nothing
 from tools.campaign.cases import Case, cases

@@ -1,16 +1,15 @@
-"""What is done to frames between a program and its brokers: brokers freeze, writes are refused."""
+"""Faults between a program and its brokers: brokers freeze, writes are refused."""
 
 from __future__ import annotations
 
 import asyncio
 
 from fixtures.clients.cluster import Topic
-from fixtures.proxies.exchange import Action, Body, Exchange, Interceptor
+from fixtures.proxies.exchange import Action, Exchange, Interceptor
 from fixtures.wire.errors import ErrorCode
-from suites.app.load import writes
+from suites.app.load import writes_to
 
-REFUSAL = ErrorCode.INVALID_RECORD
-"""An error that no producer retries."""
+REFUSAL = ErrorCode.INVALID_RECORD  # An error that no producer retries.
 
 
 class Freezer(Interceptor):
@@ -20,23 +19,19 @@ class Freezer(Interceptor):
         self._flowing: dict[int, asyncio.Event] = {}
 
     def freeze(self, node: int) -> None:
-        """Let no frame pass any more."""
         self._flowing[node] = asyncio.Event()
 
     def thaw(self) -> None:
-        """Let all pass that was held up."""
         for event in self._flowing.values():
             event.set()
         self._flowing.clear()
 
     async def on_request(self, exchange: Exchange) -> Action | None:
-        """Hold up a request."""
         if (flowing := self._flowing.get(exchange.node)) is not None:
             await flowing.wait()
         return None
 
     async def on_response(self, exchange: Exchange) -> Action | None:
-        """Hold up a response."""
         return await self.on_request(exchange)
 
 
@@ -49,22 +44,14 @@ class WriteRefuser(Interceptor):
         self.topic: Topic | None = None
 
     async def on_request(self, exchange: Exchange) -> Action | None:
-        """Refuse a write."""
         wanted = self.left > 0 and exchange.api == "Produce" and exchange.is_readable
-        if not wanted or self.topic is None or not writes(exchange, self.topic):
+        if not wanted or self.topic is None or not writes_to(self.topic, exchange):
             return None
         self.left -= 1
         self.refused += 1
-        exchange.respond(_refusal(exchange.request))
-        return Action.RESPOND
-
-
-def _refusal(request: Body) -> Body:
-    named = ("name", "topic_id")
-    return {
-        "responses": [
+        responses = [
             {
-                **{key: entry[key] for key in named if key in entry},
+                **{key: entry[key] for key in ("name", "topic_id") if key in entry},
                 "partition_responses": [
                     {
                         "index": part["index"],
@@ -78,6 +65,7 @@ def _refusal(request: Body) -> Body:
                     for part in entry["partition_data"]
                 ],
             }
-            for entry in request["topic_data"]
+            for entry in exchange.request["topic_data"]
         ]
-    }
+        exchange.respond({"responses": responses})
+        return Action.RESPOND

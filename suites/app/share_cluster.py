@@ -1,11 +1,10 @@
-"""Clusters and queues for tests that are no coroutines: what ``shareproof.testing`` gives.
+"""Clusters, queues and faults for tests that are no coroutines: what ``shareproof.testing`` gives.
 
 Everything of the cluster runs in an event loop and a thread of its own; calls block.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import subprocess
@@ -24,52 +23,16 @@ from fixtures.proxies.exchange import Exchange
 from fixtures.proxies.loop_thread import LoopThread
 from fixtures.wire.schema import Schemas
 from suites.app.deliveries import Deliveries, Delivery, deliveries_of
-from suites.app.disturbing import Freezer, WriteRefuser
+from suites.app.environment import placements
+from suites.app.faults import Freezer, WriteRefuser
 from suites.app.program import VARIABLES
 from suites.broker.share import Share, world
-from suites.client.describing import lines
-from suites.client.wire import HEARTBEAT, SHARE
-
-_EVERY = 0.05
-"""Seconds between two looks at the clock."""
-
-
-class Starving:
-    """Measures how much later than asked for the event loop goes on."""
-
-    def __init__(self) -> None:
-        self._began, self._late = time.monotonic(), 0.0
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Begin to measure."""
-        self._began = time.monotonic()
-        self._task = asyncio.create_task(self._measure())
-
-    async def _measure(self) -> None:
-        while True:
-            before = time.monotonic()
-            await asyncio.sleep(_EVERY)
-            self._late += max(0.0, time.monotonic() - before - _EVERY)
-
-    def stop(self) -> None:
-        """End it."""
-        if self._task is not None:
-            self._task.cancel()
-
-    @property
-    def share(self) -> float:
-        """The part of the time, from 0 to 1, that the loop waited for the machine."""
-        return self._late / max(time.monotonic() - self._began, _EVERY)
-
+from suites.client.wire import HEARTBEAT, SHARE, lines
 
 T = TypeVar("T")
 
-LIMIT = 5
-"""Kafka's default of ``group.share.delivery.count.limit``."""
-
-WITHIN = 30.0
-"""Seconds that a test waits, unless it says otherwise."""
+LIMIT = 5  # Kafka's default of ``group.share.delivery.count.limit``.
+WITHIN = 30.0  # Seconds that a test waits, unless it says otherwise.
 
 _USUAL_LOCK = 30.0
 
@@ -112,7 +75,9 @@ class ShareCluster:
 
     def topic(self, partitions: int = 1) -> Topic:
         """Create a topic, such as one for results; return it with its ``name``."""
-        return self.run(self.share.admin.create_topic(assignments=self._placed(partitions)))
+        return self.run(
+            self.share.admin.create_topic(assignments=placements(self.share.cluster, partitions))
+        )
 
     def queue(
         self,
@@ -155,10 +120,6 @@ class ShareCluster:
     def said(self) -> str:
         """Return what was said so far, one line for each exchange, for a test that fails."""
         return "\n".join(lines(self.tap.of(*SHARE, HEARTBEAT, "Produce")))
-
-    def _placed(self, partitions: int) -> list[list[int]]:
-        nodes = sorted(self.share.cluster.brokers)[:3]
-        return [[*nodes[n % len(nodes) :], *nodes[: n % len(nodes)]] for n in range(partitions)]
 
 
 class Queue:
@@ -292,3 +253,47 @@ class Queue:
                 left = f"unfinished offsets {self.unfinished}"
                 raise NotFinished(f"no {what} within {within:g} s; {left}\n{self.cluster.said()}")
             time.sleep(0.02)
+
+
+class Chaos:
+    """What breaks around the clients of a cluster."""
+
+    def __init__(self, cluster: ShareCluster) -> None:
+        self.cluster = cluster
+
+    def move_leader(self, queue: Queue, partition: int = 0) -> int:
+        """Make another broker the leader of a partition; return its id."""
+        others = set(self.cluster.share.cluster.brokers) - {queue.made.leaders[partition]}
+        moved = self.cluster.share.admin.move_leader(queue.made, min(others), partition)
+        queue.made = self.cluster.run(moved)
+        return min(others)
+
+    @contextlib.contextmanager
+    def frozen(self, queue: Queue, partition: int = 0) -> Iterator[None]:
+        """Freeze the broker that leads a partition: its connections stay, and nothing passes."""
+
+        async def thaw() -> None:
+            self.cluster.freezer.thaw()
+
+        self.cluster.freezer.freeze(queue.made.leaders[partition])
+        try:
+            yield
+        finally:
+            self.cluster.run(thaw())
+
+    def lose_responses(self, times: int = 1) -> ScriptStep:
+        """Close the connection instead of responding to the next acknowledgements."""
+        on = ["ShareAcknowledge", "ShareFetch"]
+        return self.cluster.step(on=on, when={"has": "acks"}, do="close", times=times)
+
+    def refuse_writes(self, topic: Topic, times: int = 1) -> None:
+        """Let the next writes to a topic fail."""
+        self.cluster.refuser.topic, self.cluster.refuser.left = topic, times
+
+    def close_connections(self) -> None:
+        """Close every connection: share sessions, and the locks they hold, end."""
+
+        async def close() -> int:
+            return self.cluster.tap.close_connections()
+
+        self.cluster.run(close())
