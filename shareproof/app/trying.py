@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shlex
 import shutil
-import sys
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -23,10 +22,9 @@ from fixtures.interface.names import innermost
 from fixtures.targets import TargetOptions, UsageFault, open_target
 from fixtures.targets.asked import asked_target
 from reports import writing
-from reports.building import Context, build, timing_of
+from reports.building import RunRecord, about, document, timing_of
 from reports.console import line
-from reports.results import Results, Run, Target, suite_version
-from reports.verdicts import exit_code, settle
+from reports.results import Results, Target
 from spec.profile import Profile
 from spec.requirement import Requirement, load_requirements
 from spec.verdict import Observation, Verdict
@@ -55,7 +53,7 @@ def run(asked: AppOptions, console: Console) -> Results:
     """
     rules = _rules(asked)
     scenarios = _scenarios(asked, [*rules])
-    ledger = _about(load_ledger(str(asked.profile) or STRICT))
+    ledger = about(load_ledger(str(asked.profile) or STRICT), judged_rules())
     trial = _trial(asked)
     out = asked.out.absolute()
     started, began = datetime.now(UTC), time.monotonic()
@@ -122,12 +120,6 @@ def _trial(asked: AppOptions) -> Trial:
     )
 
 
-def _about(profile: Profile) -> Profile:
-    """Leave out what a ledger says of rules that no program is judged by."""
-    kept = tuple(entry for entry in profile.expected if entry.requirement in judged_rules())
-    return Profile(name=profile.name, title=profile.title, absent=(), expected=kept)
-
-
 def _document(
     asked: AppOptions,
     rules: dict[str, Requirement],
@@ -139,62 +131,37 @@ def _document(
     times: tuple[float, float, float],
 ) -> Results:
     began, ready, ended = times
-    partial = bool(asked.scenario)
-    verdicts = settle(
-        rules,
-        found,
-        profile=ledger,
-        version=info.version,
-        today=started.date(),
-        unfinished=rules if partial else (),
-    )
-    timing = timing_of(
-        total=ended - began,
-        cluster_start=ready - began,
-        before_checks=ready - began,
-        checks=ended - ready,
-        by_check={one.check: one.seconds for one in found},
-    )
-    facts = _facts(asked, info, started, timing.total, exit_code(verdicts, (), asked.level))
     out = asked.out.absolute()
     troubled = {one.check for one in found if one.verdict in {Verdict.FAIL, Verdict.UNKNOWN}}
-    return build(
-        facts,
-        Target(
-            name=f"{called(asked)}, facing {info.name}",
-            version=info.version,
-            profile=ledger.name,
-            brokers=len(info.bootstrap),
-            properties=info.properties,
-        ),
-        verdicts,
-        Context(
+    return document(
+        RunRecord(
+            rules=rules,
+            observations=found,
+            ledger=ledger,
+            target=Target(
+                name=f"{called(asked)}, facing {info.name}",
+                version=info.version,
+                profile=ledger.name,
+                brokers=len(info.bootstrap),
+                properties=info.properties,
+            ),
+            unfinished=rules if asked.scenario else (),
+            seed=asked.seed,
+            level=asked.level,
+            only=words(asked.only),
+            started=started,
+            timing=timing_of(
+                total=ended - began,
+                cluster_start=ready - began,
+                checks=ended - ready,
+                by_check={one.check: one.seconds for one in found},
+            ),
+            notices=info.notices,
             reproduce=lambda rule: reproduce(asked, rule),
             transcript=lambda check, _first: (
                 _existing(out, transcript_of(check)) if check in troubled else ""
             ),
-        ),
-        timing=timing,
-    )
-
-
-def _facts(
-    asked: AppOptions, info: ClusterInfo, started: datetime, seconds: float, code: int
-) -> Run:
-    return Run(
-        started=started.isoformat(timespec="seconds"),
-        seconds=seconds,
-        seed=asked.seed,
-        command=tuple(sys.argv),
-        exit_code=code,
-        partial=False,
-        errors=(),
-        notices=info.notices,
-        level=asked.level,
-        only=words(asked.only),
-        fast=False,
-        versions={"shareproof": suite_version()},
-        canary=None,
+        )
     )
 
 

@@ -17,8 +17,7 @@ from fixtures.wire.frame import Transcript
 from reports.verdicts import known_failure
 from shareproof.runner import allured, second_try
 from shareproof.runner.inventory import tiers
-from shareproof.runner.outcome import broken, observe, pack, refused
-from shareproof.runner.recorder import PROPERTY
+from shareproof.runner.outcome import PROPERTY, broken, observe, pack, refused
 from spec.profile import Absent, defined_in
 from spec.requirement import Requirement
 from spec.tiers import ALL
@@ -184,6 +183,11 @@ def transcript_name(nodeid: str, *, first: bool = False) -> str:
     # Two parametrized checks may differ in punctuation only, hence the digest.
     digest = hashlib.sha256(nodeid.encode()).hexdigest()[:6]
     return f"transcripts/{plain[:100]}-{digest}{'-first' if first else ''}.txt"
+
+
+def existing(out: Path | None, name: str) -> str:
+    """Return the name of a file in the run's directory if it is there, or nothing."""
+    return name if out and (out / name).is_file() else ""
 
 
 def _keep_transcript(item: pytest.Item, options: RunOptions) -> None:

@@ -26,6 +26,9 @@ from spec.verdict import (
 )
 from suites.judge import Judge, Vacuous, situations_of
 
+PROPERTY = "shareproof"
+"""Name of the report property that carries a check's observations."""
+
 BLAME: tuple[tuple[type[BaseException], tuple[Verdict, str]], ...] = (
     (AssertionError, (Verdict.FAIL, "")),
     (pytest.skip.Exception, (Verdict.VACUOUS, "the check was skipped: ")),

@@ -10,8 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from reports.console import COLOURS
-from shareproof.runner.outcome import unpack
-from shareproof.runner.recorder import PROPERTY
+from shareproof.runner.outcome import PROPERTY, unpack
 from spec.verdict import SEVERITY
 from suites.canary import CANARY
 

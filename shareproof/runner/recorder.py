@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import sys
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -13,14 +12,16 @@ from pathlib import Path
 import pytest
 
 from fixtures.interface.info import ClusterInfo
-from reports.building import timing_of
-from reports.results import Canary, Run, Timing, suite_version
-from reports.verdicts import BROKEN, FAULT, OK, Judged, exit_code, settle
+from reports.building import RunRecord, document, timing_of
+from reports.results import Canary, Results, Target, Timing
+from reports.verdicts import BROKEN, FAULT, OK
+from shareproof.runner.adapters import faced, facing
+from shareproof.runner.checks import existing, transcript_name
 from shareproof.runner.inventory import Check, by_rule, in_tier, read_checks
-from shareproof.runner.outcome import broken, unpack
+from shareproof.runner.outcome import PROPERTY, broken, unpack
 from shareproof.runner.second_try import AGAIN, merged
 from spec import requirement
-from spec.profile import Profile, check_profile, defined_in
+from spec.profile import Profile, check_profile
 from spec.releases import release_notice
 from spec.tiers import ALL
 from spec.verdict import Observation, Verdict
@@ -28,8 +29,8 @@ from suites import canary
 from suites.canary import CANARY
 from suites.options import UNSEEN, RunOptions, load_ledger
 
-PROPERTY = "shareproof"
-"""Name of the report property that carries a check's observations."""
+INTERRUPTED = 130
+"""Exit code after Ctrl-C or SIGTERM, as shells have it."""
 
 DIED = "harness: the worker process died while it ran"
 
@@ -53,7 +54,6 @@ class Recorder:
     planned: set[str] = field(default_factory=set)
     present: set[str] = field(default_factory=set)
     faults: list[str] = field(default_factory=list)
-    notices: list[str] = field(default_factory=list)
     ordinary_failures: int = 0
     interrupted: bool = False
     first_check: float = 0.0
@@ -133,38 +133,6 @@ class Recorder:
             return []
         return read_checks(self.checks_folder, drafts=self.options.drafts)
 
-    def judge(self, info: ClusterInfo | None) -> Verdicts:
-        """Settle the run, with the ledger; ``info`` is None if the target never came up."""
-        options = self.options
-        profile = load_ledger(options.ledger(info.profile if info else UNSEEN))
-        release = options.expect_version or (info.version if info else options.version)
-        version = options.judged(release)
-        rules = in_tier(options.selected(), options.tier)
-        observations = self._observations() + self._lost()
-        judged = settle(
-            rules,
-            observations,
-            profile=profile,
-            version=version,
-            release=release,
-            today=self.started.date(),
-            unfinished=self._unfinished(),
-            strict_reach=options.strict_reach,
-        )
-        self._note_strangers(observations)
-        self.notices += info.notices if info else (release_notice(self.options.version),)
-        self.notices = list(dict.fromkeys(filter(None, self.notices)))
-        newer = [rule.id for rule in rules.values() if not defined_in(rule, release)]
-        listed = {entry.rule.id for entry in judged}
-        return Verdicts(
-            judged=judged,
-            problems=check_profile(profile, requirement.load_requirements())
-            + self._stale(profile, version),
-            newer=[rule for rule in newer if rule not in listed],
-            profile=profile.name,
-            version=version,
-        )
-
     def _note_strangers(self, observations: Sequence[Observation]) -> None:
         live = requirement.load_requirements()
         strangers = sorted({o.requirement for o in observations} - set(live))
@@ -201,63 +169,75 @@ class Recorder:
             if feature in declared
         ]
 
-    def code(self, verdicts: Verdicts) -> int:
-        """Return the exit code of the run."""
-        if self.faults:
-            return FAULT
-        code = exit_code(verdicts.judged, verdicts.problems, self.options.level)
-        return code or (BROKEN if self.ordinary_failures else OK)
+    def results(self, info: ClusterInfo | None, start_seconds: float) -> Results:
+        """Settle the run, with the ledger; ``info`` is None if the target never came up."""
+        options = self.options
+        profile = load_ledger(options.ledger(info.profile if info else UNSEEN))
+        release = options.expect_version or (info.version if info else options.version)
+        version = options.judged(release)
+        observations = self._observations() + self._lost()
+        self._note_strangers(observations)
+        notices = info.notices if info else (release_notice(options.version),)
+        sick = FAULT if self.faults else OK
+        vouched = canary.told(self.canary)
+        out = Path(options.out) if options.out else None
+        return document(
+            RunRecord(
+                rules=in_tier(options.selected(), options.tier),
+                observations=observations,
+                ledger=profile,
+                target=Target(
+                    name=options.client.asked[1] if options.client else options.target,
+                    version=version,
+                    profile=profile.name,
+                    brokers=len(info.bootstrap) if info else options.brokers,
+                    properties=info.properties if info else {},
+                ),
+                client=facing(options, info),
+                release=release,
+                unfinished=self._unfinished(),
+                problems=[
+                    *check_profile(profile, requirement.load_requirements()),
+                    *self._stale(profile, version),
+                ],
+                seed=options.seed,
+                level=options.level,
+                only=options.only,
+                fast=options.fast,
+                tier=options.tier if options.tier < ALL else None,
+                strict_reach=options.strict_reach,
+                started=self.started,
+                timing=self._timing(start_seconds),
+                partial=self.interrupted or bool(self.faults),
+                errors=self.faults,
+                notices=list(dict.fromkeys(filter(None, notices))),
+                canary=None
+                if vouched is None
+                else Canary(
+                    check=vouched.check,
+                    verdict=vouched.verdict,
+                    reason=vouched.reason,
+                    witness=vouched.witness,
+                ),
+                broken=BROKEN if self.ordinary_failures else OK,
+                ended=INTERRUPTED if self.interrupted else sick,
+                versions={
+                    "python": platform.python_version(),
+                    "pytest": pytest.__version__,
+                    "platform": platform.platform(),
+                },
+                reproduce=options.reproduce,
+                transcript=lambda check, first: existing(out, transcript_name(check, first=first)),
+                faced=faced(options),
+            )
+        )
 
-    def timing(self, host_seconds: float) -> Timing:
-        """Return where the time went so far."""
+    def _timing(self, start_seconds: float) -> Timing:
         now = time.monotonic()
         return timing_of(
             total=now - self.began,
-            cluster_start=host_seconds,
+            cluster_start=start_seconds,
             before_checks=max(0.0, (self.first_check or now) - self.began),
             checks=max(0.0, self.last_check - self.first_check),
             by_check={id_: spent for id_, spent in self.seconds.items() if id_ in self.seen},
         )
-
-    def describe(self, code: int, seconds: float) -> Run:
-        """Return the facts of the run itself."""
-        return Run(
-            started=self.started.isoformat(timespec="seconds"),
-            seconds=seconds,
-            seed=self.options.seed,
-            command=tuple(sys.argv),
-            exit_code=code,
-            partial=self.interrupted or bool(self.faults),
-            errors=tuple(self.faults),
-            notices=tuple(self.notices),
-            level=self.options.level,
-            only=self.options.only,
-            fast=self.options.fast,
-            versions={
-                "shareproof": suite_version(),
-                "python": platform.python_version(),
-                "pytest": pytest.__version__,
-                "platform": platform.platform(),
-            },
-            canary=self._canary(),
-            tier=self.options.tier if self.options.tier < ALL else None,
-        )
-
-    def _canary(self) -> Canary | None:
-        seen = canary.told(self.canary)
-        if seen is None:
-            return None
-        return Canary(
-            check=seen.check, verdict=seen.verdict, reason=seen.reason, witness=seen.witness
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdicts:
-    """A settled run, and the ledger it was compared with."""
-
-    judged: list[Judged]
-    problems: list[str]
-    newer: list[str]
-    profile: str
-    version: str

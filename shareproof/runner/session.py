@@ -23,12 +23,11 @@ from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import UsageFault
 from reports import console, writing
 from reports.badge import of_results
-from reports.building import Context, build
-from reports.results import Results, Target
+from reports.results import Results
 from reports.verdicts import FAULT, USAGE
 from shareproof.runner import allured, second_try
-from shareproof.runner.adapters import faced, facing, introduced
-from shareproof.runner.checks import rules_of, transcript_name
+from shareproof.runner.adapters import introduced
+from shareproof.runner.checks import existing, rules_of, transcript_name
 from shareproof.runner.lifecycle import Host
 from shareproof.runner.options import commission_of, options_of
 from shareproof.runner.recorder import Recorder
@@ -36,9 +35,6 @@ from shareproof.runner.scheduling import MOVING, scope, stage_scheduler
 from spec.requirement import SpecError
 from spec.verdict import EnvironmentFault
 from suites.options import OWN
-
-INTERRUPTED = 130
-"""Exit code after Ctrl-C or SIGTERM, as shells have it."""
 
 
 class Controller:
@@ -207,56 +203,23 @@ class Controller:
         return bool(chosen) and self._may_reach_checks() and not self.recorder.seconds
 
     def _settle(self) -> int:
-        recorder, options = self.recorder, self.options
+        recorder = self.recorder
         if recorder.planned and self._has_canary():
             recorder.heed_canary()
-        verdicts = recorder.judge(self.info)
-        code = INTERRUPTED if recorder.interrupted else recorder.code(verdicts)
-        out = Path(options.out) if options.out else None
-        timing = recorder.timing(self.host.start_seconds)
-        found = build(
-            recorder.describe(code, timing.total),
-            Target(
-                name=options.client.asked[1] if options.client else options.target,
-                version=verdicts.version,
-                profile=verdicts.profile,
-                brokers=len(self.info.bootstrap) if self.info else options.brokers,
-                properties=self.info.properties if self.info else {},
-            ),
-            verdicts.judged,
-            Context(
-                reproduce=options.reproduce,
-                transcript=lambda check, first: _existing(out, transcript_name(check, first=first)),
-                faced=faced(options),
-            ),
-            timing=timing,
-            problems=verdicts.problems,
-            newer=verdicts.newer,
-            client=facing(options, self.info),
-        )
-        if out:
-            _write(out, found)
-        self._hand_over(found)
-        return code
-
-    def _hand_over(self, found: Results) -> None:
-        """Keep the results for the summary, and give them to whoever commissioned the run."""
-        self.results = found
+        self.results = found = recorder.results(self.info, self.host.start_seconds)
+        if out := self.options.out and Path(self.options.out):
+            writing.publish(out, found)
+            of_results(found).write(out)
+            allured.write(out, found)
         if commission := commission_of(self.config):
             commission.results = found
+        return found.run.exit_code
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the verdicts below pytest's own output."""
         if self.results:
             terminalreporter.section("verdicts")
             terminalreporter.write(console.render_text(self.results))
-
-
-def _write(out: Path, found: Results) -> None:
-    """Write everything that people and machines get of a run."""
-    writing.publish(out, found)
-    of_results(found).write(out)
-    allured.write(out, found)
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
@@ -271,9 +234,5 @@ def _restore(handler: Any) -> None:
 def _put_aside(out: str, chosen: Collection[str]) -> None:
     """Keep the transcripts of first tries from being written over by the second."""
     for check in chosen:
-        if name := _existing(Path(out) if out else None, transcript_name(check)):
+        if name := existing(Path(out) if out else None, transcript_name(check)):
             (Path(out) / name).rename(Path(out) / transcript_name(check, first=True))
-
-
-def _existing(out: Path | None, name: str) -> str:
-    return name if out and (out / name).is_file() else ""

@@ -5,16 +5,15 @@ from __future__ import annotations
 import platform
 import re
 import shlex
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from reports.badge import of_results
-from reports.building import Context, build, timing_of
-from reports.results import Results, Run, Target, suite_version
-from reports.verdicts import FAULT, exit_code, settle
+from reports.building import RunRecord, document, timing_of
+from reports.results import Results, Target
+from reports.verdicts import FAULT, OK
 from reports.writing import publish
 from shareproof.runner.adapters import HOSTILE, facing
 from shareproof.sweep.spreading import Swept
@@ -111,45 +110,43 @@ def settled(sweep: Sweep, out: Path) -> Results:
     profile = load_ledger(options.ledger(""))
     rules = {id_: rule for id_, rule in load_requirements().items() if id_ in sweep.subject.rules}
     whole = len(sweep.swept) == sweep.planned and not sweep.words
-    judged = settle(
-        rules,
-        observations(sweep.swept),
-        profile=profile,
-        version=options.client.version,
-        release=options.version,
-        today=sweep.started.date(),
-        unfinished=() if whole else sweep.subject.rules,
-    )
     problems = check_profile(profile, load_requirements())
-    code = INTERRUPTED if sweep.interrupted else exit_code(judged, problems, options.level)
-    if not judged and not code:
-        code = FAULT
     frames = _written(sweep, out)
-    spent = {_PREFIX + one.played.case: one.played.seconds for one in sweep.swept}
-    found = build(
-        _run(sweep, code),
-        Target(
-            name=options.client.asked[1],
-            version=options.client.version,
-            profile=profile.name,
-            brokers=3,
-            properties={},
-        ),
-        judged,
-        Context(
+    seen = observations(sweep.swept)
+    found = document(
+        RunRecord(
+            rules=rules,
+            observations=seen,
+            ledger=profile,
+            target=Target(
+                name=options.client.asked[1],
+                version=options.client.version,
+                profile=profile.name,
+                brokers=3,
+                properties={},
+            ),
+            client=facing(options, None),
+            release=options.version,
+            unfinished=() if whole else sweep.subject.rules,
+            problems=problems,
+            seed=options.seed,
+            level=options.level,
+            only=sweep.words,
+            started=sweep.started,
+            timing=timing_of(
+                total=sweep.seconds,
+                checks=sweep.seconds,
+                by_check={_PREFIX + one.played.case: one.played.seconds for one in sweep.swept},
+            ),
+            partial=sweep.interrupted,
+            notices=_notices(sweep),
+            broken=OK if seen else FAULT,
+            ended=INTERRUPTED if sweep.interrupted else OK,
+            versions={"python": platform.python_version(), "platform": platform.platform()},
             reproduce=lambda rule: _again(sweep, rule),
             transcript=lambda check, first: "" if first else frames.get(check, ""),
             faced=lambda _check: HOSTILE,
-        ),
-        timing=timing_of(
-            total=sweep.seconds,
-            cluster_start=0.0,
-            before_checks=0.0,
-            checks=sweep.seconds,
-            by_check=spent,
-        ),
-        problems=problems,
-        client=facing(options, None),
+        )
     )
     publish(out, found)
     of_results(found).write(out)
@@ -193,39 +190,18 @@ def _written(sweep: Sweep, out: Path) -> dict[str, str]:
     return names
 
 
-def _run(sweep: Sweep, code: int) -> Run:
-    unmet = sorted(
+def _notices(sweep: Sweep) -> list[str]:
+    unmet = [
         one.played.case
         for one in sweep.swept
         if not (one.played.findings or one.played.fault or one.played.undecided)
+    ]
+    apis = sorted({name.rpartition("/")[0].rpartition("/")[0] for name in unmet})
+    sentence = (
+        f"{len(unmet)} of {sweep.planned} cases judged nothing, because the client sent no "
+        f"such request: {', '.join(apis)}."
     )
-    notices = []
-    if unmet:
-        apis = sorted({name.rpartition("/")[0].rpartition("/")[0] for name in unmet})
-        notices.append(
-            f"{len(unmet)} of {sweep.planned} cases judged nothing, because the client sent no "
-            f"such request: {', '.join(apis)}."
-        )
-    options = sweep.options
-    return Run(
-        started=sweep.started.isoformat(timespec="seconds"),
-        seconds=sweep.seconds,
-        seed=options.seed,
-        command=tuple(sys.argv),
-        exit_code=code,
-        partial=sweep.interrupted,
-        errors=(),
-        notices=tuple(notices),
-        level=options.level,
-        only=sweep.words,
-        fast=False,
-        versions={
-            "shareproof": suite_version(),
-            "python": platform.python_version(),
-            "platform": platform.platform(),
-        },
-        canary=None,
-    )
+    return [sentence] if unmet else []
 
 
 def now() -> datetime:

@@ -25,8 +25,7 @@ from fixtures.proxies.alter import HONEST
 from fixtures.proxies.alterations import ALTERATIONS
 from fixtures.targets.altered import replace_alteration
 from shareproof.runner.checks import rules_of
-from shareproof.runner.outcome import unpack
-from shareproof.runner.recorder import PROPERTY
+from shareproof.runner.outcome import PROPERTY, unpack
 from spec.verdict import Verdict
 
 T = TypeVar("T")
