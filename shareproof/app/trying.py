@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
@@ -25,6 +24,7 @@ from reports import writing
 from reports.building import RunRecord, about, document, timing_of
 from reports.console import line
 from reports.results import Results, Target
+from shareproof.options import AppOptions
 from spec.profile import Profile
 from spec.requirement import Requirement, load_requirements
 from spec.verdict import Observation, Verdict
@@ -32,10 +32,7 @@ from suites.app.load import Template
 from suites.app.play import Playing, judged_rules, play, scenarios_for, transcript_of
 from suites.app.program import Trial
 from suites.app.scenarios import Scenario, all_scenarios
-from suites.options import RunOptions, checked, load_ledger, words
-
-if TYPE_CHECKING:
-    from shareproof.commands.application import AppOptions
+from suites.options import RunOptions, checked, load_ledger, typed
 
 LONGEST = 60
 """Characters of a program's name that is made of its command."""
@@ -53,14 +50,14 @@ def run(asked: AppOptions, console: Console) -> Results:
     """
     rules = _rules(asked)
     scenarios = _scenarios(asked, [*rules])
-    ledger = about(load_ledger(str(asked.profile) or STRICT), judged_rules())
+    ledger = about(load_ledger(asked.profile or STRICT), judged_rules())
     trial = _trial(asked)
     out = asked.out.absolute()
     started, began = datetime.now(UTC), time.monotonic()
     line(console, f"seed {asked.seed}, {shlex.join(asked.command or ())}, facing {asked.target}")
     target = open_target(
-        asked_target(asked.target, str(asked.command_config or "")),
-        TargetOptions(brokers=asked.brokers, security=security_of(str(asked.command_config or ""))),
+        asked_target(asked.target, asked.command_config),
+        TargetOptions(brokers=asked.brokers, security=security_of(asked.command_config)),
     )
     for name in ("programs", "transcripts"):
         shutil.rmtree(out / name, ignore_errors=True)
@@ -84,21 +81,20 @@ def run(asked: AppOptions, console: Console) -> Results:
 
 
 def _rules(asked: AppOptions) -> dict[str, Requirement]:
-    options = checked(RunOptions(only=words(asked.only), out=str(asked.out.absolute())))
+    options = checked(RunOptions(only=asked.only, out=str(asked.out.absolute())))
     known = load_requirements()
     found = {rule: known[rule] for rule in judged_rules() if options.wants(rule)}
     if not found:
-        raise UsageFault(f"--only {','.join(asked.only or ())}: no program is judged by that.")
+        raise UsageFault(f"--only {','.join(asked.only)}: no program is judged by that.")
     return found
 
 
 def _scenarios(asked: AppOptions, rules: Sequence[str]) -> list[Scenario]:
     known = all_scenarios()
-    named = [name for text in asked.scenario or () for name in text.lower().split(",")]
-    if strange := [name for name in named if name not in known]:
+    if strange := [name for name in asked.scenario if name not in known]:
         raise UsageFault(f"--scenario {strange[0]}: there are {', '.join(known)}.")
-    if named:
-        return [known[name] for name in dict.fromkeys(named)]
+    if asked.scenario:
+        return [known[name] for name in asked.scenario]
     return scenarios_for(rules, [*known.values()], all_rules=not asked.only)
 
 
@@ -148,7 +144,7 @@ def _document(
             unfinished=rules if asked.scenario else (),
             seed=asked.seed,
             level=asked.level,
-            only=words(asked.only),
+            only=asked.only,
             started=started,
             timing=timing_of(
                 total=ended - began,
@@ -187,15 +183,10 @@ def reproduce(asked: AppOptions, rule: str) -> str:
         "--seed",
         str(asked.seed),
     ]
-    ours = Capability.OWN_CLUSTER in innermost(asked.target).offers
-    for name in ("brokers", "records", "record", "poison", "poison_every", "attempts", "patience"):
-        value, usual = getattr(asked, name), getattr(type(asked), name)
-        if value != usual and (ours or name != "brokers"):
-            said += [f"--{name.replace('_', '-')}", str(value)]
-    for scenario in asked.scenario or ():
-        said += ["--scenario", scenario]
-    if asked.command_config:
-        said += ["--command-config", str(asked.command_config)]
+    if Capability.OWN_CLUSTER in innermost(asked.target).offers:
+        said += typed(asked, "brokers")
+    said += typed(asked, "records record poison poison_every attempts patience")
+    said += typed(asked, "scenario command_config")
     return shlex.join([*said, "--", *(asked.command or ())])
 
 

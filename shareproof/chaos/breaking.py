@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path, PosixPath
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
@@ -34,12 +33,9 @@ from reports.telling import cases
 from shareproof.chaos.judging import judge, spark_settings
 from shareproof.chaos.playing import as_chaos, play_all
 from shareproof.chaos.warming import Tell, telling
+from shareproof.options import ChaosOptions
 from suites.chaos.scenario import Scenario
 from suites.chaos.scenarios import SCENARIOS, chosen
-from suites.options import words
-
-if TYPE_CHECKING:
-    from shareproof.commands.breaking import ChaosOptions
 
 WHOLE, FREE = "whole", "free"
 OVERLAPS = (WHOLE, FREE)
@@ -127,7 +123,7 @@ def _play_schedule(
         proxies=_proxies(asked, [strike.fault for strike in schedule.strikes]),
         allowed=asked.allow_faults,
         hooks=_hooks(asked),
-        command_config=str(asked.command_config or ""),
+        command_config=asked.command_config,
         prefix=asked_prefix(asked.prefix, asked.target),
         hosts=_hosts(asked),
     )
@@ -141,7 +137,7 @@ def _play_schedule(
 def _play_scenarios(asked: ChaosOptions, out: Path, listening: Listening) -> tuple[Path, ...]:
     if asked.faults or asked.no_faults or asked.schedule:
         raise UsageFault("--scenario excludes --faults, --no-faults and --schedule.")
-    scenarios = chosen(_lowered(asked.scenario), asked.target)
+    scenarios = chosen(asked.scenario, asked.target)
     loads = [as_chaos(one, asked.target, asked.seed, asked.proxies).load for one in scenarios]
     tell, wait = listening(loads)
     runs = play_all(
@@ -165,8 +161,7 @@ def _schedule(asked: ChaosOptions) -> Schedule:
             raise UsageFault("--no-faults excludes --faults and --schedule: give one of them.")
         return Schedule(seed=asked.seed, seconds=seconds)
     if asked.schedule is None:
-        faults = _lowered(asked.faults)
-        proxies = _proxies(asked, faults)
+        proxies = _proxies(asked, asked.faults)
         offers = offered(
             asked.target,
             brokers=asked.brokers,
@@ -177,7 +172,7 @@ def _schedule(asked: ChaosOptions) -> Schedule:
         if asked.overlap not in OVERLAPS:
             raise UsageFault(f"--overlap {asked.overlap}: give {' or '.join(OVERLAPS)}.")
         free = asked.overlap == FREE
-        drawn = draw(asked.seed, seconds, fitting(faults, offers), free=free)
+        drawn = draw(asked.seed, seconds, fitting(asked.faults, offers), free=free)
         if not drawn.strikes:
             raise UsageFault(f"{asked.minutes:g} minutes are too short for any of these faults.")
         return drawn
@@ -189,16 +184,12 @@ def _schedule(asked: ChaosOptions) -> Schedule:
         raise UsageFault(f"--schedule {asked.schedule}: {error}.") from None
 
 
-def _lowered(given: list[str] | None) -> tuple[str, ...]:
-    return tuple(word.lower() for word in words(given))
-
-
 def _proxies(asked: ChaosOptions, faults: Sequence[str]) -> str:
     return asked.proxies or usual_proxies(asked.target, faults)
 
 
 def _hooks(asked: ChaosOptions) -> Hooks | None:
-    return Hooks.read(asked.hooks) if asked.hooks else None
+    return Hooks.read(Path(asked.hooks)) if asked.hooks else None
 
 
 def _hosts(asked: ChaosOptions) -> Hosts | None:

@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -34,6 +34,7 @@ from shareproof.chaos.again import earlier, rejudge
 from shareproof.chaos.again import exit_code as changed_verdicts
 from shareproof.chaos.shrinking import SHRUNK, kinds_of
 from shareproof.detected import detection
+from shareproof.options import NightOptions
 
 Tell = Callable[[str], None]
 MINUTE = 60.0
@@ -48,35 +49,14 @@ _ENDING = 5 * MINUTE
 """Seconds that an interrupted run may take to drain and to judge what it has."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What a night is to do beside its runs.
-
-    Attributes:
-        archive: Where nights are kept; each has a directory of its own.
-        site: Where the pages go.
-        rejudge: How many of the archive's latest runs are judged again, at most.
-        confirm: How often a schedule that broke a rule is played again.
-        shrink: How many runs are shrunk, at most.
-    """
-
-    archive: Path
-    site: Path
-    brokers: int
-    rejudge: int
-    confirm: int
-    shrink: int
-    resume: bool
-
-
 class Stop(Exception):
     """Somebody wants the night to end."""
 
 
-def spend(new: Night, asked: Asked, tell: Tell) -> tuple[Night, int]:
+def spend(asked: NightOptions, tell: Tell) -> tuple[Night, int]:
     """Play a night, or go on with one; return what came of it, and the exit code."""
     night = _resumed(asked, tell) if asked.resume else None
-    night = night or new
+    night = night or new_night(asked)
     folder = asked.archive / night.name
     folder.mkdir(parents=True, exist_ok=True)
     changed = _judge_again(asked, folder, tell)
@@ -95,7 +75,7 @@ def spend(new: Night, asked: Asked, tell: Tell) -> tuple[Night, int]:
     return night, INTERRUPTED if stopped else max(night.exit_code, changed)
 
 
-def _resumed(asked: Asked, tell: Tell) -> Night | None:
+def _resumed(asked: NightOptions, tell: Tell) -> Night | None:
     """Return the latest night of the archive if it did not end."""
     nights = find(asked.archive) if asked.archive.is_dir() else ()
     if not nights or nights[-1][1].ended:
@@ -106,7 +86,7 @@ def _resumed(asked: Asked, tell: Tell) -> Night | None:
     return night
 
 
-def _judge_again(asked: Asked, folder: Path, tell: Tell) -> int:
+def _judge_again(asked: NightOptions, folder: Path, tell: Tell) -> int:
     """Return 0 if no verdict of the latest runs changed, and otherwise what judging again says."""
     if not asked.rejudge or next(asked.archive.rglob("results.json"), None) is None:
         return OK
@@ -121,7 +101,7 @@ def _judge_again(asked: Asked, folder: Path, tell: Tell) -> int:
     return changed_verdicts(rejudge(known[-asked.rejudge :], replace=False))
 
 
-def _played(night: Night, folder: Path, asked: Asked, tell: Tell) -> Night:
+def _played(night: Night, folder: Path, asked: NightOptions, tell: Tell) -> Night:
     """Play schedules until the time is over, one at least."""
     while not night.plays or night.spent < night.hours * 3600:
         free = shutil.disk_usage(folder).free
@@ -171,7 +151,13 @@ def _put_aside(run: Path) -> None:
 
 
 def _run(
-    night: Night, folder: Path, asked: Asked, play: Play, *, options: Sequence[str], name: str = ""
+    night: Night,
+    folder: Path,
+    asked: NightOptions,
+    play: Play,
+    *,
+    options: Sequence[str],
+    name: str = "",
 ) -> Play:
     """Play and judge in a process of its own; return what its results say."""
     run = folder / (name or play.run)
@@ -237,7 +223,7 @@ def _stopping() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _confirmed(night: Night, folder: Path, asked: Asked, tell: Tell) -> Night:
+def _confirmed(night: Night, folder: Path, asked: NightOptions, tell: Tell) -> Night:
     """Play again what broke a rule that no ledger has, and shrink the first of it."""
     for number, play in enumerate(night.plays):
         now = play
@@ -250,7 +236,7 @@ def _confirmed(night: Night, folder: Path, asked: Asked, tell: Tell) -> Night:
             now = replace(now, replays=(*now.replays, again.broken))
             night = _with(night, number, now, folder)
     failed = [number for number, play in enumerate(night.plays) if play.broken]
-    for number in failed[: asked.shrink]:
+    for number in failed[: asked.shrink_most]:
         play = night.plays[number]
         if play.shrunk is None:
             tell(f"shrinking seed {play.seed}")
@@ -292,12 +278,13 @@ def _said(play: Play) -> str:
     return "; ".join(words) or "nothing broken"
 
 
-def _build(asked: Asked, night: Night) -> Path:
+def _build(asked: NightOptions, night: Night) -> Path:
     """Build the pages of the archive; return that of the night."""
     try:
         archive = runs_in([asked.archive])
     except ValueError:
         archive = Archive(runs=())
+    assert asked.site is not None
     build(archive, asked.site, detection(), nights=find(asked.archive))
     return asked.site / "nights" / f"{night.name}.html"
 
@@ -317,19 +304,16 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def new_night(
-    *, target: str, seed: int, minutes: float, hours: float, overlap: str, rate: float
-) -> Night:
+def new_night(asked: NightOptions) -> Night:
     """Return a night that begins now."""
     began = _now()
-    name = f"night-{re.sub(r'[^0-9]', '', began)[:12]}-{seed}"
     return Night(
-        name=name,
-        target=target,
-        seed=seed,
-        minutes=minutes,
-        hours=hours,
-        overlap=overlap,
-        rate=rate,
+        name=f"night-{re.sub(r'[^0-9]', '', began)[:12]}-{asked.seed}",
+        target=asked.target,
+        seed=asked.seed,
+        minutes=asked.minutes,
+        hours=asked.hours,
+        overlap=asked.overlap,
+        rate=asked.rate,
         began=began,
     )

@@ -20,6 +20,7 @@ from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import FakeName, innermost
 from fixtures.targets import TargetOptions
 from fixtures.wire.frame import Transcript
+from reports.plain import from_plain
 from shareproof.runner import features, lifecycle, second_try
 from shareproof.runner.checks import (
     JUDGE,
@@ -59,7 +60,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Read the options, or take over the controller's, before any reporter looks for its own."""
     home = getattr(config, "workerinput", {}).get("shareproof")
     if home:
-        config.stash[OPTIONS] = RunOptions.from_plain(json.loads(home["options"]))
+        config.stash[OPTIONS] = from_plain(RunOptions, json.loads(home["options"]))
         config.stash[MEETING] = lifecycle.Meeting(Path(home["meeting"]))
         if chosen := home["chosen"]:
             config.stash[second_try.CHOSEN] = frozenset(chosen)

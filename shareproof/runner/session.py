@@ -7,7 +7,6 @@ writes results. It does so also when the run is cut short.
 from __future__ import annotations
 
 import functools
-import json
 import shutil
 import signal
 import threading
@@ -23,13 +22,14 @@ from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import UsageFault
 from reports import console, writing
 from reports.badge import of_results
+from reports.plain import text_of
 from reports.results import Results
 from reports.verdicts import FAULT, USAGE
 from shareproof.runner import allured, second_try
 from shareproof.runner.adapters import introduced
 from shareproof.runner.checks import existing, rules_of, transcript_name
 from shareproof.runner.lifecycle import Host
-from shareproof.runner.options import commission_of, options_of
+from shareproof.runner.options import commission_of, run_options_of
 from shareproof.runner.recorder import Recorder
 from shareproof.runner.scheduling import MOVING, scope, stage_scheduler
 from spec.requirement import SpecError
@@ -42,7 +42,7 @@ class Controller:
 
     def __init__(self, config: pytest.Config) -> None:
         try:
-            self.options = introduced(options_of(config))
+            self.options = introduced(run_options_of(config))
             self.host = Host(self.options)
         except UsageFault as fault:
             raise pytest.UsageError(str(fault)) from None
@@ -77,7 +77,7 @@ class Controller:
     def pytest_configure_node(self, node: Any) -> None:
         """Tell a new worker what the run is about, and where it will find the cluster."""
         node.workerinput["shareproof"] = {
-            "options": json.dumps(self.options.to_plain()),
+            "options": text_of(self.options),
             "meeting": str(self.host.meeting.folder),
             "chosen": sorted(self.config.stash.get(second_try.CHOSEN, ())),
         }

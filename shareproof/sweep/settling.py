@@ -23,7 +23,7 @@ from spec.verdict import Observation, Verdict
 from suites.client.settings import trials
 from suites.client.sweep.judging import RULES
 from suites.client.sweep.working import Played
-from suites.options import RunOptions, load_ledger
+from suites.options import RunOptions, load_ledger, typed
 
 INTERRUPTED = 130
 _PREFIX = "sweep/"
@@ -157,10 +157,7 @@ def command(options: RunOptions, case: str, subject: Subject = ERRORS) -> str:
     """Return the command that plays one case again."""
     assert options.client is not None
     words = ["shareproof", "sweep", *options.client.asked, *subject.option, "--only", case]
-    words += ["--seed", str(options.seed)]
-    if options.profile:
-        words += ["--profile", options.profile]
-    return shlex.join(words)
+    return shlex.join([*words, "--seed", str(options.seed), *typed(options, "profile")])
 
 
 def _again(sweep: Sweep, rule: str) -> str:

@@ -1,0 +1,110 @@
+"""Histories: record one, judge recorded ones, inject faults, and do that all night."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+
+import typer
+
+from fixtures.targets import UsageFault
+from shareproof.options import AnalyseOptions, ChaosOptions, LoadOptions, NightOptions, takes
+
+
+@takes(LoadOptions)
+def load(options: LoadOptions) -> None:
+    """Put a mixed load on a target, without faults, and record its history."""
+    from reports.console import line, screen
+    from shareproof import histories
+
+    console = screen(stderr=True)
+    line(console, f"seed {options.seed}, target {options.target}")
+    done = histories.load(options, console)
+    if options.as_json:
+        typer.echo(json.dumps(done, indent=1))
+    else:
+        for name, value in done.items():
+            typer.echo(f"{name}: {value}")
+
+
+@takes(AnalyseOptions)
+def analyse(options: AnalyseOptions) -> None:
+    """Judge recorded histories by the invariants and write the verdicts."""
+    from reports.console import line, screen, show
+    from reports.plain import text_of
+    from shareproof import histories
+
+    console = screen(stderr=True)
+    results = histories.analyse(options, console)
+    if options.as_json:
+        typer.echo(text_of(results), nl=False)
+    else:
+        show(results, screen())
+        line(console, f"results in {options.folder}")
+    raise typer.Exit(results.run.exit_code)
+
+
+@takes(ChaosOptions)
+def chaos(options: ChaosOptions) -> None:
+    """Inject faults into a cluster under load, heal it, and judge the whole history."""
+    from reports.console import line, screen, show
+    from reports.plain import text_of
+    from shareproof import histories
+
+    histories.require("pyarrow", "numpy", "pyspark")
+    from shareproof.chaos import breaking  # it is built of what the extra brings
+    from suites.options import resolved
+
+    if options.list_faults or options.list_scenarios:
+        if options.as_json:
+            faults = breaking.list_faults if options.list_faults else breaking.list_scenarios
+            typer.echo(json.dumps(faults(), indent=1))
+        elif options.list_faults:
+            breaking.show_faults(screen())
+        else:
+            breaking.show_scenarios(screen())
+        raise typer.Exit
+    results = breaking.run(resolved(options), screen(stderr=True))
+    if results is None:
+        line(screen(stderr=True), f"not judged: shareproof chaos --rejudge {options.out}")
+        raise typer.Exit
+    if options.as_json:
+        typer.echo(text_of(results), nl=False)
+    else:
+        breaking.show_struck(results, screen())
+        show(results, screen())
+        line(screen(stderr=True), f"reports in {options.out}")
+    raise typer.Exit(results.run.exit_code)
+
+
+@takes(NightOptions)
+def night(options: NightOptions) -> None:
+    """Play random schedules for hours; confirm and shrink what broke; write the night's page."""
+    from shareproof import histories
+
+    histories.require("pyarrow", "numpy", "pyspark")
+    from reports.plain import text_of
+    from shareproof.chaos.breaking import OVERLAPS
+    from shareproof.chaos.night import spend
+    from shareproof.chaos.shrinking import shrink_run
+
+    def tell(line: str) -> None:
+        typer.echo(line, err=True)
+
+    if options.overlap not in OVERLAPS:
+        raise UsageFault(f"--overlap {options.overlap}: give {' or '.join(OVERLAPS)}.")
+    if options.shrink is not None:
+        run = options.shrink.absolute()
+        raise typer.Exit(shrink_run(run, options.target, options.brokers, options.rate, tell))
+    archive = options.archive.absolute()
+    site = (options.site or archive.with_name(f"{archive.name}-site")).absolute()
+    found, code = spend(replace(options, archive=archive, site=site), tell)
+    if options.as_json:
+        sys.stdout.write(text_of(found.summary()))
+    else:
+        typer.echo(found.sentence)
+        for one in found.broken:
+            typer.echo(f"{one.rule} ({one.rank}): {one.verdict}: {one.reason}")
+            typer.echo(f"  {found.replay(one, archive)}")
+    raise typer.Exit(code)
