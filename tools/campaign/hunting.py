@@ -17,8 +17,7 @@ from fixtures.reference.mutants import MUTANTS
 from reports import evidence
 from reports.evidence import Entry
 from shareproof.runner.inventory import Check, by_rule, read_checks
-from tools.campaign.cases import Case, cases
-from tools.campaign.playing import HONEST, Played, play
+from tools.campaign.player import HONEST, Case, Played, cases, play
 
 TRIES = 6
 """Seeds with which a mutant is hunted: some are only seen by some random choices."""

@@ -18,8 +18,8 @@ from fixtures.reference.mutants import MUTANTS
 from reports import evidence
 from reports.evidence import Entry
 from tools.campaign import hunting
-from tools.campaign.asked import Asked, Outcome, Progress, T, means_check, means_rule, nothing
 from tools.campaign.hunting import Control, Lead
+from tools.campaign.options import Options, Outcome, Progress, T, means_check, means_rule, nothing
 
 KINDS = (evidence.REFERENCE_MUTANT, evidence.ALTERATION)
 
@@ -169,48 +169,48 @@ def matching(plan: Plan, word: str) -> tuple[list[str], list[str]]:
     return mutants, checks
 
 
-def _plan(asked: Asked) -> Plan:
-    whole = everything(drafts=bool(asked.only))  # whoever names a draft has it played
+def _plan(options: Options) -> Plan:
+    whole = everything(drafts=bool(options.only))  # whoever names a draft has it played
     mutants, checks = dict[str, None](), dict[str, None]()
-    for word in asked.only:
+    for word in options.only:
         found, reached = matching(whole, word)
         if not found and not reached:
             raise nothing(word)
         mutants |= dict.fromkeys(found)
         checks |= dict.fromkeys(reached)
     return Plan(
-        mutants=tuple(mutants) if asked.only else whole.mutants,
-        checks=tuple(checks) if asked.only else whole.checks,
-        seed=asked.seed,
-        full=asked.full,
-        workers=asked.workers,
+        mutants=tuple(mutants) if options.only else whole.mutants,
+        checks=tuple(checks) if options.only else whole.checks,
+        seed=options.seed,
+        full=options.full,
+        workers=options.workers,
     )
 
 
-def play(asked: Asked) -> Outcome:
+def play(options: Options) -> Outcome:
     """Play the checks against the honest reference broker and against mutants of it."""
-    seen, keeper = Seen(plan=_plan(asked)), asked.keeper
+    seen, keeper = Seen(plan=_plan(options)), options.keeper
     try:
-        carry_out(seen, keeper.known, asked.progress)
+        carry_out(seen, keeper.known, options.progress)
     finally:
-        if asked.full:
+        if options.full:
             old = (one for one in keeper.known if one.kind == evidence.REFERENCE_MUTANT)
             keeper.drop([one for one in old if one.name in seen.plan.mutants])
         keeper.add(seen.rejections)
     return _outcome(seen)
 
 
-def replay(entries: Sequence[Entry], asked: Asked) -> list[Entry]:
+def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
     """Play again what entries are about; return those that were not seen again."""
     entries = [one for one in entries if one.check in hunting.checks()]
     lost: list[Entry] = []
-    with pool(asked.workers) as workers:
+    with pool(options.workers) as workers:
         plays = {workers.submit(hunting.again, one): one for one in entries}
         for done, future in enumerate(as_completed(plays), 1):
             found = future.result()
-            asked.keeper.add(found)
+            options.keeper.add(found)
             lost += [] if found else [plays[future]]
-            asked.progress("entries on the reference broker", done, len(plays))
+            options.progress("entries on the reference broker", done, len(plays))
     return lost
 
 

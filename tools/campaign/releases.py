@@ -23,7 +23,7 @@ from reports.reading import read
 from reports.results import RuleResult
 from spec.track_record import Past, load_track_record
 from spec.verdict import EnvironmentFault
-from tools.campaign.asked import Asked, Outcome, means_rule, nothing
+from tools.campaign.options import Options, Outcome, means_rule, nothing
 
 LEDGER = "strict"
 SCENARIO = "scenario:"
@@ -89,11 +89,11 @@ def about(entry: Past, release: str) -> Question:
 
 def questions(entries: Iterable[Past]) -> dict[Question, list[str]]:
     """Return which rules each run has to be asked about."""
-    asked: dict[Question, set[str]] = defaultdict(set)
+    found: dict[Question, set[str]] = defaultdict(set)
     for entry in entries:
         for release in filter(None, (entry.seen, entry.mended)):
-            asked[about(entry, release)].add(entry.rule)
-    return {question: sorted(rules) for question, rules in sorted(asked.items())}
+            found[about(entry, release)].add(entry.rule)
+    return {question: sorted(rules) for question, rules in sorted(found.items())}
 
 
 def doubt(entry: Past, answers: Answers) -> str:
@@ -117,18 +117,18 @@ def answers(entries: Iterable[Entry]) -> dict[Question, dict[str, Seen]]:
     return found
 
 
-def play(asked: Asked) -> Outcome:
+def play(options: Options) -> Outcome:
     """Ask, compare, keep."""
-    return _play(_chosen(asked.only), asked)
+    return _play(_chosen(options.only), options)
 
 
-def _play(chosen: Sequence[Past], asked: Asked) -> Outcome:
+def _play(chosen: Sequence[Past], options: Options) -> Outcome:
     for question, rules in questions(chosen).items():
         seen = ask(question, rules)
-        asked.keeper.add([_entry(question, rule, one) for rule, one in seen.items()])
+        options.keeper.add([_entry(question, rule, one) for rule, one in seen.items()])
         what = question.scenario or f"{len(rules)} rules"
-        asked.say(f"kafka:{question.release}: {what} asked")
-    found = answers(asked.keeper.known)
+        options.say(f"kafka:{question.release}: {what} asked")
+    found = answers(options.keeper.known)
     doubts = [(entry, why) for entry in chosen if (why := doubt(entry, found))]
     return Outcome(
         said=[f"{len(chosen) - len(doubts)} of {len(chosen)} past defects found again"],
@@ -136,11 +136,11 @@ def _play(chosen: Sequence[Past], asked: Asked) -> Outcome:
     )
 
 
-def replay(entries: Sequence[Entry], asked: Asked) -> list[Entry]:
+def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
     """Ask again about the defects of some entries; return the entries of those not confirmed."""
     rules = {(one.rule, one.release) for one in entries}
     wanted = [p for p in load_track_record() if {(p.rule, p.seen), (p.rule, p.mended)} & rules]
-    doubted = len(_play(wanted, asked).broken)
+    doubted = len(_play(wanted, options).broken)
     return [one for one in entries if doubted]
 
 

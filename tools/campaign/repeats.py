@@ -21,20 +21,20 @@ from reports.results import Results
 from shareproof.runner.inventory import CLIENT, Check, read_checks
 from shareproof.runner.scheduling import scope
 from spec.verdict import EnvironmentFault
-from tools.campaign import alterations, clients
-from tools.campaign.asked import Asked, Outcome, means_check
+from tools.campaign import clients, runs
+from tools.campaign.options import Options, Outcome, means_check
 
 TOGETHER = "together"
 """The checks that share a cluster."""
 
 
-def play(asked: Asked) -> Outcome:
+def play(options: Options) -> Outcome:
     """Repeat checks of brokers or of a client, or whole certifications."""
-    if asked.client:
-        return clients.repeat(asked)
-    if not asked.only:
-        return _certifications(asked)
-    words = asked.only
+    if options.client:
+        return clients.repeat(options)
+    if not options.only:
+        return _certifications(options)
+    words = options.only
     of_clients = [c for c in read_checks(CLIENT) if any(means_check(word, c) for word in words)]
     checks = [
         one for one in read_checks(drafts=True) if any(means_check(word, one) for word in words)
@@ -42,10 +42,10 @@ def play(asked: Asked) -> Outcome:
     if not checks:
         hint = " Add --client model for checks of clients." if of_clients else ""
         raise UsageFault(f"--only {', '.join(words)}: no check of brokers is called that.{hint}")
-    return _alone(asked, checks)
+    return _alone(options, checks)
 
 
-def _alone(asked: Asked, checks: Iterable[Check]) -> Outcome:
+def _alone(options: Options, checks: Iterable[Check]) -> Outcome:
     """Play checks alone, in rounds; a stage on its own cluster, all others on one together."""
     outcome, counted = Outcome(), Counter[tuple[str, str]]()
     groups: dict[str, list[Check]] = {}
@@ -54,11 +54,11 @@ def _alone(asked: Asked, checks: Iterable[Check]) -> Outcome:
         own = check.id if check.solo and not staged else TOGETHER
         groups.setdefault(scope(check.id) if staged else own, []).append(check)
     for group, mine in groups.items():
-        asked.say(f"{group}: {len(mine)} checks, {asked.rounds} rounds")
+        options.say(f"{group}: {len(mine)} checks, {options.rounds} rounds")
         seen: list[Mapping[str, Any]] = []
-        options = ["--rounds", str(asked.rounds), "--seed", str(asked.seed)]
+        words = ["--rounds", str(options.rounds), "--seed", str(options.seed)]
         brokers = 3 if group == TOGETHER else 1
-        alterations.sweep(asked.target, mine, seen.append, options, brokers=brokers)
+        runs.sweep(options.target, mine, seen.append, words, brokers=brokers)
         outcome.broken += [
             f"round {one['round']}: {one['rule']} {one['verdict']} {one['check']}: {one['reason']}"
             for one in seen
@@ -66,22 +66,22 @@ def _alone(asked: Asked, checks: Iterable[Check]) -> Outcome:
         ]
         counted.update((one["check"], one["rule"]) for one in seen)
         outcome.broken += [
-            f"{check.id} {rule}: {counted[check.id, rule]} of {asked.rounds} rounds were played"
+            f"{check.id} {rule}: {counted[check.id, rule]} of {options.rounds} rounds were played"
             for check in mine
             for rule in check.rules
-            if counted[check.id, rule] < asked.rounds
+            if counted[check.id, rule] < options.rounds
         ]
     outcome.said.append(f"{counted.total()} verdicts, {len(outcome.broken)} of them no pass")
     return outcome
 
 
-def _certifications(asked: Asked) -> Outcome:
+def _certifications(options: Options) -> Outcome:
     folder = Path(tempfile.mkdtemp(prefix="shareproof-repeat-"))
     found: list[Results] = []
-    for seed in range(asked.seed, asked.seed + asked.rounds):
-        found.append(certify(asked.target, seed, folder / f"seed-{seed}"))
+    for seed in range(options.seed, options.seed + options.rounds):
+        found.append(certify(options.target, seed, folder / f"seed-{seed}"))
         last = found[-1]
-        asked.say(
+        options.say(
             f"seed {seed}: exit {last.run.exit_code}, {last.run.seconds:.0f} s, "
             f"{executions(last)} checks, {dict(last.summary)}"
         )

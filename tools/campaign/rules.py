@@ -20,8 +20,8 @@ from shareproof.detected import own_kills
 from shareproof.runner.inventory import Check, by_rule, read_checks
 from shareproof.runner.scheduling import scope
 from tools.campaign import alterations, hunting
-from tools.campaign.asked import Asked, Outcome, means_rule, nothing
-from tools.campaign.playing import HONEST
+from tools.campaign.options import Options, Outcome, means_rule, nothing
+from tools.campaign.player import HONEST
 from tools.campaign.reference import pool
 
 TRIES = 3
@@ -39,19 +39,19 @@ def without(entries: Iterable[Entry], rules: Iterable[str]) -> list[str]:
     return [rule for rule in rules if rule not in killed]
 
 
-def play(asked: Asked) -> Outcome:
+def play(options: Options) -> Outcome:
     """Hunt with all that declares a rule without a kill; tell which rules are left."""
-    rules = [rule for rule in judged() if _asked(asked, rule)]
+    rules = [rule for rule in judged() if _asked(options, rule)]
     if not rules:
-        raise nothing(", ".join(asked.only))
-    wanted = rules if asked.full else without(asked.keeper.known, rules)
-    with pool(asked.workers) as workers:
-        hunts = [workers.submit(hunt, rule, asked.seed, asked.only) for rule in wanted]
+        raise nothing(", ".join(options.only))
+    wanted = rules if options.full else without(options.keeper.known, rules)
+    with pool(options.workers) as workers:
+        hunts = [workers.submit(hunt, rule, options.seed, options.only) for rule in wanted]
         for done, future in enumerate(as_completed(hunts), 1):
-            asked.keeper.add(future.result())
-            asked.progress("rules without a kill of their own", done, len(hunts))
-    left = without(asked.keeper.known, rules)
-    kills = own_kills(asked.keeper.known)
+            options.keeper.add(future.result())
+            options.progress("rules without a kill of their own", done, len(hunts))
+    left = without(options.keeper.known, rules)
+    kills = own_kills(options.keeper.known)
     return Outcome(
         said=[
             *_by_area(rules, kills),
@@ -62,10 +62,10 @@ def play(asked: Asked) -> Outcome:
     )
 
 
-def _asked(asked: Asked, rule: str) -> bool:
+def _asked(options: Options, rule: str) -> bool:
     breakers = {*_mutants(rule), *_alterations(rule)}
-    return not asked.only or any(
-        means_rule(word, [rule]) or word in breakers for word in asked.only
+    return not options.only or any(
+        means_rule(word, [rule]) or word in breakers for word in options.only
     )
 
 
@@ -117,24 +117,24 @@ def by_alteration(rules: Iterable[str]) -> dict[str, list[str]]:
     return found
 
 
-def play_on_kafka(asked: Asked) -> Outcome:
+def play_on_kafka(options: Options) -> Outcome:
     """Put the alterations that declare rules without a kill in front of real Kafka."""
-    rules = [rule for rule in judged() if _asked(asked, rule)]
-    wanted = rules if asked.full else without(asked.keeper.known, rules)
+    rules = [rule for rule in judged() if _asked(options, rule)]
+    wanted = rules if options.full else without(options.keeper.known, rules)
     known = {check.id: check for check in read_checks(drafts=True)}
     stages: dict[str, dict[str, list[str]]] = defaultdict(dict)
     for name, ids in by_alteration(wanted).items():
-        if asked.only and not _named(asked, name, wanted):
+        if options.only and not _named(options, name, wanted):
             continue
         for check in ids:
             stages[_stage(known[check], name)].setdefault(name, []).append(check)
     for stage, names in stages.items():
         checks = [known[one] for one in dict.fromkeys(id_ for ids in names.values() for id_ in ids)]
         if stage in {"", ALONE}:
-            _one_by_one(asked, names, known, shared=not stage)
+            _one_by_one(options, names, known, shared=not stage)
         else:
-            alterations.sweep_stage(asked, checks, list(names), ["--declared", "--full"])
-    left = without(asked.keeper.known, wanted)
+            alterations.sweep_stage(options, checks, list(names), ["--declared", "--full"])
+    left = without(options.keeper.known, wanted)
     return Outcome(
         said=[f"{len(wanted) - len(left)} of {len(wanted)} rules killed on real Kafka"],
         broken=[_bare(rule) for rule in left if _alterations(rule)],
@@ -145,9 +145,9 @@ ALONE = "alone"
 """Stands for the checks that start a cluster of their own."""
 
 
-def _named(asked: Asked, name: str, rules: Iterable[str]) -> bool:
+def _named(options: Options, name: str, rules: Iterable[str]) -> bool:
     mine = set(rules) & set(ALTERATIONS[name].rules)
-    return name in asked.only or any(means_rule(word, mine) for word in asked.only)
+    return name in options.only or any(means_rule(word, mine) for word in options.only)
 
 
 def _stage(check: Check, alteration: str) -> str:
@@ -158,9 +158,13 @@ def _stage(check: Check, alteration: str) -> str:
 
 
 def _one_by_one(
-    asked: Asked, names: Mapping[str, Sequence[str]], known: Mapping[str, Check], *, shared: bool
+    options: Options,
+    names: Mapping[str, Sequence[str]],
+    known: Mapping[str, Check],
+    *,
+    shared: bool,
 ) -> None:
-    with alterations.cluster(asked.target) if shared else nullcontext(DEFAULT_TARGET) as target:
+    with alterations.cluster(options.target) if shared else nullcontext(DEFAULT_TARGET) as target:
         for name, ids in names.items():
-            found = alterations.behind(asked, name, target, [known[one] for one in ids])
-            asked.say(f"{name}: {found} failures in {len(ids)} checks")
+            found = alterations.behind(options, name, target, [known[one] for one in ids])
+            options.say(f"{name}: {found} failures in {len(ids)} checks")
