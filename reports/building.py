@@ -157,7 +157,6 @@ def timing_of(
 
 
 def about(ledger: Profile, rules: Collection[str]) -> Profile:
-    """Return a ledger without its known failures of other rules."""
     kept = tuple(entry for entry in ledger.expected if entry.requirement in rules)
     return replace(ledger, expected=kept)
 

@@ -22,7 +22,6 @@ SCHEMA_FILE = Path(__file__).with_name("timelines.schema.json")
 
 
 def read_timelines(folder: Path | None) -> dict[str, Any]:
-    """Return what is drawn of each history, or nothing where there is nothing we can read."""
     if folder is None:
         return {}
     try:

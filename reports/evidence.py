@@ -55,7 +55,6 @@ class Entry:
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:
-        """What no two entries have in common."""
         return (self.kind, self.name, self.release, self.check, self.rule)
 
 

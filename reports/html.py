@@ -79,7 +79,6 @@ def write(
     told: Mapping[str, Sequence[Told]] | None = None,
     home: str = "",
 ) -> Path:
-    """Write the page into the run's directory and return its path."""
     file = out / "report.html"
     file.write_text(render(results, folder=out, told=told, home=home), encoding="utf-8")
     return file

@@ -84,7 +84,6 @@ class Cases:
 
     @property
     def every(self) -> int:
-        """All cases there were."""
         return self.judged + sum(self.excuses.values())
 
     @property
@@ -94,7 +93,6 @@ class Cases:
 
     @property
     def sentence(self) -> str:
-        """Both in words."""
         why = ", ".join(f"{count} because {reason}" for reason, count in self.excuses.items())
         return f"{self.share:.1%} of {self.every} cases judged" + (
             f"; excused: {why}" if why else ""

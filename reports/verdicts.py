@@ -55,7 +55,6 @@ class Judged:
 
     @property
     def word(self) -> Word:
-        """The verdict as reports print it."""
         return self.verdict.value if self.verdict else UNTESTED
 
 
@@ -117,7 +116,6 @@ def exit_code(judged: Sequence[Judged], problems: Sequence[str], level: Level) -
 
 
 def counts(judged: Judged, level: Level) -> bool:
-    """Tell whether an unexpected verdict counts against the target at this level."""
     order = list(Level)
     return not judged.expected and order.index(judged.rule.level) <= order.index(level)
 

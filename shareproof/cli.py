@@ -80,7 +80,6 @@ def _end(code: int, sentence: str) -> NoReturn:
 
 
 def main() -> NoReturn:
-    """Run the command line of shareproof."""
     run(app)
 
 

@@ -80,7 +80,6 @@ def load(asked: LoadOptions, console: Console) -> dict[str, object]:
 
 
 def analyse(asked: AnalyseOptions, console: Console) -> Results:
-    """Judge histories, write the results to ``out`` and return them."""
     require("pyarrow", "pyspark")
     _known(asked.only)
     from fixtures.history.mirror import kept_at  # noqa: PLC0415
@@ -114,7 +113,6 @@ def analyse(asked: AnalyseOptions, console: Console) -> Results:
 
 
 def _known(only: Iterable[str]) -> None:
-    """Raise UsageFault if there is a word that chooses no invariant."""
     from reports.analysis.rules import load_invariants  # noqa: PLC0415
 
     rules = {rule.id for rule in load_invariants()}

@@ -137,12 +137,10 @@ def epilog(command: str) -> str:
 
 
 def targets(incomplete: str) -> list[str]:
-    """Complete a target."""
     return _starting(incomplete, _TARGETS)
 
 
 def clients(incomplete: str) -> list[str]:
-    """Complete the name of a client library."""
     return _starting(incomplete, SHIPPED)
 
 

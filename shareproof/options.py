@@ -70,8 +70,6 @@ Directory = Annotated[Path, Option("Output directory for the reports.")]
 
 @dataclass(frozen=True, kw_only=True)
 class AppOptions:
-    """The options of ``shareproof app``."""
-
     command: Annotated[
         list[str] | None,
         Option(
@@ -124,8 +122,6 @@ class AppOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadOptions:
-    """The options of ``shareproof load``."""
-
     target: Target = DEFAULT_TARGET
     brokers: Brokers = 3
     seconds: Annotated[float, Option("Duration of the load.", min=1)] = 20.0
@@ -168,8 +164,6 @@ class SparkOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class AnalyseOptions(SparkOptions):
-    """The options of ``shareproof analyse``."""
-
     runs: Annotated[
         list[Path],
         Option(
@@ -193,14 +187,11 @@ class AnalyseOptions(SparkOptions):
 
     @property
     def folder(self) -> Path:
-        """Where the results go."""
         return (self.out or self.runs[0] / "analysis").absolute()
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChaosOptions(SparkOptions):
-    """The options of ``shareproof chaos``."""
-
     target: Target = DEFAULT_TARGET
     brokers: Brokers = 3
     faults: Annotated[
@@ -265,8 +256,6 @@ class ChaosOptions(SparkOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class NightOptions:
-    """The options of ``shareproof night``."""
-
     target: Target = DEFAULT_TARGET
     brokers: Brokers = 3
     hours: Annotated[float, Option("How long to play; one run at least.", min=0)] = 8.0

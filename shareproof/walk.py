@@ -104,7 +104,6 @@ class Walk:
         await consumer.commit_sync()
 
     def compare(self, records: list[Delivery], topic: Topic) -> None:
-        """Hold what was delivered against what was written."""
         for partition in topic.partitions:
             for record, delivered in zip(
                 _records(partition),
@@ -125,13 +124,10 @@ class Walk:
                 self.expect(capability, capability, await _refusal(consumer.call(op, **fields)))
 
     async def wake(self, consumer: Handle) -> None:
-        """End a poll from outside."""
         await consumer.wakeup()
         self.expect("a poll that is woken", "wakeup", await _refusal(consumer.poll(10)))
 
     async def finished(self, group: str, topic: Topic) -> None:
-        """Every record is finished at the broker."""
-
         async def ask() -> bool | None:
             found = await self.admin.share_offsets(group, topic)
             return True if all(found[p].start == _RECORDS for p in topic.partitions) else None
@@ -139,7 +135,6 @@ class Walk:
         await eventually("every record being finished", ask)
 
     def expect(self, what: str, expected: object, seen: object) -> None:
-        """Note what differs."""
         if expected != seen:
             self.wrong.append(f"{what}: {expected!r} was expected, and {seen!r} came")
 
@@ -177,7 +172,6 @@ async def _refusal(call: Awaitable[object]) -> str:
 
 
 async def walk(client: str, cluster: Cluster, record: Path | None) -> list[str]:
-    """Walk through one client's adapter and return what went wrong."""
     adapter = Adapter(await asyncio.to_thread(command_of, client))
     try:
         hello = await adapter.start()

@@ -70,7 +70,6 @@ class Option:
 
 @cache
 def options_of(kind: type) -> dict[str, tuple[Any, Option]]:
-    """Return the type and the option of each field of a dataclass that is one."""
     hints = get_type_hints(kind, include_extras=True)
     found = {}
     for field in fields(kind):
@@ -82,7 +81,6 @@ def options_of(kind: type) -> dict[str, tuple[Any, Option]]:
 
 
 def typed(options: object, names: str) -> list[str]:
-    """Return what has to be typed for those of some options that are not as usual."""
     told: list[str] = []
     for name in names.split():
         value, usual = getattr(options, name), getattr(type(options), name, None)
@@ -99,7 +97,6 @@ def typed(options: object, names: str) -> list[str]:
 
 
 def repeated(values: Iterable[str] | None) -> tuple[str, ...]:
-    """Return what was given by an option that may be repeated."""
     return tuple(values or ())
 
 
@@ -129,7 +126,6 @@ def _ledger(name: str) -> str:
 
 
 def new_seed() -> int:
-    """Return a random seed."""
     return secrets.randbelow(2**32)
 
 
@@ -341,7 +337,6 @@ class RunOptions:
 
     @property
     def target_options(self) -> TargetOptions:
-        """How the target is to be opened."""
         from fixtures.interface.credentials import security_of
 
         return TargetOptions(
@@ -370,7 +365,6 @@ class RunOptions:
         return self.expect_version or innermost(self.target).version
 
     def selected(self) -> dict[str, Requirement]:
-        """Return the rules that this run is asked about."""
         return {id_: rule for id_, rule in load_requirements().items() if self.asks(rule)}
 
     def asks(self, rule: Requirement) -> bool:
@@ -385,7 +379,6 @@ class RunOptions:
 
     @property
     def internals(self) -> bool:
-        """Whether the target is held to the rules about Apache's own implementation."""
         own = bool(self.profile) and load_ledger(self.profile).internals
         return own or Capability.INTERNALS in self.offers
 
@@ -403,7 +396,6 @@ class RunOptions:
         return not self.only or rule in self.only or rule[:3] in self.only
 
     def reproduce(self, rule: str) -> str:
-        """Return the command that runs one rule again as it ran here."""
         said = ["shareproof", self.suite, *(self.client.asked if self.client else ())]
         said += ["--target", self.target, "--only", rule, "--seed", str(self.seed)]
         if Capability.OWN_CLUSTER in self.offers:

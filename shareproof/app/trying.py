@@ -199,7 +199,6 @@ def list_scenarios() -> list[dict[str, object]]:
 
 
 def show_scenarios(console: Console) -> None:
-    """Print every scenario."""
     table = Table("scenario", "what happens", "rules", box=None)
     for one in all_scenarios().values():
         rules = " ".join(rule.removeprefix("FRM-") for rule in one.rules)

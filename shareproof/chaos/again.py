@@ -80,7 +80,6 @@ class Again:
 
     @property
     def plain(self) -> dict[str, Any]:
-        """The same for machines."""
         found = self.comparison.changes.values() if self.comparison else ()
         return {
             "run": str(self.folder),
@@ -182,7 +181,6 @@ def _control(run: Run) -> Path | None:
 
 
 def rejudge(found: Sequence[Earlier], *, replace: bool, by: Judge = judged_again) -> list[Again]:
-    """Judge all again, tell what came of each, and return that."""
     there = [one for one in found if not one.lost]
     said = iter(by(there, replace))
     told = []
@@ -218,7 +216,6 @@ def _quiet(_: str) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Do what the command line says."""
     parser = argparse.ArgumentParser(prog="python -m shareproof.chaos.again", description=__doc__)
     parser.add_argument("archive", type=place, nargs="+", help="runs, or directories above them")
     parser.add_argument("--replace", action="store_true", help="let the new results take over")

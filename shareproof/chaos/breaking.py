@@ -73,7 +73,6 @@ def run(asked: ChaosOptions, console: Console) -> Results | None:
 
 
 def _played(asked: ChaosOptions, request: Request, console: Console) -> tuple[Path, ...]:
-    """Play what was asked for, and return where each run is kept."""
     (out,) = request.runs
     with reached(out):
         if out.exists() and any(out.rglob("history")):
@@ -231,7 +230,6 @@ def list_scenarios() -> list[dict[str, object]]:
 
 
 def show_faults(console: Console) -> None:
-    """Print every kind of fault."""
     table = Table("fault", "brokers", "seconds", "takes", "relies on", "effect", box=None)
     for fault in FAULTS.values():
         low, high = fault.lasts
@@ -242,7 +240,6 @@ def show_faults(console: Console) -> None:
 
 
 def show_scenarios(console: Console) -> None:
-    """Print every scenario."""
     table = Table("scenario", "seconds", "what happens", "rules", box=None)
     for one in SCENARIOS.values():
         table.add_row(one.name, f"{one.seconds:g}", one.sentence, " ".join(_rules(one)))
@@ -254,7 +251,6 @@ def _rules(scenario: Scenario) -> list[str]:
 
 
 def show_struck(results: Results, console: Console) -> None:
-    """Print which faults took effect and which states were reached."""
     for chaos in results.chaos or ():
         name = chaos.scenario or "schedule"
         said = f"{name}: {len(chaos.faults)} faults, {_missed(chaos.faults) or 'all took effect'}"

@@ -55,7 +55,6 @@ def judge(request: Request, out: Path, tell: Tell) -> Results:
 
 
 def spark_settings(runs: Iterable[Path], master: str = "local[*]") -> dict[str, str]:
-    """Return the settings with which Spark starts sooner, and reads runs where they are."""
     options = f"{class_data_options()} {_branch_options()}".strip()
     return {"spark.driver.defaultJavaOptions": options, **settings(runs, master)}
 

@@ -253,7 +253,6 @@ def _with(night: Night, number: int, play: Play, folder: Path) -> Night:
 
 
 def _shrunk(folder: Path, play: Play) -> Shrunk:
-    """Return what the log of shrinking says last of the smallest schedule."""
     log = (folder / f"{play.run}.shrinking.log").read_text(encoding="utf-8", errors="replace")
     found = re.findall(r"^INV[^:\n]*: (.+)\n(fails \d+ of \d+)", log, re.MULTILINE)
     file = f"{play.run}/{SHRUNK}"
@@ -290,7 +289,6 @@ def _build(asked: NightOptions, night: Night) -> Path:
 
 
 def _keep(night: Night, folder: Path) -> Night:
-    """Write down what there is."""
     write_whole(folder / RECORD, text_of(night))
     return night
 
@@ -305,7 +303,6 @@ def _now() -> str:
 
 
 def new_night(asked: NightOptions) -> Night:
-    """Return a night that begins now."""
     began = _now()
     return Night(
         name=f"night-{re.sub(r'[^0-9]', '', began)[:12]}-{asked.seed}",

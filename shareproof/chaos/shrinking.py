@@ -72,7 +72,6 @@ class _Replays:
         )
 
     def broken(self, schedule: Schedule) -> set[str]:
-        """Play a schedule and return the rules that it broke."""
         if self._ready is None:
             self._ready = self._stack.enter_context(running(self._chaos(self.whole), _quiet))
         self._number += 1

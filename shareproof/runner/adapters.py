@@ -88,7 +88,6 @@ def faced(options: RunOptions) -> Callable[[str], str]:
 
 
 def facing(options: RunOptions, info: ClusterInfo | None) -> results.Client | None:
-    """Return what a client's results say of the client and of the broker it faced."""
     client = options.client
     if client is None:
         return None

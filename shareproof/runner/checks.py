@@ -40,12 +40,10 @@ def rules_of(item: pytest.Item) -> tuple[str, ...]:
 
 
 def features_of(item: pytest.Item) -> tuple[str, ...]:
-    """Return the features that a check needs."""
     return tuple(str(name) for mark in item.iter_markers("feature") for name in mark.args)
 
 
 def lacking(item: pytest.Item, absent: Mapping[str, Absent]) -> tuple[str, ...]:
-    """Return the features that a check needs and a profile declares absent."""
     if is_canary(item):
         return ()
     named, rules = features_of(item), rules_of(item)

@@ -38,15 +38,12 @@ class Meeting:
 
     @property
     def wanted(self) -> bool:
-        """Whether somebody asked for the cluster."""
         return self._wanted.exists()
 
     def want(self) -> None:
-        """Ask for the cluster."""
         self._wanted.touch()
 
     def publish(self, info: ClusterInfo) -> None:
-        """Tell everybody that the cluster is up."""
         self._write(self._info, info.to_json())
 
     def give_up(self, sentence: str) -> None:
@@ -97,7 +94,6 @@ class Host:
         self._thread = threading.Thread(target=self._serve, name="target", daemon=True)
 
     def begin(self) -> None:
-        """Watch for somebody who wants the cluster."""
         self._thread.start()
 
     def close(self) -> None:

@@ -12,7 +12,6 @@ from suites.options import LISTED, Client, RunOptions, checked, options_of
 
 
 def add_options(parser: pytest.Parser) -> None:
-    """Register what a run can be asked on pytest's command line."""
     group = parser.getgroup("shareproof", "shareproof")
     for name, (kind, option) in options_of(RunOptions).items():
         flag, usual = f"--{name.replace('_', '-')}", getattr(RunOptions, name)
@@ -61,6 +60,5 @@ def run_options_of(config: pytest.Config) -> RunOptions:
 
 
 def commission_of(config: pytest.Config) -> Commission | None:
-    """Return the commission that started pytest, if one did."""
     plugins = config.pluginmanager.get_plugins()
     return next((each for each in plugins if isinstance(each, Commission)), None)

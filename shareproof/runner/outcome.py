@@ -77,7 +77,6 @@ def observe(
 
 
 def refused(check: str, rules: Iterable[str], sentence: str) -> list[Observation]:
-    """Return ``unsupported`` for rules whose feature the target was just seen refusing."""
     return [
         Observation(requirement=rule, check=check, verdict=Verdict.UNSUPPORTED, reason=sentence)
         for rule in rules

@@ -48,11 +48,9 @@ class ProgressLine:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        """Learn the number of checks from a worker."""
         self._expect(len(ids))
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Learn the number of checks from the run itself."""
         if session.items:
             self._expect(len(session.items))
 
@@ -62,7 +60,6 @@ class ProgressLine:
         self._progress.update(self._task, description="checks", total=self._total)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count a check when it is done."""
         for name, value in report.user_properties:
             if name == PROPERTY:
                 for seen in unpack(str(value)):

@@ -60,7 +60,6 @@ class Recorder:
     last_check: float = 0.0
 
     def take(self, report: pytest.TestReport) -> None:
-        """Take over one report of one phase of one test."""
         self._time(report)
         if report.when not in {"setup", "call", "teardown"}:
             self._crashed(report)
@@ -96,7 +95,6 @@ class Recorder:
             self.faults.append(sentence)
 
     def undecided(self) -> set[str]:
-        """Return the checks that a second try may decide."""
         if self.interrupted or self.faults:
             return set()
         return {nodeid for nodeid in self.again if self._open(self.seen[nodeid])}
@@ -108,7 +106,6 @@ class Recorder:
         return not any(o.verdict in decided and not o.reason.startswith(DIED) for o in found)
 
     def begin_again(self, chosen: Collection[str]) -> None:
-        """Put aside what the first tries of some checks saw."""
         self.first = {nodeid: self.seen.pop(nodeid) for nodeid in chosen}
 
     def _observations(self) -> list[Observation]:

@@ -79,7 +79,6 @@ def run_checks(options: RunOptions, workers: int | None, console: Console) -> En
 
 
 def show_end(ended: Ended, console: Console) -> None:
-    """Print a run's summary for people."""
     if ended.results:
         show(ended.results, console)
     else:

@@ -95,7 +95,6 @@ class Controller:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
-        """Let the brokers start while the workers import their tests."""
         if self._may_reach_checks() and not self._stages_only():
             self.host.meeting.want()
         self.host.begin()
@@ -174,7 +173,6 @@ class Controller:
             self.recorder.faults.append(f"harness: {report.nodeid} cannot be collected")
 
     def pytest_internalerror(self, excrepr: object) -> None:
-        """Whatever broke pytest itself broke the run."""
         last = str(excrepr).strip().splitlines()[-1]
         self.recorder.faults.append(f"harness: pytest failed inside: {last}")
 
@@ -216,7 +214,6 @@ class Controller:
         return found.run.exit_code
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the verdicts below pytest's own output."""
         if self.results:
             terminalreporter.section("verdicts")
             terminalreporter.write(console.render_text(self.results))

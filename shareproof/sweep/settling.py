@@ -68,7 +68,6 @@ class Sweep:
 
 
 def observations(swept: Sequence[Swept]) -> list[Observation]:
-    """Return what the cases say of the rules."""
     found = []
     for one in swept:
         first = {o.requirement: o for o in _seen(one.first)} if one.first else {}
@@ -154,7 +153,6 @@ def settled(sweep: Sweep, out: Path) -> Results:
 
 
 def command(options: RunOptions, case: str, subject: Subject = ERRORS) -> str:
-    """Return the command that plays one case again."""
     assert options.client is not None
     words = ["shareproof", "sweep", *options.client.asked, *subject.option, "--only", case]
     return shlex.join([*words, "--seed", str(options.seed), *typed(options, "profile")])
@@ -202,5 +200,4 @@ def _notices(sweep: Sweep) -> list[str]:
 
 
 def now() -> datetime:
-    """Return the time as results have it."""
     return datetime.now(UTC)

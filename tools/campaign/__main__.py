@@ -253,7 +253,6 @@ def _watching(console: Console) -> Iterator[Progress]:
 
 
 def main() -> NoReturn:
-    """Do what the command line says."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command()(campaign)
     run(app)

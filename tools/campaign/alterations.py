@@ -32,7 +32,6 @@ RELEASE = DEFAULT_TARGET.partition(":")[2]
 
 
 def play(options: Options) -> Outcome:
-    """Play alterations until each rule of each check was seen reported broken."""
     names, checks = chosen(options.only, ALTERATIONS, read_checks(drafts=True))
     shared, solo, staged = _sorts(checks)
     # A cluster that runs already cannot be altered by its own configuration.
@@ -104,7 +103,6 @@ def cluster(target: str) -> Iterator[str]:
 
 
 def _sweep(options: Options, checks: Sequence[Check], target: str, names: Sequence[str]) -> None:
-    """Put one alteration after the other in front of a target."""
     for name in names:
         wanted = list(checks) if options.full else pending(options, checks)
         if not wanted:

@@ -151,7 +151,6 @@ async def hunt(
 
 
 def play(options: Options) -> Outcome:
-    """Hunt mutants."""
     names = chosen_mutants(options.only, MUTANTS, read_checks(CLIENT))
     found = asyncio.run(hunt(names, options, {}))
     alive = [name for name, kill in found.items() if kill is None]

@@ -59,7 +59,6 @@ def playable(*, drafts: bool = False) -> list[str]:
 
 @functools.cache
 def cases_of(check: str) -> tuple[Case, ...]:
-    """Return the cases of a check that can be played here."""
     staged = check.count("/") > 2  # a stage's checks break brokers
     return () if staged else tuple(case for case in cases(checks()[check]) if case.playable)
 
@@ -70,7 +69,6 @@ def _honest(check: str, at: int, seed: int) -> Played:
 
 
 def control(check: str, seed: int) -> Control:
-    """Play all cases of a check on the honest broker."""
     played = [_honest(check, at, seed) for at in range(len(cases_of(check)))]
     within = [one for one in played if one.reachable]
     counted: dict[str, Counter[str]] = defaultdict(Counter)
@@ -126,7 +124,6 @@ def broken_by(target: str) -> tuple[str, str]:
 
 
 def target_of(entry: Entry) -> str:
-    """Return the broken reference broker of an entry."""
     if entry.kind == evidence.REFERENCE_MUTANT:
         return f"{HONEST}:{entry.name}"
     return f"altered:{entry.name}@{HONEST}"
@@ -223,6 +220,5 @@ def _candidates(
 
 
 def targets() -> Iterator[str]:
-    """Yield every broken reference broker that there is."""
     yield from (f"{HONEST}:{name}" for name in MUTANTS)
     yield from (f"altered:{name}@{HONEST}" for name in ALTERATIONS)

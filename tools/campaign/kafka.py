@@ -128,7 +128,6 @@ def hunt(name: str, options: Options) -> Entry | None:
 
 
 def _sound(kill: runs.Seen, options: Options) -> bool:
-    """Tell whether what killed a mutant passes on the release itself."""
     seen = _played(DEFAULT_TARGET, [kill.check], options)
     return all(one.verdict == "pass" for one in seen if one.rule == kill.rule)
 
@@ -173,15 +172,12 @@ def _entry(name: str, seen: runs.Seen, seed: int) -> Entry:
 
 
 class SwitchedBroker:
-    """The broker that is switched."""
-
     def __init__(self, info: ClusterInfo, file: Path, seed: int) -> None:
         self.info, self.file, self.seed = info, file, seed
         self.schemas = Schemas.from_jar(info.schema_jar)
         self.plays = itertools.count()
 
     async def play(self, case: Case) -> Sequence[Observation]:
-        """Play one case on the broker as it is now."""
         # Names are drawn, and no play may meet the topics and groups of another.
         rng = Random(f"{self.seed} {case.name} {next(self.plays)}")
         played = await observed(
@@ -221,7 +217,6 @@ class SwitchedBroker:
 
 
 async def hunt_switched(target: str, file: Path, seed: int, names: Sequence[str]) -> None:
-    """Hunt mutants one after the other."""
     opened = open_target(target)
     opened.start()
     broker = SwitchedBroker(opened.info, file, seed)

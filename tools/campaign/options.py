@@ -94,7 +94,6 @@ class Outcome:
 
 
 def means_rule(word: str, rules: Iterable[str]) -> bool:
-    """Return whether a word is one of some rules, or the area of one."""
     return any(word.upper() in {rule, rule[:3]} for rule in rules)
 
 
@@ -140,7 +139,6 @@ def chosen_mutants(
 
 
 def nothing(word: str) -> UsageFault:
-    """Return what says that a word means nothing."""
     return UsageFault(
         f"--only {word}: no mutant, alteration, area, rule or check is called that; "
         "`shareproof list` lists rules, evidence/*.jsonl the rest."

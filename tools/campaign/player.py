@@ -67,7 +67,6 @@ class Case:
 
     @property
     def wanted(self) -> frozenset[str]:
-        """The fixtures that it asks for."""
         return frozenset(inspect.signature(self.function).parameters) - self.parameters.keys()
 
     @property
@@ -77,7 +76,6 @@ class Case:
 
 
 def cases(check: Check) -> Iterator[Case]:
-    """Yield a check once for each combination of its parameters."""
     path, _, name = check.id.partition("::")
     module = importlib.import_module(path.removesuffix(".py").replace("/", "."))
     function = getattr(module, name)
@@ -123,12 +121,10 @@ class Played:
 
     @property
     def reachable(self) -> bool:
-        """Whether the world has what the check needs."""
         return any(seen.verdict is not Verdict.OUT_OF_REACH for seen in self.observations)
 
     @property
     def held(self) -> bool:
-        """Whether every rule was put to the test and held."""
         return all(seen.verdict is Verdict.PASS for seen in self.observations)
 
     @property
@@ -137,7 +133,6 @@ class Played:
         return next((seen for seen in self.observations if seen.verdict is Verdict.FAIL), None)
 
     def broken_of(self, rule: str) -> Observation | None:
-        """What was seen of one rule, if it was broken."""
         failed = (seen for seen in self.observations if seen.verdict is Verdict.FAIL)
         return next((seen for seen in failed if seen.requirement == rule), None)
 

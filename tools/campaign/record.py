@@ -29,7 +29,6 @@ class Keeper:
     """
 
     def __init__(self, *, record: bool, folder: Path = FOLDER) -> None:
-        """Read what is known."""
         self.known = read(folder)
         self.new: list[Entry] = []
         self._record, self._folder = record, folder
@@ -58,7 +57,6 @@ class Keeper:
 
 
 def today() -> str:
-    """Return the date of new entries."""
     return datetime.now(UTC).date().isoformat()
 
 
@@ -90,7 +88,6 @@ def write(entries: Iterable[Entry], folder: Path = FOLDER) -> None:
 
 
 def _kept(entry: Entry, names: Iterable[str]) -> dict[str, object]:
-    """Return the attributes of some names that differ from their defaults."""
     found = {name: getattr(entry, name) for name in names}
     return {k: v for k, v in found.items() if v not in (None, "") and (k, v) != ("verdict", "fail")}
 

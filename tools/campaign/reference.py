@@ -64,12 +64,10 @@ class Seen:
 
     @property
     def alive(self) -> list[str]:
-        """The mutants that no check killed by a rule that they break."""
         return [name for name in self.plan.mutants if not killers(self.rejections, name)]
 
     @property
     def beyond(self) -> list[str]:
-        """The checks that need what no reference broker has."""
         return [check for check, one in self.controls.items() if not one.reachable]
 
     @property
@@ -126,7 +124,6 @@ def carry_out(seen: Seen, known: Sequence[Entry], tell: Progress) -> None:
 
 
 def pool(workers: int) -> ProcessPoolExecutor:
-    """Return processes to hunt in."""
     # Fresh processes: a copy of this one would have copies of its threads' locks, too.
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(workers or os.cpu_count(), mp_context=context)
@@ -149,7 +146,6 @@ def _rejected(known: Sequence[Entry], check: str) -> list[Lead]:
 
 
 def _alterations(known: Iterable[Entry]) -> dict[str, list[str]]:
-    """Return the alterations that made each check fail on a real broker."""
     found: dict[str, dict[str, None]] = defaultdict(dict)
     for one in known:
         if one.kind == evidence.ALTERATION and one.release != evidence.REFERENCE:

@@ -52,7 +52,6 @@ Answers = Mapping[Question, Mapping[str, Seen]]
 
 
 def words(question: Question, rules: Iterable[str]) -> list[str]:
-    """Return the command that asks a release about rules."""
     target = ["--target", f"kafka:{question.release}"]
     if question.scenario:
         played = ["--scenario", question.scenario, "--seed", str(question.seed)]
@@ -83,12 +82,10 @@ def _seen(rule: RuleResult) -> Seen:
 
 
 def about(entry: Past, release: str) -> Question:
-    """Return the run that shows one side of an entry."""
     return Question(release, entry.scenario, entry.seed)
 
 
 def questions(entries: Iterable[Past]) -> dict[Question, list[str]]:
-    """Return which rules each run has to be asked about."""
     found: dict[Question, set[str]] = defaultdict(set)
     for entry in entries:
         for release in filter(None, (entry.seen, entry.mended)):
@@ -107,7 +104,6 @@ def doubt(entry: Past, answers: Answers) -> str:
 
 
 def answers(entries: Iterable[Entry]) -> dict[Question, dict[str, Seen]]:
-    """Return what evidence has of past defects."""
     found: dict[Question, dict[str, Seen]] = defaultdict(dict)
     for one in entries:
         if one.kind == evidence.RELEASE:

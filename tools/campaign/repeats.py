@@ -109,12 +109,10 @@ def certify(target: str, seed: int, out: Path) -> Results:
 
 
 def verdicts(results: Results) -> dict[str, str]:
-    """Return the verdict of each rule."""
     return {rule.id: rule.verdict for rule in results.requirements}
 
 
 def executions(results: Results) -> int:
-    """Return how many checks ran."""
     return len({check.check for rule in results.requirements for check in rule.checks})
 
 

@@ -29,12 +29,10 @@ TRIES = 3
 
 
 def judged() -> list[str]:
-    """Return the rules that a check of a broker judges."""
     return list(by_rule(read_checks()))
 
 
 def without(entries: Iterable[Entry], rules: Iterable[str]) -> list[str]:
-    """Return the rules that nothing died by that declares them."""
     killed = own_kills(entries)
     return [rule for rule in rules if rule not in killed]
 

@@ -84,7 +84,6 @@ def results(
 
 
 def seen(found: Results) -> Iterator[Seen]:
-    """Yield what each check said of each rule."""
     for rule in found.requirements:
         for one in rule.checks:
             yield Seen(
@@ -118,7 +117,6 @@ def sweep(
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Register what the campaign passes on."""
     group = parser.getgroup("sweep", "one alteration after the other")
     group.addoption("--alterations", default=HONEST.name, help="names, with commas")
     group.addoption("--rounds", type=int, default=1, help="how often each check runs behind each")
@@ -128,7 +126,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin the sweep."""
     config.pluginmanager.register(Sweep(config), "shareproof-sweep")
 
 
@@ -162,7 +159,6 @@ class Sweep:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Play all checks before the first one comes again."""
         order = {_play_of(item.nodeid): None for item in items}
         places = {play: place for place, play in enumerate(order)}
         items.sort(key=lambda item: places[_play_of(item.nodeid)])
@@ -179,7 +175,6 @@ class Sweep:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Alter for as long as the check itself runs."""
         replace_alteration({HONEST.name: HONEST, **ALTERATIONS}[_play_of(item.nodeid)[0]])
         try:
             return (yield)
@@ -187,7 +182,6 @@ class Sweep:
             replace_alteration(HONEST)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Write down what a check said."""
         told = dict(report.user_properties).get(PROPERTY)
         if report.when != "call" or told is None:
             return
@@ -214,6 +208,5 @@ def _check_of(nodeid: str) -> str:
 
 
 def _play_of(nodeid: str) -> tuple[str, str]:
-    """Return the alteration and the round of a play."""
     found = _PLAY.search(nodeid)
     return (found[1], found[2]) if found else (HONEST.name, "0")

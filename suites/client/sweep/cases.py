@@ -49,23 +49,19 @@ class Case:
 
     @property
     def api(self) -> str:
-        """The API whose responses are altered."""
         return self.name.partition("/")[0]
 
 
 def all_errors() -> list[Case]:
-    """Return the cases of error codes."""
     return [*_heartbeats(), *_fetches(), *_acknowledgements(), *_looking_around()]
 
 
 def chosen(cases: Sequence[Case], words: Sequence[str]) -> list[Case]:
-    """Return the cases that patterns such as ``ShareFetch/*/9999/*`` or ``Metadata`` mean."""
     wanted = [word if "/" in word else f"{word}/*" for word in words]
     return [one for one in cases if not words or any(fnmatchcase(one.name, w) for w in wanted)]
 
 
 def with_rhythm(step: Step, rhythm: str) -> tuple[Step, ...]:
-    """Return the script of a rhythm."""
     times = _TIMES[rhythm]
     one = {**step, "times": times}
     if rhythm != ALTERNATING:

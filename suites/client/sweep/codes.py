@@ -105,5 +105,4 @@ KafkaException for any other unrecoverable error.
 
 
 def codes(api: str) -> tuple[Code, ...]:
-    """Return the codes that an API is swept with."""
     return (*DEFINED[api], *OTHERS[api])

@@ -102,7 +102,6 @@ def _lost(case: Case, story: Story) -> tuple[str, tuple[str, ...]]:
 
 
 def _rate(_case: Case, story: Story) -> tuple[str, tuple[str, ...]]:
-    """Requests come at a bounded rate while the script runs."""
     asked: dict[tuple[str, int], list[Exchange]] = {}
     for one in story.exchanges:
         if story.began <= one.sent <= story.ended:
@@ -127,7 +126,6 @@ def _row(mine: list[Exchange]) -> int:
 
 
 def _has_error(value: object) -> bool:
-    """Tell whether a response has an error code anywhere."""
     if isinstance(value, Mapping):
         return any(
             (name.endswith("error_code") and inner) or _has_error(inner)
@@ -144,7 +142,6 @@ def _told(_case: Case, story: Story) -> tuple[str, tuple[str, ...]]:
 
 
 def _recovers(_case: Case, story: Story) -> tuple[str, tuple[str, ...]]:
-    """When the error is over everything is accepted."""
     if story.stuck:
         return story.stuck, ()
     if story.recovered is None:

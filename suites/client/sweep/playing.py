@@ -92,12 +92,10 @@ class Story:
 
     @property
     def met(self) -> list[Exchange]:
-        """The exchanges that the script changed."""
         return [one for one in self.exchanges if one.scripted and one.scripted != "pass"]
 
     @property
     def shared(self) -> list[Exchange]:
-        """The share fetches and acknowledgements."""
         return [one for one in self.exchanges if one.api in SHARE]
 
 
@@ -139,7 +137,6 @@ class _Player:
         return has(Capability.COMMIT_SYNC) or has(Capability.COMMIT_ASYNC)
 
     async def play(self) -> None:
-        """Play the case."""
         await self._produce(2)
         if not self.case.joining:
             await self._open()
@@ -176,14 +173,12 @@ class _Player:
             self._end(steps)
 
     def _met(self, steps: Sequence[ScriptStep], seconds: float) -> bool:
-        """Tell whether the client has met enough of the script after so many seconds."""
         if self.case.lasting:
             return self.case.owed and self._told and seconds > LASTS
         wanted = sum(step.times for step in steps)
         return sum(step.taken for step in steps) >= wanted and not self._under_way
 
     def _end(self, steps: Sequence[ScriptStep]) -> None:
-        """End the script, if it has not ended."""
         if not self.story.ended:
             self.harness.tap.script.drop(steps)
             self.story.ended = time.monotonic()
