@@ -16,7 +16,7 @@ from rich.console import Console
 
 from fixtures.adapters.shipped import command_of
 from fixtures.interface.names import UsageFault
-from shareproof.sweep.sequencing import _read, search
+from shareproof.sweep.sequences import _read, search
 from spec.adapter import Capability
 from suites.client.sequences.judging import INVARIANTS, judge
 from suites.client.sequences.playing import LIMIT, Given, Story

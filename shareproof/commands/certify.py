@@ -132,8 +132,9 @@ def sweep(
             _listed(cases)
     from reports.console import line, screen, show
     from reports.plain import text_of
-    from shareproof.runner.adapters import introduced
-    from shareproof.sweep import running, sequencing, settling
+    from shareproof.runner.options import introduced
+    from shareproof.sweep import sequences as scripts
+    from shareproof.sweep.run import ERRORS, SETTINGS, run
 
     tested = _tested(client, adapter)
     options = checked(replace(options, target="reference", client=tested))
@@ -141,16 +142,16 @@ def sweep(
     if sequences or replay:
         line(console, f"seed {options.seed}, client {tested.asked[1]}")
         if replay:
-            raise typer.Exit(sequencing.replay(options, replay, console))
-        raise typer.Exit(sequencing.search(options, minutes, console))
+            raise typer.Exit(scripts.replay(options, replay, console))
+        raise typer.Exit(scripts.search(options, minutes, console))
     options = introduced(options)
     if settings:
         cases = _trials(options, only)
         if list_cases:
             _listed(cases)
-    subject = settling.SETTINGS if settings else settling.ERRORS
+    subject = SETTINGS if settings else ERRORS
     line(console, f"seed {options.seed}, client {client or adapter}, {len(cases)} cases")
-    results = running.run(options, cases, only, hostile_brokers, console, subject=subject)
+    results = run(options, cases, only, hostile_brokers, console, subject=subject)
     if as_json:
         typer.echo(text_of(results), nl=False)
     else:
@@ -195,17 +196,17 @@ def try_app(options: AppOptions) -> None:
     """Run your program against a cluster, inject faults, and judge it by the FRM rules."""
     from reports.console import line, screen, show
     from reports.plain import text_of
-    from shareproof.app import trying
+    from shareproof import app
 
     if options.list_them:
         if options.as_json:
-            typer.echo(json.dumps(trying.list_scenarios(), indent=1))
+            typer.echo(json.dumps(app.list_scenarios(), indent=1))
         else:
-            trying.show_scenarios(screen())
+            app.show_scenarios(screen())
         raise typer.Exit
     if not options.command:
         raise UsageFault("Give the command of your program after --.")
-    results = trying.run(options, screen(stderr=True))
+    results = app.run(options, screen(stderr=True))
     if options.as_json:
         typer.echo(text_of(results), nl=False)
     else:

@@ -15,9 +15,9 @@ from fixtures.interface.info import ClusterInfo
 from reports.building import RunRecord, document, timing_of
 from reports.results import Canary, Results, Target, Timing
 from reports.verdicts import BROKEN, FAULT, OK
-from shareproof.runner.adapters import faced, facing
 from shareproof.runner.checks import existing, transcript_name
 from shareproof.runner.inventory import Check, by_rule, in_tier, read_checks
+from shareproof.runner.options import faced, facing
 from shareproof.runner.outcome import PROPERTY, broken, unpack
 from shareproof.runner.second_try import AGAIN, merged
 from spec import requirement

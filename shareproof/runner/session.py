@@ -26,10 +26,9 @@ from reports.plain import text_of
 from reports.results import Results
 from reports.verdicts import FAULT, USAGE
 from shareproof.runner import allured, second_try
-from shareproof.runner.adapters import introduced
 from shareproof.runner.checks import existing, rules_of, transcript_name
 from shareproof.runner.lifecycle import Host
-from shareproof.runner.options import commission_of, run_options_of
+from shareproof.runner.options import commission_of, introduced, run_options_of
 from shareproof.runner.recorder import Recorder
 from shareproof.runner.scheduling import MOVING, scope, stage_scheduler
 from spec.requirement import SpecError

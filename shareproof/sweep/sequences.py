@@ -11,8 +11,8 @@ from rich.console import Console
 
 from fixtures.interface.names import UsageFault
 from reports.console import line
-from shareproof.runner.adapters import introduced
-from shareproof.runner.progress import moving_line
+from shareproof.runner.options import introduced
+from shareproof.runner.run import moving_line
 from suites.client.sequences.searching import Found, Search, Searcher
 from suites.client.sequences.steps import Step
 from suites.options import RunOptions, checked

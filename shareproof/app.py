@@ -1,4 +1,4 @@
-"""Runs a program in front of a cluster, scenario by scenario, and makes the report of it."""
+"""``shareproof app``: runs a program in front of a cluster, scenario by scenario, and reports."""
 
 from __future__ import annotations
 
