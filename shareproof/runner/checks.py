@@ -52,20 +52,6 @@ def lacking(item: pytest.Item, absent: Mapping[str, Absent]) -> tuple[str, ...]:
     )
 
 
-def _is_fast(item: pytest.Item) -> bool:
-    """Tell whether a test is of the short pass: a check in its own situation only."""
-    return bool(item.get_closest_marker("fast")) and not item.get_closest_marker("crossed")
-
-
-def _is_in_place(item: pytest.Item, options: RunOptions) -> bool:
-    """Tell whether a check may make its situation: others take administration and own topics."""
-    if not item.get_closest_marker("crossed"):
-        return True
-    callspec = getattr(item, "callspec", None)
-    setup = str(callspec.params.get("setup", "")) if callspec else ""
-    return options.tier > 1 and not options.topics and setup not in options.as_written
-
-
 def keep(item: pytest.Item, options: RunOptions, known: Mapping[str, Requirement]) -> bool:
     """Tell whether a test belongs to the run; those without rules always do.
 
@@ -83,9 +69,14 @@ def keep(item: pytest.Item, options: RunOptions, known: Mapping[str, Requirement
         return False
     if options.tier < ALL and all(tiers().get(rule, ALL) > options.tier for rule in rules):
         return False
-    if (options.fast and not _is_fast(item)) or not _is_in_place(item, options):
-        return False
-    if item.get_closest_marker("draft") and not options.drafts:
+    if crossed := item.get_closest_marker("crossed"):
+        # Other situations than the check's own take administration and topics of one's own.
+        callspec = getattr(item, "callspec", None)
+        setup = str(callspec.params.get("setup", "")) if callspec else ""
+        if options.tier == 1 or options.topics or setup in options.as_written:
+            return False
+    slow = crossed or not item.get_closest_marker("fast")
+    if (options.fast and slow) or (item.get_closest_marker("draft") and not options.drafts):
         return False
     owed = any(rule not in known or defined_in(known[rule], options.version) for rule in rules)
     return owed or bool(features_of(item))

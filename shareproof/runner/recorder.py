@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,16 +13,16 @@ import pytest
 
 from fixtures.interface.info import ClusterInfo
 from reports.building import RunRecord, document, timing_of
-from reports.results import Canary, Results, Target, Timing
+from reports.results import Canary, Results, Target
 from reports.verdicts import BROKEN, FAULT, OK
 from shareproof.runner.checks import existing, transcript_name
 from shareproof.runner.inventory import Check, by_rule, in_tier, read_checks
 from shareproof.runner.options import faced, facing
 from shareproof.runner.outcome import PROPERTY, broken, unpack
 from shareproof.runner.second_try import AGAIN, merged
-from spec import requirement
 from spec.profile import Profile, check_profile
 from spec.releases import release_notice
+from spec.requirement import load_requirements
 from spec.tiers import ALL
 from spec.verdict import Observation, Verdict
 from suites import canary
@@ -60,9 +60,12 @@ class Recorder:
     last_check: float = 0.0
 
     def take(self, report: pytest.TestReport) -> None:
-        self._time(report)
+        now = time.monotonic()
+        self.first_check = self.first_check or now - report.duration
+        self.last_check = now
+        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
         if report.when not in {"setup", "call", "teardown"}:
-            self._crashed(report)
+            self._crashed(report.nodeid)
             return
         carried = dict(report.user_properties)
         if PRESENT in carried:
@@ -78,48 +81,40 @@ class Recorder:
         elif report.failed:
             self.ordinary_failures += 1
 
-    def _time(self, report: pytest.TestReport) -> None:
-        now = time.monotonic()
-        if not self.first_check:
-            self.first_check = now - report.duration
-        self.last_check = now
-        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
-
-    def _crashed(self, report: pytest.TestReport) -> None:
-        sentence = f"{DIED} {report.nodeid}"
-        rules = self._rules_of(report.nodeid)
-        self.seen.setdefault(report.nodeid, []).extend(broken(report.nodeid, rules, sentence))
+    def _crashed(self, check: str) -> None:
+        sentence = f"{DIED} {check}"
+        rules = self._rules_of(check)
+        self.seen.setdefault(check, []).extend(broken(check, rules, sentence))
         if rules:
-            self.again.add(report.nodeid)
+            self.again.add(check)
         else:
             self.faults.append(sentence)
 
     def undecided(self) -> set[str]:
-        if self.interrupted or self.faults:
-            return set()
-        return {nodeid for nodeid in self.again if self._open(self.seen[nodeid])}
+        """Return the checks that a second try may decide.
 
-    @staticmethod
-    def _open(found: Sequence[Observation]) -> bool:
-        """Tell whether nothing is decided, nor broken by the harness but by a worker's death."""
+        Nothing of them is decided, nor broken by the harness but by a worker's death.
+        """
         decided = {Verdict.FAIL, Verdict.ERROR}
-        return not any(o.verdict in decided and not o.reason.startswith(DIED) for o in found)
+        return {
+            nodeid
+            for nodeid in (() if self.interrupted or self.faults else self.again)
+            if all(o.verdict not in decided or o.reason.startswith(DIED) for o in self.seen[nodeid])
+        }
 
     def begin_again(self, chosen: Collection[str]) -> None:
         self.first = {nodeid: self.seen.pop(nodeid) for nodeid in chosen}
 
     def _observations(self) -> list[Observation]:
         """Return what each check saw: at its second try, if that came about."""
-        found = [one for nodeid in self.seen for one in self._told(nodeid)]
+        found = []
+        for nodeid in self.seen:
+            first = {one.requirement: one for one in self.first.get(nodeid, ())}
+            for one in self.seen[nodeid]:
+                before = first.get(one.requirement)
+                found.append(merged(before, one) if before else one)
         open_ones = self.first.keys() - self.seen.keys()
-        return found + [one for nodeid in open_ones for one in self.first[nodeid]]
-
-    def _told(self, nodeid: str) -> list[Observation]:
-        first = {one.requirement: one for one in self.first.get(nodeid, ())}
-        return [
-            merged(first[one.requirement], one) if one.requirement in first else one
-            for one in self.seen[nodeid]
-        ]
+        return found + [one for nodeid in open_ones for one in self.first[nodeid]] + self._lost()
 
     def _rules_of(self, nodeid: str) -> tuple[str, ...]:
         plain = nodeid.split("[", 1)[0]
@@ -129,11 +124,6 @@ class Recorder:
         if not self.checks_folder.is_dir():
             return []
         return read_checks(self.checks_folder, drafts=self.options.drafts)
-
-    def _note_strangers(self, observations: Sequence[Observation]) -> None:
-        live = requirement.load_requirements()
-        strangers = sorted({o.requirement for o in observations} - set(live))
-        self.faults.extend(f"harness: a check judges {rule}, not a live rule" for rule in strangers)
 
     def heed_canary(self) -> None:
         """Note a fault unless the canary has failed as it must; an ended run owes none."""
@@ -172,10 +162,13 @@ class Recorder:
         profile = load_ledger(options.ledger(info.profile if info else UNSEEN))
         release = options.expect_version or (info.version if info else options.version)
         version = options.judged(release)
-        observations = self._observations() + self._lost()
-        self._note_strangers(observations)
+        observations = self._observations()
+        strangers = {o.requirement for o in observations} - load_requirements().keys()
+        for rule in sorted(strangers):
+            self.faults.append(f"harness: a check judges {rule}, not a live rule")
         notices = info.notices if info else (release_notice(options.version),)
         sick = FAULT if self.faults else OK
+        now = time.monotonic()
         vouched = canary.told(self.canary)
         out = Path(options.out) if options.out else None
         return document(
@@ -194,7 +187,7 @@ class Recorder:
                 release=release,
                 unfinished=self._unfinished(),
                 problems=[
-                    *check_profile(profile, requirement.load_requirements()),
+                    *check_profile(profile, load_requirements()),
                     *self._stale(profile, version),
                 ],
                 seed=options.seed,
@@ -204,7 +197,13 @@ class Recorder:
                 tier=options.tier if options.tier < ALL else None,
                 strict_reach=options.strict_reach,
                 started=self.started,
-                timing=self._timing(start_seconds),
+                timing=timing_of(
+                    total=now - self.began,
+                    cluster_start=start_seconds,
+                    before_checks=max(0.0, (self.first_check or now) - self.began),
+                    checks=max(0.0, self.last_check - self.first_check),
+                    by_check={id_: s for id_, s in self.seconds.items() if id_ in self.seen},
+                ),
                 partial=self.interrupted or bool(self.faults),
                 errors=self.faults,
                 notices=list(dict.fromkeys(filter(None, notices))),
@@ -227,14 +226,4 @@ class Recorder:
                 transcript=lambda check, first: existing(out, transcript_name(check, first=first)),
                 faced=faced(options),
             )
-        )
-
-    def _timing(self, start_seconds: float) -> Timing:
-        now = time.monotonic()
-        return timing_of(
-            total=now - self.began,
-            cluster_start=start_seconds,
-            before_checks=max(0.0, (self.first_check or now) - self.began),
-            checks=max(0.0, self.last_check - self.first_check),
-            by_check={id_: spent for id_, spent in self.seconds.items() if id_ in self.seen},
         )

@@ -10,7 +10,7 @@ import functools
 import shutil
 import signal
 import threading
-from collections.abc import Collection, Generator
+from collections.abc import Generator
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -53,7 +53,10 @@ class Controller:
         self.info: ClusterInfo | None = None
         config.add_cleanup(self.host.close)
         self._prepare_out()
-        self._mind_sigterm()
+        if threading.current_thread() is threading.main_thread():
+            before = signal.signal(signal.SIGTERM, _interrupt)
+            restore: Any = functools.partial(signal.signal, signal.SIGTERM, before)
+            config.add_cleanup(restore)
 
     def _prepare_out(self) -> None:
         if not self.options.out:
@@ -66,11 +69,6 @@ class Controller:
         out.mkdir(parents=True, exist_ok=True)
         if not self.config.option.xmlpath:
             self.config.option.xmlpath = str(out / "junit.xml")
-
-    def _mind_sigterm(self) -> None:
-        if threading.current_thread() is threading.main_thread():
-            before = signal.signal(signal.SIGTERM, _interrupt)
-            self.config.add_cleanup(functools.partial(_restore, before))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -98,16 +96,17 @@ class Controller:
             self.host.meeting.want()
         self.host.begin()
 
+    @property
+    def _paths(self) -> list[Path]:
+        """The files and folders that were asked for."""
+        start = self.config.invocation_params.dir
+        return [(start / arg.split("::")[0]).resolve() for arg in self.config.args]
+
     def _may_reach_checks(self) -> bool:
         """Tell from the command line whether checks will be collected: workers collect later."""
-        if self.config.option.collectonly:
-            return False
         folder = self.recorder.checks_folder
-        start = self.config.invocation_params.dir
-        paths = [(start / arg.split("::")[0]).resolve() for arg in self.config.args]
-        return folder.is_dir() and any(
-            folder.is_relative_to(path) or path.is_relative_to(folder) for path in paths
-        )
+        reached = (folder.is_relative_to(p) or p.is_relative_to(folder) for p in self._paths)
+        return not self.config.option.collectonly and folder.is_dir() and any(reached)
 
     @property
     def _ours(self) -> bool:
@@ -115,19 +114,10 @@ class Controller:
 
     def _stages_only(self) -> bool:
         """Tell whether nothing was asked for but files of stages, which have their own clusters."""
-        root, start = self.config.rootpath, self.config.invocation_params.dir
-        files = [(start / arg.split("::")[0]).resolve() for arg in self.config.args]
-        inside = [file / "test_.py" if file.is_dir() else file for file in files]
-        ids = [file.relative_to(root).as_posix() for file in inside if file.is_relative_to(root)]
+        root = self.config.rootpath
+        files = [file / "test_.py" if file.is_dir() else file for file in self._paths]
+        ids = [file.relative_to(root).as_posix() for file in files if file.is_relative_to(root)]
         return len(ids) == len(files) and all(scope(id_) != id_ for id_ in ids)
-
-    def _has_canary(self) -> bool:
-        """Tell whether the broker checks were asked for as a whole, and not single files."""
-        if self.options.client:
-            return False
-        folder, start = self.recorder.checks_folder, self.config.invocation_params.dir
-        paths = [(start / arg).resolve() for arg in self.config.args]
-        return any(folder.is_relative_to(path) for path in paths)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Without workers: wait for the cluster before the first check, or give up at once."""
@@ -157,7 +147,11 @@ class Controller:
         chosen = self.recorder.undecided()
         if chosen and not (self.config.getoption("once") or session.shouldstop):
             self.recorder.begin_again(chosen)
-            _put_aside(self.options.out, chosen)
+            # Transcripts of first tries are not to be written over by the second.
+            out = Path(self.options.out) if self.options.out else None
+            for check in chosen:
+                if out and (name := existing(out, transcript_name(check))):
+                    (out / name).rename(out / transcript_name(check, first=True))
             second_try.play(session, chosen)
         return result
 
@@ -186,7 +180,8 @@ class Controller:
         recorder = self.recorder
         ran = bool(recorder.planned or recorder.seen)
         if self.config.option.collectonly or not (ran or recorder.faults):
-            if self._asked_for_too_little():
+            some = self.options.only or self.options.fast
+            if some and self._may_reach_checks() and not recorder.seconds:
                 session.exitstatus = USAGE
             return
         try:
@@ -195,13 +190,13 @@ class Controller:
             recorder.faults.append(f"the specification is malformed: {error}")
             session.exitstatus = FAULT
 
-    def _asked_for_too_little(self) -> bool:
-        chosen = self.options.only or self.options.fast
-        return bool(chosen) and self._may_reach_checks() and not self.recorder.seconds
-
     def _settle(self) -> int:
         recorder = self.recorder
-        if recorder.planned and self._has_canary():
+        # There is a canary where the broker checks were asked for as a whole, not single files.
+        start = self.config.invocation_params.dir
+        asked = [(start / arg).resolve() for arg in self.config.args]
+        whole = any(recorder.checks_folder.is_relative_to(path) for path in asked)
+        if recorder.planned and whole and not self.options.client:
             recorder.heed_canary()
         self.results = found = recorder.results(self.info, self.host.start_seconds)
         if out := self.options.out and Path(self.options.out):
@@ -221,14 +216,3 @@ class Controller:
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
     """End like Ctrl-C does: with a partial report and without a broker left behind."""
     raise KeyboardInterrupt
-
-
-def _restore(handler: Any) -> None:
-    signal.signal(signal.SIGTERM, handler)
-
-
-def _put_aside(out: str, chosen: Collection[str]) -> None:
-    """Keep the transcripts of first tries from being written over by the second."""
-    for check in chosen:
-        if name := existing(Path(out) if out else None, transcript_name(check)):
-            (Path(out) / name).rename(Path(out) / transcript_name(check, first=True))
