@@ -19,7 +19,8 @@ from fixtures.adapters.shipped import SHIPPED, asked_client
 from fixtures.interface.capability import Capability
 from fixtures.interface.names import FORMS, UsageFault, innermost, parse_target
 from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target
-from spec.requirement import APP_AREA, AREAS, Level, Requirement, SpecError, load_requirements
+from spec import requirement
+from spec.requirement import APP_AREA, AREAS, Level, Requirement, SpecError
 from spec.tiers import ALL, TIERS
 
 if TYPE_CHECKING:
@@ -365,7 +366,9 @@ class RunOptions:
         return self.expect_version or innermost(self.target).version
 
     def selected(self) -> dict[str, Requirement]:
-        return {id_: rule for id_, rule in load_requirements().items() if self.asks(rule)}
+        return {
+            id_: rule for id_, rule in requirement.load_requirements().items() if self.asks(rule)
+        }
 
     def asks(self, rule: Requirement) -> bool:
         """Tell whether the run is asked about a rule.
@@ -445,7 +448,7 @@ def checked(options: RunOptions) -> RunOptions:
         UsageFault: one of them does not; the message says which and what would.
     """
     parse_target(options.target)
-    rules = load_requirements()
+    rules = requirement.load_requirements()
     for word in options.only:
         if word not in AREAS and word not in rules:
             raise UsageFault(

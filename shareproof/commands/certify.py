@@ -25,6 +25,7 @@ from suites.options import (
     ShippedClient,
     Target,
     checked,
+    repeated,
     split,
 )
 
@@ -262,3 +263,28 @@ def model(options: ModelOptions) -> None:
     from suites.model.run import play
 
     raise typer.Exit(play(options))
+
+
+@takes()
+def walk(
+    *,
+    clients: Annotated[
+        tuple[str, ...],
+        Option(
+            "Shipped adapters, each NAME or NAME:VERSION. Default: all.",
+            kind=LISTED,
+            parse=repeated,
+            argument=True,
+            autocompletion="clients",
+        ),
+    ] = (),
+    target: Target = "reference",
+    record: Annotated[Path | None, Option("Directory of the recorded conversations.")] = None,
+) -> None:
+    """Send each request of the adapter protocol once to adapters; no rule is judged."""
+    import asyncio
+
+    from fixtures.adapters.versions import NEWEST
+    from shareproof.walk import walk_all
+
+    raise typer.Exit(asyncio.run(walk_all(clients or list(NEWEST), target, record)))

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
-from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from fixtures.targets import UsageFault
-from shareproof.options import AnalyseOptions, ChaosOptions, LoadOptions, NightOptions, takes
+from shareproof.options import (
+    AnalyseOptions,
+    ChaosOptions,
+    LoadOptions,
+    NightOptions,
+    place_of,
+    takes,
+)
+from suites.options import AsJson, Option
 
 
 @takes(LoadOptions)
@@ -53,26 +63,26 @@ def chaos(options: ChaosOptions) -> None:
     from shareproof import histories
 
     histories.require("pyarrow", "numpy", "pyspark")
-    from shareproof.chaos import breaking  # it is built of what the extra brings
+    from shareproof.chaos import run as runs  # it is built of what the extra brings
     from suites.options import resolved
 
     if options.list_faults or options.list_scenarios:
         if options.as_json:
-            faults = breaking.list_faults if options.list_faults else breaking.list_scenarios
+            faults = runs.list_faults if options.list_faults else runs.list_scenarios
             typer.echo(json.dumps(faults(), indent=1))
         elif options.list_faults:
-            breaking.show_faults(screen())
+            runs.show_faults(screen())
         else:
-            breaking.show_scenarios(screen())
+            runs.show_scenarios(screen())
         raise typer.Exit
-    results = breaking.run(resolved(options), screen(stderr=True))
+    results = runs.run(resolved(options), screen(stderr=True))
     if results is None:
         line(screen(stderr=True), f"not judged: shareproof chaos --rejudge {options.out}")
         raise typer.Exit
     if options.as_json:
         typer.echo(text_of(results), nl=False)
     else:
-        breaking.show_struck(results, screen())
+        runs.show_struck(results, screen())
         show(results, screen())
         line(screen(stderr=True), f"reports in {options.out}")
     raise typer.Exit(results.run.exit_code)
@@ -85,8 +95,8 @@ def night(options: NightOptions) -> None:
 
     histories.require("pyarrow", "numpy", "pyspark")
     from reports.plain import text_of
-    from shareproof.chaos.breaking import OVERLAPS
     from shareproof.chaos.night import spend
+    from shareproof.chaos.run import OVERLAPS
     from shareproof.chaos.shrinking import shrink_run
 
     def tell(line: str) -> None:
@@ -99,7 +109,7 @@ def night(options: NightOptions) -> None:
         raise typer.Exit(shrink_run(run, options.target, options.brokers, options.rate, tell))
     archive = options.archive.absolute()
     site = (options.site or archive.with_name(f"{archive.name}-site")).absolute()
-    found, code = spend(replace(options, archive=archive, site=site), tell)
+    found, code = spend(dataclasses.replace(options, archive=archive, site=site), tell)
     if options.as_json:
         sys.stdout.write(text_of(found.summary()))
     else:
@@ -108,3 +118,22 @@ def night(options: NightOptions) -> None:
             typer.echo(f"{one.rule} ({one.rank}): {one.verdict}: {one.reason}")
             typer.echo(f"  {found.replay(one, archive)}")
     raise typer.Exit(code)
+
+
+@takes()
+def rejudge(
+    *,
+    archive: Annotated[
+        list[Path],
+        Option("Runs, or directories above them, or their URIs.", argument=True, parser=place_of),
+    ],
+    replace: Annotated[bool, Option("Let the new results take the place of the old ones.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Judge an archive again by today's rules; print which verdicts changed."""
+    from shareproof import histories
+
+    histories.require("pyarrow", "numpy", "pyspark")
+    from shareproof.chaos.again import rejudge_archive
+
+    raise typer.Exit(rejudge_archive(archive, replace=replace, as_json=as_json))

@@ -20,9 +20,9 @@ from shareproof.runner.inventory import Check, by_rule, in_tier, read_checks
 from shareproof.runner.options import faced, facing
 from shareproof.runner.outcome import PROPERTY, broken, unpack
 from shareproof.runner.second_try import AGAIN, merged
+from spec import requirement
 from spec.profile import Profile, check_profile
 from spec.releases import release_notice
-from spec.requirement import load_requirements
 from spec.tiers import ALL
 from spec.verdict import Observation, Verdict
 from suites import canary
@@ -163,7 +163,7 @@ class Recorder:
         release = options.expect_version or (info.version if info else options.version)
         version = options.judged(release)
         observations = self._observations()
-        strangers = {o.requirement for o in observations} - load_requirements().keys()
+        strangers = {o.requirement for o in observations} - requirement.load_requirements().keys()
         for rule in sorted(strangers):
             self.faults.append(f"harness: a check judges {rule}, not a live rule")
         notices = info.notices if info else (release_notice(options.version),)
@@ -187,7 +187,7 @@ class Recorder:
                 release=release,
                 unfinished=self._unfinished(),
                 problems=[
-                    *check_profile(profile, load_requirements()),
+                    *check_profile(profile, requirement.load_requirements()),
                     *self._stale(profile, version),
                 ],
                 seed=options.seed,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path, PosixPath
 
@@ -16,29 +17,48 @@ from rich.table import Table
 
 from chaos.faults import FAULTS, Fault
 from chaos.fitting import fitting, offered, usual_proxies
-from chaos.run import RECORD, Chaos, running, usual_load
+from chaos.run import (
+    COMPACTED,
+    DELIVERY_LIMIT,
+    RECORD,
+    Chaos,
+    growth,
+    is_keyed,
+    needs_clocks,
+    running,
+    usual_load,
+)
 from chaos.schedule import Schedule, draw
 from fixtures.history.mirror import kept_at
 from fixtures.interface.capability import Capability
+from fixtures.interface.names import innermost
 from fixtures.machine.storage import reached
 from fixtures.targets import UsageFault
 from fixtures.targets.asked import asked_prefix
 from fixtures.targets.hooks import Hooks
 from fixtures.workload.hosts import Hosts, hosts_of
-from fixtures.workload.terms import Load
+from fixtures.workload.plan import KINDS, PLAIN
+from fixtures.workload.terms import Group, Load
 from reports.analysis.request import Request
 from reports.console import line
 from reports.results import InjectedFault, Results
 from reports.telling import cases
 from shareproof.chaos.judging import judge, spark_settings
-from shareproof.chaos.playing import as_chaos, play_all
 from shareproof.chaos.warming import Tell, telling
 from shareproof.options import ChaosOptions
-from suites.chaos.scenario import Scenario
+from suites.chaos.scenario import CALM, DYING, MIXED, TARDY, Scenario
 from suites.chaos.scenarios import SCENARIOS, chosen
 
 WHOLE, FREE = "whole", "free"
 OVERLAPS = (WHOLE, FREE)
+_PARTITIONS = 4
+
+_CALM = Group(name="calm", members=(PLAIN, PLAIN))
+_ODD = Group(name="odd", members=tuple(KINDS[name] for name in ("picky", "renewing", "explicit")))
+_TARDY = Group(name="tardy", members=(KINDS["tardy"], KINDS["tardy"], KINDS["wordless"]))
+_DYING = Group(name="dying", members=(*[KINDS["dying"]] * 3, PLAIN))
+_GROUPS = {CALM: (_CALM,), MIXED: (_CALM, _ODD), TARDY: (_TARDY,), DYING: (_DYING,)}
+
 Listening = Callable[[Sequence[Load]], tuple[Tell, Callable[[], None]]]
 """Gives for loads that will be played what to tell lines to, and what to wait for after them."""
 
@@ -153,6 +173,82 @@ def _play_scenarios(asked: ChaosOptions, out: Path, listening: Listening) -> tup
     return runs
 
 
+def play_all(
+    scenarios: Sequence[Scenario],
+    *,
+    target: str,
+    seed: int,
+    out: Path,
+    tell: Tell,
+    proxies: str = "",
+    hosts: Hosts | None = None,
+    processes: int = 2,
+) -> tuple[Path, ...]:
+    """Play scenarios, and return the directory of each inside ``out``.
+
+    The processes of their loads run on ``hosts``, if there are any.
+
+    Raises:
+        UsageFault: the target is not ours to break.
+        EnvironmentFault: it did not start, or a load could not be carried out.
+    """
+    runs: list[Path] = []
+    left = [as_chaos(scenario, target, seed, proxies) for scenario in scenarios]
+    clocks = any(needs_clocks(chaos) for chaos in left)
+    left = [
+        replace(
+            chaos,
+            clocks=clocks,
+            load=replace(chaos.load, processes=processes),
+            hosts=hosts and replace(hosts, out=hosts.out / chaos.scenario),
+        )
+        for chaos in left
+    ]
+    while left:
+        with ExitStack() as stack:
+            ready = stack.enter_context(running(left[0], tell))
+            stands = (left[0].target, left[0].proxies)
+            while left and (left[0].target, left[0].proxies) == stands:
+                chaos = left.pop(0)
+                runs.append(out / chaos.scenario)
+                tell(f"== {chaos.scenario}")
+                if ready.play(chaos, runs[-1]).trouble:
+                    break  # whatever was not healed is no place for the next one
+    return tuple(runs)
+
+
+def as_chaos(scenario: Scenario, target: str, seed: int, proxies: str = "") -> Chaos:
+    """Return a scenario as a run of a target, behind the usual proxies if none are named."""
+    faults = [strike.fault for strike in scenario.strikes]
+    schedule = Schedule(seed=seed, seconds=scenario.seconds, strikes=scenario.strikes)
+    ours = Capability.LOCAL_PROCESS in innermost(target).offers
+    load = Load(
+        seconds=scenario.seconds,
+        partitions=_PARTITIONS,
+        rate=scenario.rate,
+        batch=20,
+        lock_ms=scenario.lock_ms,
+        drain=60.0,
+        seed=seed,
+        groups=_GROUPS[scenario.members],
+        patience=10.0,
+        delivery_limit=DELIVERY_LIMIT,
+        background=False,
+        keyed=is_keyed(schedule),
+        spare=growth(schedule),
+        topic_configs=COMPACTED if is_keyed(schedule) else {},
+    )
+    return Chaos(
+        target=f"kafka:{scenario.release}" if scenario.release and ours else target,
+        schedule=schedule,
+        load=load,
+        scenario=scenario.name,
+        owed=scenario.rules,
+        judged=scenario.judged,
+        proxies=proxies or usual_proxies(target, faults),
+    )
+
+
 def _schedule(asked: ChaosOptions) -> Schedule:
     seconds = asked.minutes * 60
     if asked.no_faults:
@@ -242,12 +338,9 @@ def show_faults(console: Console) -> None:
 def show_scenarios(console: Console) -> None:
     table = Table("scenario", "seconds", "what happens", "rules", box=None)
     for one in SCENARIOS.values():
-        table.add_row(one.name, f"{one.seconds:g}", one.sentence, " ".join(_rules(one)))
+        rules = " ".join(rule.removeprefix("INV-") for rule in one.rules)
+        table.add_row(one.name, f"{one.seconds:g}", one.sentence, rules)
     console.print(table)
-
-
-def _rules(scenario: Scenario) -> list[str]:
-    return [rule.removeprefix("INV-") for rule in scenario.rules]
 
 
 def show_struck(results: Results, console: Console) -> None:
