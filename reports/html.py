@@ -57,9 +57,12 @@ def render(
     drawn = [run["timeline"] for run in runs] if any(run["timeline"] for run in runs) else []
     plots = [_asset(name) for name in PLOTS] if drawn else []
     scripts = [_asset("report.js"), *plots]
+    # A printed certificate names the digest of the results.json that it rests on.
+    file = folder / "results.json" if folder else None
+    kept = file.read_bytes() if file and file.is_file() else text_of(results).encode()
     return environment.get_template("report.html.jinja").render(
         results=results,
-        fingerprint=_fingerprint(folder, results),
+        fingerprint=hashlib.sha256(kept).hexdigest(),
         tell=telling,
         told=told or {},
         home=home,
@@ -91,13 +94,6 @@ def _asset(name: str) -> Markup:
 def _digest(script: str) -> str:
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return f"'sha256-{digest}'"
-
-
-def _fingerprint(folder: Path | None, results: Results) -> str:
-    """Return the SHA-256 of results.json, so that a printed certificate names what it rests on."""
-    file = folder / "results.json" if folder else None
-    kept = file.read_bytes() if file and file.is_file() else text_of(results).encode()
-    return hashlib.sha256(kept).hexdigest()
 
 
 def _frames(results: Results, folder: Path) -> dict[str, str]:

@@ -146,7 +146,16 @@ def _played(options: Options) -> dict[str, Outcome]:
 def _replayed(options: Options) -> dict[str, Outcome]:
     """Play what evidence has again, and forget what is not seen again, or is no more."""
     options.keeper.drop(gone(options.keeper.known))
-    found = [one for one in options.keeper.known if _means(options.only, one)]
+    words = options.only
+    parts = [word for word in words if len(word) > len("ACK-01")]
+    found = [
+        one
+        for one in options.keeper.known
+        if not words
+        or one.name in words
+        or any(means_rule(word, [one.rule]) for word in words)
+        or any(word in one.check for word in parts)
+    ]
     outcomes = {}
     for name in options.subjects or SUBJECTS:
         subject = _subject(name)
@@ -157,26 +166,12 @@ def _replayed(options: Options) -> dict[str, Outcome]:
         lost = subject.replay(mine, replace(options, only=()))
         options.keeper.drop(lost)
         hunt = f"`python -m tools.campaign {name} --record --only ...` looks for others"
+        named = [" ".join(filter(None, (o.rule, o.check, o.kind, o.name, o.release))) for o in lost]
         outcomes[name] = Outcome(
             said=[f"{len(mine) - len(lost)} of {len(mine)} entries of {name} seen again"],
-            broken=[f"not seen again: {_named(one)}; {hunt}" for one in lost],
+            broken=[f"not seen again: {one}; {hunt}" for one in named],
         )
     return outcomes or {"again": Outcome(said=["there is no such evidence"])}
-
-
-def _means(words: Sequence[str], entry: Entry) -> bool:
-    if not words:
-        return True
-    named = [word for word in words if len(word) > len("ACK-01")]
-    return (
-        entry.name in words
-        or any(means_rule(word, [entry.rule]) for word in words)
-        or any(word in entry.check for word in named)
-    )
-
-
-def _named(entry: Entry) -> str:
-    return " ".join(filter(None, (entry.rule, entry.check, entry.kind, entry.name, entry.release)))
 
 
 def gone(entries: Iterable[Entry]) -> list[Entry]:

@@ -160,7 +160,8 @@ def hunt_mutant(name: str, seed: int, first: Sequence[Lead], full: bool) -> list
     target = f"{HONEST}:{name}"
     found: dict[str, Entry] = {}
     for check, try_ in _attempts(name, seed, first):
-        if check in found or (full and try_ != seed and _killed(found)):
+        killed = any(map(kills, found.values()))
+        if check in found or (full and try_ != seed and killed):
             continue
         if seen := rejection(target, check, try_):
             found[check] = seen
@@ -178,10 +179,6 @@ def _attempts(name: str, seed: int, first: Sequence[Lead]) -> Iterator[Lead]:
     yield from known
     for try_ in range(seed, seed + TRIES):
         yield from ((check, try_) for check in dict.fromkeys(named))
-
-
-def _killed(found: Mapping[str, Entry]) -> bool:
-    return any(kills(seen) for seen in found.values())
 
 
 def hunt_for(
@@ -217,8 +214,3 @@ def _candidates(
     yield from ((f"{HONEST}:{name}", seed) for name in near)
     yield from ((target, try_) for target in told for try_ in range(seed, seed + TRIES))
     yield from ((f"{HONEST}:{name}", seed) for name in area)
-
-
-def targets() -> Iterator[str]:
-    yield from (f"{HONEST}:{name}" for name in MUTANTS)
-    yield from (f"altered:{name}@{HONEST}" for name in ALTERATIONS)

@@ -120,16 +120,12 @@ def hunt(name: str, options: Options) -> Entry | None:
     for rule in MUTANTS[name].rules:
         ids = [check.id for check in found.get(rule, ()) if check.solo]
         for one in _played(f"{DEFAULT_TARGET}:{name}", ids, options):
-            killed = one.verdict == "fail" and one.rule in MUTANTS[name].rules
-            if killed and _sound(one, options):
-                return _entry(name, one, options.seed)
+            if one.verdict == "fail" and one.rule in MUTANTS[name].rules:
+                sound = _played(DEFAULT_TARGET, [one.check], options)
+                if all(each.verdict == "pass" for each in sound if each.rule == one.rule):
+                    return _entry(name, one, options.seed)
             options.say(f"  {name}: {one.rule} {one.verdict} {one.check} {one.reason[:200]}")
     return None
-
-
-def _sound(kill: runs.Seen, options: Options) -> bool:
-    seen = _played(DEFAULT_TARGET, [kill.check], options)
-    return all(one.verdict == "pass" for one in seen if one.rule == kill.rule)
 
 
 def _played(target: str, checks: Sequence[str], options: Options) -> list[runs.Seen]:

@@ -40,7 +40,8 @@ class Keeper:
             for one in entries
         ]
         self.new += made
-        self._change(lambda old: _replaced(made, old))
+        fresh = {one.key: one for one in made}
+        self._change(lambda old: list(({one.key: one for one in old} | fresh).values()))
 
     def drop(self, entries: Iterable[Entry]) -> None:
         """Forget what was not seen again."""
@@ -90,7 +91,3 @@ def write(entries: Iterable[Entry], folder: Path = FOLDER) -> None:
 def _kept(entry: Entry, names: Iterable[str]) -> dict[str, object]:
     found = {name: getattr(entry, name) for name in names}
     return {k: v for k, v in found.items() if v not in (None, "") and (k, v) != ("verdict", "fail")}
-
-
-def _replaced(new: Iterable[Entry], old: Iterable[Entry]) -> list[Entry]:
-    return list(({one.key: one for one in old} | {one.key: one for one in new}).values())

@@ -18,7 +18,7 @@ from fixtures.reference.mutants import MUTANTS
 from reports import evidence
 from reports.evidence import Entry
 from tools.campaign import hunting
-from tools.campaign.hunting import Control, Lead
+from tools.campaign.hunting import Control
 from tools.campaign.options import Options, Outcome, Progress, T, means_check, means_rule, nothing
 
 KINDS = (evidence.REFERENCE_MUTANT, evidence.ALTERATION)
@@ -86,14 +86,10 @@ def killers(entries: Iterable[Entry], mutant: str) -> list[Entry]:
 
 def noticed(entries: Iterable[Entry], check: str) -> list[Entry]:
     """Return what a check rejected: mutants that it killed, other mutants, alterations."""
-    found = [one for one in entries if one.check == check and _rejects(one)]
+    on_reference = (e for e in entries if e.check == check and e.release == evidence.REFERENCE)
+    found = [one for one in on_reference if one.verdict == "fail" and one.kind in KINDS]
     altered = evidence.ALTERATION
     return sorted(found, key=lambda one: (not hunting.kills(one), one.kind == altered, one.name))
-
-
-def _rejects(entry: Entry) -> bool:
-    on_reference = entry.release == evidence.REFERENCE
-    return on_reference and entry.verdict == "fail" and entry.kind in KINDS
 
 
 def carry_out(seen: Seen, known: Sequence[Entry], tell: Progress) -> None:
@@ -102,24 +98,26 @@ def carry_out(seen: Seen, known: Sequence[Entry], tell: Progress) -> None:
     What was found up to an interruption is in ``seen``.
     """
     plan = seen.plan
+    altered: dict[str, dict[str, None]] = defaultdict(dict)  # what a check fails on, really
+    for one in known:
+        if one.kind == evidence.ALTERATION and one.release != evidence.REFERENCE:
+            altered[one.check][one.name] = None
     with pool(plan.workers) as workers:
         controls = (workers.submit(hunting.control, check, plan.seed) for check in plan.checks)
-        for one in _each(controls, "checks on the honest broker", tell):
-            seen.controls[one.check] = one
-        hunts = (
-            workers.submit(hunting.hunt_mutant, name, plan.seed, _killers(known, name), plan.full)
-            for name in plan.mutants
-        )
-        for found in _each(hunts, "mutants", tell):
+        for control in each(controls, "checks on the honest broker", tell):
+            seen.controls[control.check] = control
+        hunts = []
+        for name in plan.mutants:
+            leads = [(one.check, one.seed or 1) for one in killers(known, name)]
+            hunts.append(workers.submit(hunting.hunt_mutant, name, plan.seed, leads, plan.full))
+        for found in each(hunts, "mutants", tell):
             seen.rejections += found
-        altered = _alterations(known)
-        hunts = (
-            workers.submit(
-                hunting.hunt_for, check, plan.seed, _rejected(known, check), altered[check]
-            )
-            for check in seen.blind
-        )
-        for found in _each(hunts, "checks that killed none of these", tell):
+        hunts = []
+        for check in seen.blind:
+            leads = [(hunting.target_of(one), one.seed or 1) for one in noticed(known, check)]
+            names = list(altered[check])
+            hunts.append(workers.submit(hunting.hunt_for, check, plan.seed, leads, names))
+        for found in each(hunts, "checks that killed none of these", tell):
             seen.rejections += found
 
 
@@ -129,28 +127,13 @@ def pool(workers: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(workers or os.cpu_count(), mp_context=context)
 
 
-def _each(futures: Iterable[Future[T]], what: str, tell: Progress) -> Iterator[T]:
+def each(futures: Iterable[Future[T]], what: str, tell: Progress) -> Iterator[T]:
+    """Yield results as they come, and tell how many there are."""
     waiting = list(futures)
     tell(what, 0, len(waiting))
     for done, future in enumerate(as_completed(waiting), 1):
         yield future.result()
         tell(what, done, len(waiting))
-
-
-def _killers(known: Sequence[Entry], name: str) -> list[Lead]:
-    return [(one.check, one.seed or 1) for one in killers(known, name)]
-
-
-def _rejected(known: Sequence[Entry], check: str) -> list[Lead]:
-    return [(hunting.target_of(one), one.seed or 1) for one in noticed(known, check)]
-
-
-def _alterations(known: Iterable[Entry]) -> dict[str, list[str]]:
-    found: dict[str, dict[str, None]] = defaultdict(dict)
-    for one in known:
-        if one.kind == evidence.ALTERATION and one.release != evidence.REFERENCE:
-            found[one.check][one.name] = None
-    return defaultdict(list, {check: list(names) for check, names in found.items()})
 
 
 def everything(*, drafts: bool = False) -> Plan:
@@ -199,33 +182,34 @@ def play(options: Options) -> Outcome:
 def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
     """Play again what entries are about; return those that were not seen again."""
     entries = [one for one in entries if one.check in hunting.checks()]
-    lost: list[Entry] = []
+    seen: set[tuple[str, ...]] = set()
     with pool(options.workers) as workers:
-        plays = {workers.submit(hunting.again, one): one for one in entries}
-        for done, future in enumerate(as_completed(plays), 1):
-            found = future.result()
+        plays = [workers.submit(hunting.again, one) for one in entries]
+        for found in each(plays, "entries on the reference broker", options.progress):
             options.keeper.add(found)
-            lost += [] if found else [plays[future]]
-            options.progress("entries on the reference broker", done, len(plays))
-    return lost
+            seen |= {one.key for one in found}
+    return [one for one in entries if one.key not in seen]
 
 
 def _outcome(seen: Seen) -> Outcome:
-    plan, outcome = seen.plan, Outcome()
-    for one in seen.troubled:
-        line = f"the honest broker does not satisfy {one.check}: {one.trouble}"
-        outcome.faults.append(line)
-    for name in seen.alive:
+    plan, alive, blind, beyond = seen.plan, seen.alive, seen.blind, seen.beyond
+    outcome = Outcome(
+        faults=[
+            f"the honest broker does not satisfy {one.check}: {one.trouble}"
+            for one in seen.troubled
+        ]
+    )
+    for name in alive:
         mutant = MUTANTS[name]
         outcome.broken.append(f"alive: {name} ({', '.join(mutant.rules)}): {mutant.sentence}")
-    outcome.broken += [f"rejects nothing: {check}" for check in seen.blind]
-    dead = len(plan.mutants) - len(seen.alive)
+    outcome.broken += [f"rejects nothing: {check}" for check in blind]
+    dead = len(plan.mutants) - len(alive)
+    able = len(plan.checks) - len(blind) - len(beyond)
     outcome.said.append(f"{dead} of {len(plan.mutants)} mutants killed")
     if plan.checks:
-        able = len(plan.checks) - len(seen.blind) - len(seen.beyond)
-        beyond = f", {len(seen.beyond)} out of its reach" if seen.beyond else ""
+        out = f", {len(beyond)} out of its reach" if beyond else ""
         outcome.said += [
-            f"{able} of {len(plan.checks)} checks reject a broken reference broker{beyond}",
+            f"{able} of {len(plan.checks)} checks reject a broken reference broker{out}",
             f"transcripts of the honest broker, seed {plan.seed}: {seen.digest}",
         ]
     outcome.more = {
@@ -234,13 +218,13 @@ def _outcome(seen: Seen) -> Outcome:
             "mutants": len(plan.mutants),
             "killed": dead,
             "checks": len(plan.checks),
-            "rejecting": len(plan.checks) - len(seen.blind) - len(seen.beyond),
-            "beyond": len(seen.beyond),
+            "rejecting": able,
+            "beyond": len(beyond),
             "cases": sum(one.cases for one in seen.controls.values()),
         },
-        "alive": seen.alive,
-        "blind": seen.blind,
-        "beyond": seen.beyond,
+        "alive": alive,
+        "blind": blind,
+        "beyond": beyond,
         "troubled": {one.check: one.trouble for one in seen.troubled},
         "mutants": {
             name: {

@@ -20,7 +20,6 @@ from pathlib import Path
 from reports import evidence
 from reports.evidence import Entry
 from reports.reading import read
-from reports.results import RuleResult
 from spec.track_record import Past, load_track_record
 from spec.verdict import EnvironmentFault
 from tools.campaign.options import Options, Outcome, means_rule, nothing
@@ -73,12 +72,11 @@ def ask(question: Question, rules: list[str]) -> dict[str, Seen]:
             said = f"{done.stdout}{done.stderr}"
             raise EnvironmentFault(f"{shlex.join(command)} left no results:\n{said}")
         found = read(Path(out))
-    return {rule.id: _seen(rule) for rule in found.requirements if rule.id in rules}
-
-
-def _seen(rule: RuleResult) -> Seen:
-    reasons = [each.reason for each in rule.checks if each.verdict == rule.verdict and each.reason]
-    return Seen(rule.verdict, reasons[0] if reasons else rule.reason)
+    seen = {}
+    for rule in (one for one in found.requirements if one.id in rules):
+        reasons = (c.reason for c in rule.checks if c.verdict == rule.verdict and c.reason)
+        seen[rule.id] = Seen(rule.verdict, next(reasons, rule.reason))
+    return seen
 
 
 def about(entry: Past, release: str) -> Question:
@@ -121,7 +119,19 @@ def play(options: Options) -> Outcome:
 def _play(chosen: Sequence[Past], options: Options) -> Outcome:
     for question, rules in questions(chosen).items():
         seen = ask(question, rules)
-        options.keeper.add([_entry(question, rule, one) for rule, one in seen.items()])
+        options.keeper.add(
+            Entry(
+                kind=evidence.RELEASE,
+                name=question.release,
+                rule=rule,
+                check=f"{SCENARIO}{question.scenario}" if question.scenario else "",
+                verdict=one.verdict,
+                release=question.release,
+                seed=question.seed if question.scenario else None,
+                reason=one.reason if one.verdict != "pass" else "",
+            )
+            for rule, one in seen.items()
+        )
         what = question.scenario or f"{len(rules)} rules"
         options.say(f"kafka:{question.release}: {what} asked")
     found = answers(options.keeper.known)
@@ -140,27 +150,12 @@ def replay(entries: Sequence[Entry], options: Options) -> list[Entry]:
     return [one for one in entries if doubted]
 
 
-def _entry(question: Question, rule: str, seen: Seen) -> Entry:
-    return Entry(
-        kind=evidence.RELEASE,
-        name=question.release,
-        rule=rule,
-        check=f"{SCENARIO}{question.scenario}" if question.scenario else "",
-        verdict=seen.verdict,
-        release=question.release,
-        seed=question.seed if question.scenario else None,
-        reason=seen.reason if seen.verdict != "pass" else "",
-    )
-
-
 def _chosen(only: Sequence[str]) -> list[Past]:
     """Return the past defects that words mean: by rule, area or bug."""
-    every = load_track_record()
+    found: list[Past] = []
     for word in only:
-        if not any(word == one.bug or means_rule(word, [one.rule]) for one in every):
+        mine = [p for p in load_track_record() if word == p.bug or means_rule(word, [p.rule])]
+        if not mine:
             raise nothing(word)
-    return [
-        one
-        for one in every
-        if not only or any(word == one.bug or means_rule(word, [one.rule]) for word in only)
-    ]
+        found += mine
+    return [one for one in load_track_record() if not only or one in found]

@@ -108,17 +108,13 @@ def certify(target: str, seed: int, out: Path) -> Results:
     return read(out)
 
 
-def verdicts(results: Results) -> dict[str, str]:
-    return {rule.id: rule.verdict for rule in results.requirements}
-
-
 def executions(results: Results) -> int:
     return len({check.check for rule in results.requirements for check in rule.checks})
 
 
 def differing(runs: list[Results]) -> dict[str, Counter[str]]:
     """Return the rules whose verdict is not the same in all runs, with how often each was seen."""
-    seen = [verdicts(results) for results in runs]
+    seen = [{rule.id: rule.verdict for rule in results.requirements} for results in runs]
     rules = sorted({rule for run in seen for rule in run})
     counted = {rule: Counter(run.get(rule, "missing") for run in seen) for rule in rules}
     return {rule: counter for rule, counter in counted.items() if len(counter) > 1}
