@@ -42,12 +42,7 @@ STRICT = "strict"
 
 
 def run(asked: AppOptions, console: Console) -> Results:
-    """Try a program, write the report, and return the results.
-
-    Raises:
-        UsageFault: the options make no sense.
-        EnvironmentFault: the target or the program does not start.
-    """
+    """Try a program, write the report, and return the results."""
     rules = _rules(asked)
     scenarios = _scenarios(asked, [*rules])
     ledger = about(load_ledger(asked.profile or STRICT), judged_rules())

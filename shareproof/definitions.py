@@ -34,18 +34,7 @@ class Work:
 def compare(
     old: str, new: str, rules: Mapping[str, Requirement], *, everything: bool
 ) -> list[Work]:
-    """Return what changed from one release to another, messages first.
-
-    Args:
-        old: a release, such as ``4.3.1`` or ``kafka:4.3.1``.
-        new: likewise.
-        rules: the rules that may name what changed.
-        everything: also what is not about share groups and what no rule names.
-
-    Raises:
-        UsageFault: one of them is no release of Kafka.
-        EnvironmentFault: a release cannot be fetched, or asked for its configurations.
-    """
+    """Return what changed from one release to another, messages first."""
     before, after = (_jars(name) for name in (old, new))
     carriers = [[jar for jar in j if jar.name.startswith(_CARRIERS)] for j in (before, after)]
     found = changes(*map(messages_in, carriers))

@@ -151,11 +151,7 @@ class SparkOptions:
 
     @property
     def settings(self) -> dict[str, str]:
-        """The Spark settings asked for.
-
-        Raises:
-            UsageFault: one is no KEY=VALUE.
-        """
+        """The Spark settings asked for."""
         from fixtures.targets.asked import asked_properties
 
         packages = {"spark.jars.packages": self.packages} if self.packages else {}

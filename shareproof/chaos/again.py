@@ -95,11 +95,7 @@ class Again:
 
 
 def earlier(archive: Archive) -> list[Earlier]:
-    """Return every judgement of histories in an archive, in the order of their making.
-
-    Raises:
-        ValueError: there is no such judgement.
-    """
+    """Return every judgement of histories in an archive, in the order of their making."""
     found = [
         _earlier(run.folder, run.results)
         for run in archive.runs
@@ -208,11 +204,7 @@ def _quiet(_: str) -> None:
 
 
 def rejudge_archive(places: Sequence[Path], *, replace: bool, as_json: bool) -> int:
-    """Judge all that is found at some places again; return the exit code.
-
-    Raises:
-        UsageFault: no judged history is there.
-    """
+    """Judge all that is found at some places again; return the exit code."""
     try:
         archive = find(list(places))
         found = earlier(archive)

@@ -67,10 +67,6 @@ def run(asked: ChaosOptions, console: Console) -> Results | None:
     """Carry out a chaos run and return its results, which are also in ``out``.
 
     Nothing is returned where nothing was to be judged.
-
-    Raises:
-        UsageFault: the options make no sense.
-        EnvironmentFault: the target did not start, or nothing can be judged.
     """
     out = asked.out.absolute()
     request = Request(
@@ -187,10 +183,6 @@ def play_all(
     """Play scenarios, and return the directory of each inside ``out``.
 
     The processes of their loads run on ``hosts``, if there are any.
-
-    Raises:
-        UsageFault: the target is not ours to break.
-        EnvironmentFault: it did not start, or a load could not be carried out.
     """
     runs: list[Path] = []
     left = [as_chaos(scenario, target, seed, proxies) for scenario in scenarios]

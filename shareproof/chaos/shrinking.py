@@ -102,11 +102,7 @@ def _rules_of(run: Path) -> list[str]:
 def shrink_run(
     run: Path, target: str, brokers: int, rate: float, tell: Callable[[str], None]
 ) -> int:
-    """Shrink the schedule of a run that failed, and write ``shrunk.json`` beside it.
-
-    Raises:
-        UsageFault: there is no such run, or it broke no rule.
-    """
+    """Shrink the schedule of a run that failed, and write ``shrunk.json`` beside it."""
     try:
         schedule = Schedule.from_json((run / "schedule.json").read_text(encoding="utf-8"))
         rules = _rules_of(run)

@@ -51,11 +51,7 @@ class Meeting:
         self._write(self._fault, sentence)
 
     def look(self) -> ClusterInfo | None:
-        """Return the cluster if it is up.
-
-        Raises:
-            EnvironmentFault: it will never be.
-        """
+        """Return the cluster if it is up."""
         if self._fault.exists():
             raise EnvironmentFault(self._fault.read_text(encoding="utf-8"))
         if self._info.exists():
@@ -63,11 +59,7 @@ class Meeting:
         return None
 
     def wait(self, within: float = START_LIMIT) -> ClusterInfo:
-        """Ask for the cluster and wait until it is up.
-
-        Raises:
-            EnvironmentFault: it did not come up.
-        """
+        """Ask for the cluster and wait until it is up."""
         self.want()
         deadline = time.monotonic() + within
         while time.monotonic() < deadline:

@@ -61,11 +61,7 @@ class Commission:
 
 
 def run_options_of(config: pytest.Config) -> RunOptions:
-    """Return what a run is asked to do: by a :class:`Commission`, or on pytest's command line.
-
-    Raises:
-        UsageFault: one of the options makes no sense.
-    """
+    """Return what a run is asked to do: by a :class:`Commission`, or on pytest's command line."""
     commission = commission_of(config)
     if commission:
         return commission.options
@@ -82,12 +78,7 @@ def commission_of(config: pytest.Config) -> Commission | None:
 
 
 def introduced(options: RunOptions) -> RunOptions:
-    """Return the options with the client as it introduces itself, if they name one that has not.
-
-    Raises:
-        UsageFault: it does not exist.
-        AdapterFault: it does not say hello.
-    """
+    """Return the options with the client as it introduces itself, if they name one that has not."""
     if options.client is None or options.client.command:
         return options
     flag, value = options.client.asked
@@ -96,11 +87,7 @@ def introduced(options: RunOptions) -> RunOptions:
 
 
 def words(command: str) -> tuple[str, ...]:
-    """Split a command as a shell does.
-
-    Raises:
-        UsageFault: it cannot be split, is empty, or names no program.
-    """
+    """Split a command as a shell does."""
     try:
         split = tuple(shlex.split(command))
     except ValueError as error:
@@ -113,11 +100,7 @@ def words(command: str) -> tuple[str, ...]:
 
 
 def greet(asked: tuple[str, str], command: Sequence[str]) -> Client:
-    """Start an adapter, ask it who it is, and end it.
-
-    Raises:
-        AdapterFault: it does not say hello.
-    """
+    """Start an adapter, ask it who it is, and end it."""
 
     async def ask() -> Client:
         adapter = Adapter(command)

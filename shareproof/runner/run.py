@@ -54,10 +54,6 @@ def run_checks(options: RunOptions, workers: int | None, console: Console) -> En
         options: the run's choices; ``out`` must be given.
         workers: number of pytest-xdist workers, or None to let the number of checks decide.
         console: where progress goes.
-
-    Raises:
-        UsageFault: the options make no sense, or select nothing.
-        EnvironmentFault: there is no client to test.
     """
     checked(options)
     selected = _selected(options)

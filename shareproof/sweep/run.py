@@ -82,19 +82,7 @@ def run(
     *,
     subject: Subject = ERRORS,
 ) -> Results:
-    """Play cases against a client, and write what they showed to the run's directory.
-
-    Args:
-        options: of the run, with the client as it introduced itself.
-        cases: to play.
-        words: the patterns that chose them.
-        brokers: how many hostile brokers there are.
-        console: for the line that moves.
-        subject: what the cases are about.
-
-    Raises:
-        EnvironmentFault: the client or a hostile broker does not start.
-    """
+    """Play cases against a client, and write what they showed to the run's directory."""
     client = options.client
     assert client is not None
     started, began, interrupted = datetime.now(UTC), time.monotonic(), False
@@ -246,19 +234,7 @@ def spread(
     watch: Watch,
     together: int = TOGETHER,
 ) -> Iterator[Swept]:
-    """Play cases and yield each when it is decided.
-
-    Args:
-        command: the adapter's.
-        cases: to play.
-        seed: of the random choices.
-        brokers: how many hostile brokers there are.
-        watch: is told how far it is.
-        together: how many cases there are at a time in front of one broker.
-
-    Raises:
-        EnvironmentFault: a worker died or hung.
-    """
+    """Play cases and yield each when it is decided."""
     first: dict[str, Played] = {}
     left = list(cases)
     for stage, at_once in (("cases", together), ("once more", FEW), ("alone", ALONE)):

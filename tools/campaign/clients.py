@@ -126,13 +126,7 @@ async def _running(command: Sequence[str]) -> AsyncIterator[Adapter]:
 async def hunt(
     names: Sequence[str], options: Options, first: dict[str, list[Case]]
 ) -> dict[str, Entry | None]:
-    """Hunt mutants, some at a time; return what killed each.
-
-    Args:
-        names: of mutants.
-        options: how.
-        first: the cases to begin with, for mutants of which a killer is known.
-    """
+    """Hunt mutants, some at a time; return what killed each."""
     async with _started(hostile_target()) as info:
         pack, turns = Hunt(info, options.seed), asyncio.Semaphore(options.workers or TOGETHER)
         found: dict[str, Entry | None] = {}

@@ -149,14 +149,7 @@ Lead = tuple[str, int]
 
 
 def hunt_mutant(name: str, seed: int, first: Sequence[Lead], full: bool) -> list[Entry]:
-    """Play the checks that name a rule of a mutant until one kills it.
-
-    Args:
-        name: the mutant's.
-        seed: the first of :data:`TRIES`.
-        first: checks that are known to kill it, and by which seed.
-        full: whether to play all of them once, to learn who else notices.
-    """
+    """Play the checks that name a rule of a mutant until one kills it."""
     target = f"{HONEST}:{name}"
     found: dict[str, Entry] = {}
     for check, try_ in _attempts(name, seed, first):
@@ -184,14 +177,7 @@ def _attempts(name: str, seed: int, first: Sequence[Lead]) -> Iterator[Lead]:
 def hunt_for(
     check: str, seed: int, first: Sequence[Lead], alterations: Sequence[str]
 ) -> list[Entry]:
-    """Play a check against broken brokers until it rejects one.
-
-    Args:
-        check: its id.
-        seed: the first seed of all.
-        first: targets that it is known to reject, and by which seed.
-        alterations: names of alterations that made it fail on a real broker.
-    """
+    """Play a check against broken brokers until it rejects one."""
     tried: set[Lead] = set()
     for target, try_ in _candidates(check, seed, first, alterations):
         if (target, try_) not in tried:

@@ -87,11 +87,7 @@ def _hunt_all(names: Sequence[str], options: Options) -> None:
 
 
 def _switched(names: Sequence[str], where: str, file: Path, options: Options) -> list[str]:
-    """Hunt mutants in one process on one broker; keep each that is seen there, return the rest.
-
-    Raises:
-        EnvironmentFault: the process did not come to its end.
-    """
+    """Hunt mutants in one process on one broker; keep each that is seen there, return the rest."""
     words = [sys.executable, "-m", "tools.campaign.kafka", where, str(file), str(options.seed)]
     environment = os.environ | {"SHAREPROOF_PATIENCE": f"{PATIENCE:g}"}
     left = dict.fromkeys(names)

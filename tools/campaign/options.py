@@ -105,11 +105,7 @@ def means_check(word: str, check: Check) -> bool:
 def chosen(
     only: Sequence[str], names: Iterable[str], checks: Iterable[Check]
 ) -> tuple[list[str], list[Check]]:
-    """Return which of some names and which checks words mean: all of a sort that no word means.
-
-    Raises:
-        UsageFault: a word means nothing.
-    """
+    """Return which of some names and which checks words mean: all of a sort that no word means."""
     names, checks = list(names), list(checks)
     found = [name for name in names if name in only]
     rest = [word for word in only if word not in names]

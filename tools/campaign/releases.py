@@ -60,11 +60,7 @@ def words(question: Question, rules: Iterable[str]) -> list[str]:
 
 
 def ask(question: Question, rules: list[str]) -> dict[str, Seen]:
-    """Carry out a run and return what was seen of each of its rules.
-
-    Raises:
-        EnvironmentFault: the run left no results.
-    """
+    """Carry out a run and return what was seen of each of its rules."""
     with tempfile.TemporaryDirectory(prefix="shareproof-track-") as out:
         command = [sys.executable, "-m", *words(question, rules), "--out", out]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -94,11 +94,7 @@ def _certifications(options: Options) -> Outcome:
 
 
 def certify(target: str, seed: int, out: Path) -> Results:
-    """Run one certification and return its results.
-
-    Raises:
-        EnvironmentFault: it left none.
-    """
+    """Run one certification and return its results."""
     command = [sys.executable, "-m", "shareproof", "broker", "--target", target]
     command += ["--seed", str(seed), "--out", str(out)]
     with (out.parent / f"{out.name}.log").open("wb") as log:

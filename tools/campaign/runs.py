@@ -67,11 +67,7 @@ def call(words: Sequence[str], patience: float = 1) -> None:
 def results(
     target: str, checks: Sequence[str], *, patience: float = 1, brokers: int = 1, seed: int = 0
 ) -> Results:
-    """Run checks, several at a time, and return the run's results.
-
-    Raises:
-        EnvironmentFault: the run left none.
-    """
+    """Run checks, several at a time, and return the run's results."""
     hands = min(MOST_WORKERS, len(checks))
     with tempfile.TemporaryDirectory(prefix="shareproof-campaign-") as out:
         more = ["-n", str(hands if hands > 1 else 0), "--dist", "loadscope", "--out", out]
