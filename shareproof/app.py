@@ -6,9 +6,7 @@ import asyncio
 import shlex
 import shutil
 import time
-from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from textwrap import shorten
 
 from rich.console import Console
@@ -16,7 +14,6 @@ from rich.table import Table
 
 from fixtures.interface.capability import Capability
 from fixtures.interface.credentials import security_of
-from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import innermost
 from fixtures.targets import TargetOptions, UsageFault, open_target
 from fixtures.targets.asked import asked_target
@@ -25,13 +22,12 @@ from reports.building import RunRecord, about, document, timing_of
 from reports.console import line
 from reports.results import Results, Target
 from shareproof.options import AppOptions
-from spec.profile import Profile
-from spec.requirement import Requirement, load_requirements
-from spec.verdict import Observation, Verdict
+from spec.requirement import load_requirements
+from spec.verdict import Verdict
 from suites.app.load import Template
 from suites.app.play import Playing, judged_rules, play, scenarios_for, transcript_of
 from suites.app.program import Trial
-from suites.app.scenarios import Scenario, all_scenarios
+from suites.app.scenarios import all_scenarios
 from suites.options import RunOptions, checked, load_ledger, typed
 
 LONGEST = 60
@@ -43,11 +39,20 @@ STRICT = "strict"
 
 def run(asked: AppOptions, console: Console) -> Results:
     """Try a program, write the report, and return the results."""
-    rules = _rules(asked)
-    scenarios = _scenarios(asked, [*rules])
+    out = asked.out.absolute()
+    options = checked(RunOptions(only=asked.only, out=str(out)))
+    requirements = load_requirements()
+    rules = {rule: requirements[rule] for rule in judged_rules() if options.wants(rule)}
+    if not rules:
+        raise UsageFault(f"--only {','.join(asked.only)}: no program is judged by that.")
+    known = all_scenarios()
+    if strange := [name for name in asked.scenario if name not in known]:
+        raise UsageFault(f"--scenario {strange[0]}: there are {', '.join(known)}.")
+    scenarios = [known[name] for name in asked.scenario] or scenarios_for(
+        [*rules], [*known.values()], all_rules=not asked.only
+    )
     ledger = about(load_ledger(asked.profile or STRICT), judged_rules())
     trial = _trial(asked)
-    out = asked.out.absolute()
     started, began = datetime.now(UTC), time.monotonic()
     line(console, f"seed {asked.seed}, {shlex.join(asked.command or ())}, facing {asked.target}")
     target = open_target(
@@ -69,62 +74,14 @@ def run(asked: AppOptions, console: Console) -> Results:
         found = asyncio.run(play(playing, scenarios, [*rules]))
     finally:
         target.stop()
-    times = (began, ready, time.monotonic())
-    results = _document(asked, rules, found, ledger, info, started=started, times=times)
-    writing.publish(out, results)
-    return results
-
-
-def _rules(asked: AppOptions) -> dict[str, Requirement]:
-    options = checked(RunOptions(only=asked.only, out=str(asked.out.absolute())))
-    known = load_requirements()
-    found = {rule: known[rule] for rule in judged_rules() if options.wants(rule)}
-    if not found:
-        raise UsageFault(f"--only {','.join(asked.only)}: no program is judged by that.")
-    return found
-
-
-def _scenarios(asked: AppOptions, rules: Sequence[str]) -> list[Scenario]:
-    known = all_scenarios()
-    if strange := [name for name in asked.scenario if name not in known]:
-        raise UsageFault(f"--scenario {strange[0]}: there are {', '.join(known)}.")
-    if asked.scenario:
-        return [known[name] for name in asked.scenario]
-    return scenarios_for(rules, [*known.values()], all_rules=not asked.only)
-
-
-def _trial(asked: AppOptions) -> Trial:
-    command = tuple(asked.command or ())
-    if not shutil.which(command[0]):
-        raise UsageFault(f"{command[0]}: there is no such program.")
-    for option, text in (("--record", asked.record), ("--poison", asked.poison)):
-        if "{key}" not in text:
-            raise UsageFault(f"{option} {text}: it has to have {{key}} in it.")
-    return Trial(
-        command=command,
-        records=asked.records,
-        template=Template(record=asked.record, poison=asked.poison, every=asked.poison_every),
-        attempts=asked.attempts,
-        patience=asked.patience,
-        grace=asked.grace,
-        starting=asked.starting,
-    )
-
-
-def _document(
-    asked: AppOptions,
-    rules: dict[str, Requirement],
-    found: Sequence[Observation],
-    ledger: Profile,
-    info: ClusterInfo,
-    *,
-    started: datetime,
-    times: tuple[float, float, float],
-) -> Results:
-    began, ready, ended = times
-    out = asked.out.absolute()
+    ended = time.monotonic()
     troubled = {one.check for one in found if one.verdict in {Verdict.FAIL, Verdict.UNKNOWN}}
-    return document(
+
+    def transcript(check: str, _first: bool) -> str:
+        name = transcript_of(check)
+        return name if check in troubled and (out / name).is_file() else ""
+
+    results = document(
         RunRecord(
             rules=rules,
             observations=found,
@@ -149,10 +106,28 @@ def _document(
             ),
             notices=info.notices,
             reproduce=lambda rule: reproduce(asked, rule),
-            transcript=lambda check, _first: (
-                _existing(out, transcript_of(check)) if check in troubled else ""
-            ),
+            transcript=transcript,
         )
+    )
+    writing.publish(out, results)
+    return results
+
+
+def _trial(asked: AppOptions) -> Trial:
+    command = tuple(asked.command or ())
+    if not shutil.which(command[0]):
+        raise UsageFault(f"{command[0]}: there is no such program.")
+    for option, text in (("--record", asked.record), ("--poison", asked.poison)):
+        if "{key}" not in text:
+            raise UsageFault(f"{option} {text}: it has to have {{key}} in it.")
+    return Trial(
+        command=command,
+        records=asked.records,
+        template=Template(record=asked.record, poison=asked.poison, every=asked.poison_every),
+        attempts=asked.attempts,
+        patience=asked.patience,
+        grace=asked.grace,
+        starting=asked.starting,
     )
 
 
@@ -160,10 +135,6 @@ def called(asked: AppOptions) -> str:
     """Return what the program is called: the name that was given, or its command without paths."""
     plain = (word.rpartition("/")[2] for word in asked.command or ())
     return asked.name or shorten(" ".join(plain), LONGEST, placeholder=" …")
-
-
-def _existing(out: Path, name: str) -> str:
-    return name if (out / name).is_file() else ""
 
 
 def reproduce(asked: AppOptions, rule: str) -> str:

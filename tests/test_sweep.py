@@ -15,9 +15,7 @@ from fixtures.interface.names import REFERENCE_VERSION
 from fixtures.machine.maven import clients_jar
 from shareproof.sweep.run import Swept, observations, spread
 from spec.verdict import Verdict
-from suites.client.sweep.cases import Case, chosen
-from suites.client.sweep.codes import DEFINED, OTHERS
-from suites.client.sweep.edges import all_cases
+from suites.client.sweep.cases import DEFINED, OTHERS, Case, all_cases, chosen
 from suites.client.sweep.judging import BEHIND, LOST, MOST, RATE, RECOVERS, ROW, TOLD_OF, judge
 from suites.client.sweep.playing import Story
 from suites.client.sweep.working import Played

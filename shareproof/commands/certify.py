@@ -162,8 +162,7 @@ def sweep(
 
 
 def _errors(words: Sequence[str]) -> Sequence[AnyCase]:
-    from suites.client.sweep.cases import chosen
-    from suites.client.sweep.edges import all_cases
+    from suites.client.sweep.cases import all_cases, chosen
 
     return _some(chosen(all_cases(), words), words)
 

@@ -6,7 +6,7 @@ import pytest
 
 from spec.verdict import OutOfReach
 from suites.client.harness import Harness
-from suites.client.sweep.edges import all_cases
+from suites.client.sweep.cases import all_cases
 from suites.client.sweep.judging import judge as findings_of
 from suites.client.sweep.playing import play
 from suites.judge import Judge

@@ -8,9 +8,6 @@ holds on the one that has not.
 
 from __future__ import annotations
 
-import shlex
-import subprocess
-import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,9 +16,8 @@ from pathlib import Path
 
 from reports import evidence
 from reports.evidence import Entry
-from reports.reading import read
 from spec.track_record import Past, load_track_record
-from spec.verdict import EnvironmentFault
+from tools.campaign import runs
 from tools.campaign.options import Options, Outcome, means_rule, nothing
 
 LEDGER = "strict"
@@ -61,13 +57,8 @@ def words(question: Question, rules: Iterable[str]) -> list[str]:
 
 def ask(question: Question, rules: list[str]) -> dict[str, Seen]:
     """Carry out a run and return what was seen of each of its rules."""
-    with tempfile.TemporaryDirectory(prefix="shareproof-track-") as out:
-        command = [sys.executable, "-m", *words(question, rules), "--out", out]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if not (Path(out) / "results.json").exists():
-            said = f"{done.stdout}{done.stderr}"
-            raise EnvironmentFault(f"{shlex.join(command)} left no results:\n{said}")
-        found = read(Path(out))
+    with tempfile.TemporaryDirectory(prefix="shareproof-track-") as folder:
+        found = runs.results_of(words(question, rules), Path(folder) / "run")
     seen = {}
     for rule in (one for one in found.requirements if one.id in rules):
         reasons = (c.reason for c in rule.checks if c.verdict == rule.verdict and c.reason)

@@ -7,8 +7,6 @@ certifications are, and every rule is named whose verdict was not the same in al
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -16,11 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from fixtures.targets import UsageFault
-from reports.reading import read
 from reports.results import Results
 from shareproof.runner.inventory import CLIENT, Check, read_checks
 from shareproof.runner.scheduling import scope
-from spec.verdict import EnvironmentFault
 from tools.campaign import clients, runs
 from tools.campaign.options import Options, Outcome, means_check
 
@@ -79,7 +75,8 @@ def _certifications(options: Options) -> Outcome:
     folder = Path(tempfile.mkdtemp(prefix="shareproof-repeat-"))
     found: list[Results] = []
     for seed in range(options.seed, options.seed + options.rounds):
-        found.append(certify(options.target, seed, folder / f"seed-{seed}"))
+        words = ["shareproof", "broker", "--target", options.target, "--seed", str(seed)]
+        found.append(runs.results_of(words, folder / f"seed-{seed}"))
         last = found[-1]
         options.say(
             f"seed {seed}: exit {last.run.exit_code}, {last.run.seconds:.0f} s, "
@@ -91,17 +88,6 @@ def _certifications(options: Options) -> Outcome:
         said=[f"{total} check executions in {len(found)} runs; see {folder}"],
         broken=[f"{rule}: {dict(counter)}" for rule, counter in changed.items()],
     )
-
-
-def certify(target: str, seed: int, out: Path) -> Results:
-    """Run one certification and return its results."""
-    command = [sys.executable, "-m", "shareproof", "broker", "--target", target]
-    command += ["--seed", str(seed), "--out", str(out)]
-    with (out.parent / f"{out.name}.log").open("wb") as log:
-        subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, check=False)
-    if not (out / "results.json").exists():
-        raise EnvironmentFault(f"seed {seed} left no results; see {out}.log")
-    return read(out)
 
 
 def executions(results: Results) -> int:

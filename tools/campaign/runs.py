@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -62,6 +63,21 @@ def call(words: Sequence[str], patience: float = 1) -> None:
     """Run a command; ``patience`` below 1 shortens the deadlines that a broken broker runs into."""
     environment = os.environ | {"SHAREPROOF_PATIENCE": f"{patience:g}"}
     subprocess.run(words, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=False)
+
+
+def results_of(command: Sequence[str], out: Path) -> Results:
+    """Run a command of ours that writes results to a directory, and return them.
+
+    What it says is in a file beside the directory.
+    """
+    log = out.with_name(f"{out.name}.log")
+    with log.open("wb") as said:
+        words = [sys.executable, "-m", *command, "--out", str(out)]
+        subprocess.run(words, stdout=said, stderr=subprocess.STDOUT, check=False)
+    if not (out / "results.json").exists():
+        told = log.read_text(encoding="utf-8", errors="replace")
+        raise EnvironmentFault(f"{shlex.join(command)} left no results, see {log}:\n{told}")
+    return read(out)
 
 
 def results(
