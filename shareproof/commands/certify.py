@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from fixtures.targets import UsageFault
+from shareproof.commands import end
 from shareproof.options import AppOptions, takes
 from suites.options import (
     FILE,
@@ -131,8 +132,7 @@ def sweep(
         cases = _errors(only)
         if list_cases:
             _listed(cases)
-    from reports.console import line, screen, show
-    from reports.plain import text_of
+    from reports.console import line, screen
     from shareproof.runner.options import introduced
     from shareproof.sweep import sequences as scripts
     from shareproof.sweep.run import ERRORS, SETTINGS, run
@@ -153,12 +153,7 @@ def sweep(
     subject = SETTINGS if settings else ERRORS
     line(console, f"seed {options.seed}, client {client or adapter}, {len(cases)} cases")
     results = run(options, cases, only, hostile_brokers, console, subject=subject)
-    if as_json:
-        typer.echo(text_of(results), nl=False)
-    else:
-        show(results, screen())
-        line(console, f"reports in {options.out}")
-    raise typer.Exit(results.run.exit_code)
+    end(results, options.out, as_json=as_json)
 
 
 def _errors(words: Sequence[str]) -> Sequence[AnyCase]:
@@ -194,8 +189,7 @@ def _listed(cases: Sequence[AnyCase]) -> NoReturn:
 @takes(AppOptions)
 def try_app(options: AppOptions) -> None:
     """Run your program against a cluster, inject faults, and judge it by the FRM rules."""
-    from reports.console import line, screen, show
-    from reports.plain import text_of
+    from reports.console import screen
     from shareproof import app
 
     if options.list_them:
@@ -207,12 +201,7 @@ def try_app(options: AppOptions) -> None:
     if not options.command:
         raise UsageFault("Give the command of your program after --.")
     results = app.run(options, screen(stderr=True))
-    if options.as_json:
-        typer.echo(text_of(results), nl=False)
-    else:
-        show(results, screen())
-        line(screen(stderr=True), f"reports in {options.out}")
-    raise typer.Exit(results.run.exit_code)
+    end(results, options.out, as_json=options.as_json)
 
 
 @takes()

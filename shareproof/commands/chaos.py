@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from fixtures.targets import UsageFault
+from shareproof.commands import end
 from shareproof.options import (
     AnalyseOptions,
     ChaosOptions,
@@ -41,25 +42,17 @@ def load(options: LoadOptions) -> None:
 @takes(AnalyseOptions)
 def analyse(options: AnalyseOptions) -> None:
     """Judge recorded histories by the invariants and write the verdicts."""
-    from reports.console import line, screen, show
-    from reports.plain import text_of
+    from reports.console import screen
     from shareproof import histories
 
-    console = screen(stderr=True)
-    results = histories.analyse(options, console)
-    if options.as_json:
-        typer.echo(text_of(results), nl=False)
-    else:
-        show(results, screen())
-        line(console, f"results in {options.folder}")
-    raise typer.Exit(results.run.exit_code)
+    results = histories.analyse(options, screen(stderr=True))
+    end(results, options.folder, as_json=options.as_json, what="results")
 
 
 @takes(ChaosOptions)
 def chaos(options: ChaosOptions) -> None:
     """Inject faults into a cluster under load, heal it, and judge the whole history."""
-    from reports.console import line, screen, show
-    from reports.plain import text_of
+    from reports.console import line, screen
     from shareproof import histories
 
     histories.require("pyarrow", "numpy", "pyspark")
@@ -79,13 +72,9 @@ def chaos(options: ChaosOptions) -> None:
     if results is None:
         line(screen(stderr=True), f"not judged: shareproof chaos --rejudge {options.out}")
         raise typer.Exit
-    if options.as_json:
-        typer.echo(text_of(results), nl=False)
-    else:
+    if not options.as_json:
         runs.show_struck(results, screen())
-        show(results, screen())
-        line(screen(stderr=True), f"reports in {options.out}")
-    raise typer.Exit(results.run.exit_code)
+    end(results, options.out, as_json=options.as_json)
 
 
 @takes(NightOptions)

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.console import Console
@@ -24,7 +23,7 @@ from shareproof.runner.inventory import Check, read_checks
 from shareproof.runner.options import Commission, introduced
 from shareproof.runner.outcome import PROPERTY, unpack
 from spec.requirement import load_requirements
-from spec.verdict import SEVERITY
+from spec.verdict import SEVERITY, Verdict
 from suites.canary import CANARY
 from suites.options import RunOptions, checked
 
@@ -58,7 +57,9 @@ def run_checks(options: RunOptions, workers: int | None, console: Console) -> En
     checked(options)
     selected = _selected(options)
     if not selected:
-        raise UsageFault(f"No check matches {_selection(options)}.")
+        chosen = [f"--only {','.join(options.only)}"] if options.only else []
+        chosen += ["--fast"] if options.fast else []
+        raise UsageFault(f"No check matches {' '.join(chosen) or 'the run'}.")
     line(console, f"seed {options.seed}, {options.subject}")
     options = introduced(options)
     if workers is None:
@@ -75,7 +76,12 @@ def run_checks(options: RunOptions, workers: int | None, console: Console) -> En
         contextlib.redirect_stdout(sink),
     ):
         code = int(pytest.main(_arguments(options, workers), plugins=[commission, progress]))
-    return _ended(code, commission.results, log)
+    if commission.results:
+        found = commission.results
+        return Ended(code=found.run.exit_code, results=found, log=log)
+    # Pytest's own exit codes are 0 to 5; without results all of them are faults but one.
+    usage = code in {USAGE, int(pytest.ExitCode.USAGE_ERROR)}
+    return Ended(code=USAGE if usage else FAULT, results=None, log=log)
 
 
 def show_end(ended: Ended, console: Console) -> None:
@@ -83,14 +89,6 @@ def show_end(ended: Ended, console: Console) -> None:
         show(ended.results, console)
     else:
         line(console, f"The run produced no results; see {ended.log}.")
-
-
-def _ended(code: int, results: Results | None, log: Path) -> Ended:
-    if results:
-        return Ended(code=results.run.exit_code, results=results, log=log)
-    # Pytest's own exit codes are 0 to 5; without results all of them are faults but one.
-    usage = code in {USAGE, int(pytest.ExitCode.USAGE_ERROR)}
-    return Ended(code=USAGE if usage else FAULT, results=None, log=log)
 
 
 @contextlib.contextmanager
@@ -123,19 +121,14 @@ def _selected(options: RunOptions) -> list[Check]:
     ]
 
 
-def _selection(options: RunOptions) -> str:
-    chosen = [f"--only {','.join(options.only)}"] if options.only else []
-    return " ".join([*chosen, *(["--fast"] if options.fast else [])]) or "the run"
-
-
-def moving_line(console: Console, last: str) -> Progress:
+def moving_line(console: Console, last: str = "") -> Progress:
     """Return a line that moves, silent when nobody watches; ``last`` names its last field."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=30),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TextColumn(f"{{task.fields[{last}]}}"),
+        *([TextColumn(f"{{task.fields[{last}]}}")] if last else []),
         console=console,
         transient=True,
         disable=not console.is_terminal,
@@ -148,7 +141,7 @@ class ProgressLine:
     def __init__(self, console: Console) -> None:
         self._progress = moving_line(console, "counts")
         self._task = self._progress.add_task("starting the target", total=None, counts="")
-        self._verdicts: dict[str, str] = {}
+        self._verdicts: dict[str, Verdict] = {}
         self._done: set[str] = set()
         self._total = 0
 
@@ -175,20 +168,13 @@ class ProgressLine:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         for name, value in report.user_properties:
             if name == PROPERTY:
-                for seen in unpack(str(value)):
-                    if seen.requirement != CANARY:
-                        self._worse(seen.requirement, seen.verdict.value)
+                for seen in (one for one in unpack(str(value)) if one.requirement != CANARY):
+                    before = self._verdicts.get(seen.requirement, SEVERITY[0])
+                    worse = max(before, seen.verdict, key=SEVERITY.index)
+                    self._verdicts[seen.requirement] = worse
         if report.when == "teardown":
-            self._progress.update(
-                self._task, advance=report.nodeid not in self._done, counts=self._counts()
-            )
+            counted = Counter(one.value for one in self._verdicts.values())
+            told = " ".join(f"[{COLOURS[w]}]{counted[w]} {w}[/]" for w in COLOURS if counted[w])
+            new = report.nodeid not in self._done
+            self._progress.update(self._task, advance=new, counts=told)
             self._done.add(report.nodeid)
-
-    def _worse(self, rule: str, verdict: str) -> None:
-        order: list[Any] = [word.value for word in SEVERITY]
-        before = self._verdicts.get(rule, order[0])
-        self._verdicts[rule] = max(before, verdict, key=order.index)
-
-    def _counts(self) -> str:
-        counted = Counter(self._verdicts.values())
-        return " ".join(f"[{COLOURS[w]}]{counted[w]} {w}[/]" for w in COLOURS if counted[w])

@@ -12,8 +12,6 @@ from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bar
 
 from fixtures.adapters.model.mutants import MUTANTS as CLIENTS
 from fixtures.interface.mutant import Mutant
@@ -31,6 +29,7 @@ from shareproof.cli import run
 from shareproof.detected import BROKEN as BROKEN_THINGS
 from shareproof.options import takes
 from shareproof.runner.inventory import CLIENT, read_checks
+from shareproof.runner.run import moving_line
 from spec.requirement import load_requirements
 from tools import requests
 from tools.campaign import (
@@ -226,15 +225,7 @@ def _document(
 
 @contextmanager
 def _watching(console: Console) -> Iterator[Progress]:
-    with Bar(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=30),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as bar:
+    with moving_line(console) as bar:
         tasks: dict[str, Any] = {}
 
         def progress(what: str, done: int, total: int) -> None:
