@@ -10,9 +10,8 @@ alterations on one such cluster; see :mod:`tools.campaign.runs`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from fixtures.proxies.alter import HONEST
 from fixtures.proxies.alterations import ALTERATIONS
@@ -21,8 +20,10 @@ from reports import evidence
 from reports.evidence import Entry
 from shareproof.runner.inventory import Check, read_checks
 from shareproof.runner.scheduling import scope
+from spec.verdict import Observation, Verdict
 from tools.campaign import runs
 from tools.campaign.options import Options, Outcome, chosen
+from tools.campaign.record import entry_of
 
 PATIENCE = 0.25
 """A broken broker keeps many checks waiting to the deadline; here that is the expected outcome."""
@@ -119,11 +120,8 @@ def behind(options: Options, name: str, target: str, checks: Iterable[Check]) ->
     # An address tells its release by what it speaks; of our own clusters we know it.
     own = options.target.startswith("kafka:")
     release = options.target.partition(":")[2] if own else found.target.version
-    entries = [
-        _entry(name, one.check, one.rule, one.reason, release)
-        for one in runs.seen(found)
-        if one.verdict == "fail"
-    ]
+    failed = (one for one in runs.seen(found) if one.verdict is Verdict.FAIL)
+    entries = [entry_of(evidence.ALTERATION, name, one, release) for one in failed]
     options.keeper.add(entries)
     return len(entries)
 
@@ -133,23 +131,11 @@ def sweep_stage(
 ) -> None:
     """Play the checks of one stage behind one alteration after the other, on one cluster."""
 
-    def take(one: Mapping[str, Any]) -> None:
-        said = f"{one['name']}: {one['rule']} {one['verdict']} {one['reason']}"
-        options.say(said.rstrip())
-        if one["verdict"] == "fail" and one["name"] != HONEST.name:
-            options.keeper.add([_entry(one["name"], one["check"], one["rule"], one["reason"])])
+    def take(name: str, _round: int, one: Observation) -> None:
+        options.say(f"{name}: {one.requirement} {one.verdict} {one.reason}".rstrip())
+        if one.verdict is Verdict.FAIL and name != HONEST.name:
+            options.keeper.add([entry_of(evidence.ALTERATION, name, one, RELEASE)])
 
     words = ["--alterations", ",".join(names), *more, *(["--full"] if options.full else [])]
     target = f"altered:{HONEST.name}@{DEFAULT_TARGET}"
     runs.sweep(target, checks, take, [*words, *PROFILE], patience=PATIENCE)
-
-
-def _entry(name: str, check: str, rule: str, reason: str, release: str = RELEASE) -> Entry:
-    return Entry(
-        kind=evidence.ALTERATION,
-        name=name,
-        rule=rule,
-        check=check,
-        release=release,
-        reason=reason,
-    )

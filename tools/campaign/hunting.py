@@ -18,6 +18,7 @@ from reports import evidence
 from reports.evidence import Entry
 from shareproof.runner.inventory import Check, by_rule, read_checks
 from tools.campaign.player import HONEST, Case, Played, cases, play
+from tools.campaign.record import entry_of
 
 TRIES = 6
 """Seeds with which a mutant is hunted: some are only seen by some random choices."""
@@ -102,16 +103,7 @@ def rejection(target: str, check: str, seed: int, rule: str = "") -> Entry | Non
         played = play(target, case, seed)
         broken = played.broken_of(rule) if rule else played.broken
         if broken and broken.requirement in rules and _honest(check, at, seed).held:
-            kind, name = broken_by(target)
-            return Entry(
-                kind=kind,
-                name=name,
-                rule=broken.requirement,
-                check=check,
-                release=evidence.REFERENCE,
-                seed=seed,
-                reason=broken.reason,
-            )
+            return entry_of(*broken_by(target), broken, seed=seed)
     return None
 
 

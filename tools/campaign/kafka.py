@@ -20,7 +20,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from random import Random
 
@@ -31,12 +30,14 @@ from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target
 from fixtures.wire.schema import Schemas
 from reports import evidence
 from reports.evidence import Entry
+from reports.plain import from_plain, to_plain
 from shareproof.runner.inventory import by_rule, read_checks
 from spec.verdict import EnvironmentFault, Observation, Verdict
 from tools.campaign import runs
 from tools.campaign.hunting import cases_of, checks
 from tools.campaign.options import Options, Outcome, chosen_mutants
 from tools.campaign.player import Case, observed, on_share
+from tools.campaign.record import entry_of
 
 PATIENCE = 0.5
 """A broken broker keeps many checks waiting to the deadline; here that is the expected outcome."""
@@ -95,44 +96,48 @@ def _switched(names: Sequence[str], where: str, file: Path, options: Options) ->
         [*words, *names], stdout=subprocess.PIPE, text=True, cwd=runs.ROOT, env=environment
     ) as hunting:
         for line in hunting.stdout or ():
-            raw = json.loads(line)
-            name, rule, check = raw["mutant"], raw["requirement"], raw["check"].partition("[")[0]
-            if raw["verdict"] == "fail" and raw["sound"]:
-                seen = runs.Seen(check=check, rule=rule, verdict="fail", reason=raw["reason"])
-                _keep(name, _entry(name, seen, options.seed), options)
+            told = json.loads(line)
+            name, seen = told["mutant"], from_plain(Observation, told["seen"])
+            if told["sound"]:
+                _keep(name, seen, options)
                 left.pop(name, None)
             else:
-                sound = "" if raw.get("sound", True) else " on the release itself, too"
-                told = f"{raw['verdict']}{sound} {raw['check']} {raw['reason'][:200]}"
-                options.say(f"  {name}: {rule} {told}")
+                broke = seen.verdict is Verdict.FAIL
+                _say(name, seen, options, " on the release itself, too" if broke else "")
     if hunting.returncode:
         raise EnvironmentFault(f"the hunt ended with exit code {hunting.returncode}")
     return list(left)
 
 
-def hunt(name: str, options: Options) -> Entry | None:
+def hunt(name: str, options: Options) -> Observation | None:
     """Play the checks that need a cluster of their own; return what killed a mutant."""
+
+    def played(target: str, checks: Sequence[str]) -> list[Observation]:
+        if not checks:
+            return []
+        return [*runs.seen(runs.results(target, checks, patience=PATIENCE, seed=options.seed))]
+
     found = by_rule(read_checks())
     for rule in MUTANTS[name].rules:
         ids = [check.id for check in found.get(rule, ()) if check.solo]
-        for one in _played(f"{DEFAULT_TARGET}:{name}", ids, options):
-            if one.verdict == "fail" and one.rule in MUTANTS[name].rules:
-                sound = _played(DEFAULT_TARGET, [one.check], options)
-                if all(each.verdict == "pass" for each in sound if each.rule == one.rule):
-                    return _entry(name, one, options.seed)
-            options.say(f"  {name}: {one.rule} {one.verdict} {one.check} {one.reason[:200]}")
+        for one in played(f"{DEFAULT_TARGET}:{name}", ids):
+            if one.verdict is Verdict.FAIL and one.requirement in MUTANTS[name].rules:
+                sound = played(DEFAULT_TARGET, [one.check.partition("[")[0]])
+                same = (each for each in sound if each.requirement == one.requirement)
+                if all(each.verdict is Verdict.PASS for each in same):
+                    return one
+            _say(name, one, options)
     return None
 
 
-def _played(target: str, checks: Sequence[str], options: Options) -> list[runs.Seen]:
-    """Play checks under pytest, if there are any; return what they say."""
-    if not checks:
-        return []
-    return list(runs.seen(runs.results(target, checks, patience=PATIENCE, seed=options.seed)))
+def _say(name: str, seen: Observation, options: Options, where: str = "") -> None:
+    told = f"{seen.verdict}{where} {seen.check} {seen.reason[:200]}"
+    options.say(f"  {name}: {seen.requirement} {told}")
 
 
-def _keep(name: str, kill: Entry | None, options: Options) -> None:
+def _keep(name: str, killer: Observation | None, options: Options) -> None:
     """Keep what killed a mutant; of a survivor, why it survives if that is known."""
+    kill = killer and entry_of(evidence.KAFKA_MUTANT, name, killer, RELEASE, options.seed)
     survived = Entry(
         kind=evidence.KAFKA_MUTANT,
         name=name,
@@ -149,18 +154,6 @@ def _keep(name: str, kill: Entry | None, options: Options) -> None:
 
 def _mine(options: Options) -> list[Entry]:
     return [one for one in options.keeper.known if one.kind == evidence.KAFKA_MUTANT]
-
-
-def _entry(name: str, seen: runs.Seen, seed: int) -> Entry:
-    return Entry(
-        kind=evidence.KAFKA_MUTANT,
-        name=name,
-        rule=seen.rule,
-        check=seen.check,
-        release=RELEASE,
-        seed=seed,
-        reason=seen.reason,
-    )
 
 
 class SwitchedBroker:
@@ -197,15 +190,16 @@ class SwitchedBroker:
 
     async def _kills(self, name: str, case: Case, seen: Observation) -> bool:
         """Print what a check said of a mutant; tell whether it says so of the mutant alone."""
-        told = {"mutant": name, **asdict(seen)}
+        sound = False
         if seen.verdict is Verdict.FAIL:
             switch(self.file, "")
-            told["sound"] = all(o.verdict is Verdict.PASS for o in await self.play(case))
-            if not told["sound"]:
+            sound = all(o.verdict is Verdict.PASS for o in await self.play(case))
+            if not sound:
                 switch(self.file, name)
         if seen.verdict is not Verdict.PASS:
+            told = {"mutant": name, "sound": sound, "seen": to_plain(seen)}
             print(json.dumps(told), flush=True)
-        return bool(told.get("sound"))
+        return sound
 
 
 async def hunt_switched(target: str, file: Path, seed: int, names: Sequence[str]) -> None:

@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from reports.evidence import FILE, FOLDER, Entry, read
+from reports.evidence import FILE, FOLDER, REFERENCE, Entry, read
 from reports.writing import write_whole
+from spec.verdict import Observation
 
 _PLAYED = ("kind", "name", "release", "date", "commit")
 _SEEN = ("check", "rule", "verdict", "seed", "reason")
@@ -55,6 +56,22 @@ class Keeper:
             with (self._folder / ".lock").open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 write(changed(read(self._folder)), self._folder)
+
+
+def entry_of(
+    kind: str, name: str, seen: Observation, release: str = REFERENCE, seed: int | None = None
+) -> Entry:
+    """Return what a check saw of something broken as evidence has it: cases count as one check."""
+    return Entry(
+        kind=kind,
+        name=name,
+        rule=seen.requirement,
+        check=seen.check.partition("[")[0],
+        verdict=seen.verdict.value,
+        release=release,
+        seed=seed,
+        reason=seen.reason,
+    )
 
 
 def today() -> str:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from fixtures.targets import UsageFault
 from reports.results import Results
 from shareproof.runner.inventory import CLIENT, Check, read_checks
 from shareproof.runner.scheduling import scope
+from spec.verdict import Observation, Verdict
 from tools.campaign import clients, runs
 from tools.campaign.options import Options, Outcome, means_check
 
@@ -51,16 +51,13 @@ def _alone(options: Options, checks: Iterable[Check]) -> Outcome:
         groups.setdefault(scope(check.id) if staged else own, []).append(check)
     for group, mine in groups.items():
         options.say(f"{group}: {len(mine)} checks, {options.rounds} rounds")
-        seen: list[Mapping[str, Any]] = []
-        words = ["--rounds", str(options.rounds), "--seed", str(options.seed)]
-        brokers = 3 if group == TOGETHER else 1
-        runs.sweep(options.target, mine, seen.append, words, brokers=brokers)
+        seen = _repeated(options, mine, brokers=3 if group == TOGETHER else 1)
         outcome.broken += [
-            f"round {one['round']}: {one['rule']} {one['verdict']} {one['check']}: {one['reason']}"
-            for one in seen
-            if one["verdict"] != "pass"
+            f"round {number}: {one.requirement} {one.verdict} {one.check}: {one.reason}"
+            for number, one in seen
+            if one.verdict is not Verdict.PASS
         ]
-        counted.update((one["check"], one["rule"]) for one in seen)
+        counted.update((one.check, one.requirement) for _, one in seen)
         outcome.broken += [
             f"{check.id} {rule}: {counted[check.id, rule]} of {options.rounds} rounds were played"
             for check in mine
@@ -69,6 +66,20 @@ def _alone(options: Options, checks: Iterable[Check]) -> Outcome:
         ]
     outcome.said.append(f"{counted.total()} verdicts, {len(outcome.broken)} of them no pass")
     return outcome
+
+
+def _repeated(
+    options: Options, checks: Sequence[Check], *, brokers: int
+) -> list[tuple[int, Observation]]:
+    """Play checks on one cluster; return what each said in each round."""
+    seen: list[tuple[int, Observation]] = []
+
+    def take(_name: str, number: int, one: Observation) -> None:
+        seen.append((number, one))
+
+    words = ["--rounds", str(options.rounds), "--seed", str(options.seed)]
+    runs.sweep(options.target, checks, take, words, brokers=brokers)
+    return seen
 
 
 def _certifications(options: Options) -> Outcome:

@@ -20,37 +20,27 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from fixtures.proxies.alter import HONEST
 from fixtures.proxies.alterations import ALTERATIONS
 from fixtures.targets.altered import replace_alteration
+from reports.plain import from_plain, to_plain
 from reports.reading import read
 from reports.results import Results
 from shareproof.runner.checks import rules_of
 from shareproof.runner.inventory import Check
 from shareproof.runner.outcome import PROPERTY, unpack
-from spec.verdict import EnvironmentFault, Verdict
+from spec.verdict import EnvironmentFault, Observation, Verdict
 
 _PLAY = re.compile(r"<(.+?) (\d+)>")
 
 ROOT = Path(__file__).parents[2]
 MOST_WORKERS = 12
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """What a run said of one rule by one check."""
-
-    check: str
-    rule: str
-    verdict: str
-    reason: str
 
 
 def command(target: str, more: Iterable[str], brokers: int = 1) -> list[str]:
@@ -95,27 +85,28 @@ def results(
         return read(Path(out))
 
 
-def seen(found: Results) -> Iterator[Seen]:
+def seen(found: Results) -> Iterator[Observation]:
+    """Yield what each check said of each rule."""
     for rule in found.requirements:
         for one in rule.checks:
-            yield Seen(
-                check=one.check.partition("[")[0],
-                rule=rule.id,
-                verdict=one.verdict,
-                reason=one.reason,
+            yield Observation(
+                requirement=rule.id, check=one.check, verdict=one.verdict, reason=one.reason
             )
 
 
 def sweep(
     target: str,
     checks: Sequence[Check],
-    take: Callable[[Mapping[str, Any]], None],
+    take: Callable[[str, int, Observation], None],
     more: Iterable[str],
     *,
     patience: float = 1,
     brokers: int = 1,
 ) -> None:
-    """Play checks on one cluster by the plugin; give away what each said, even if cut short."""
+    """Play checks on one cluster by the plugin, even if cut short.
+
+    ``take`` is given what each said, behind which alteration, and in which round.
+    """
     with tempfile.TemporaryDirectory(prefix="shareproof-sweep-") as folder:
         seen = Path(folder) / "seen.jsonl"
         options = ["-n", "0", "-p", "tools.campaign.runs", "--seen", str(seen), *more]
@@ -124,8 +115,8 @@ def sweep(
             call(command(target, [*options, *ids], brokers), patience)
         finally:
             text = seen.read_text(encoding="utf-8") if seen.exists() else ""
-            for line in text.splitlines():
-                take(json.loads(line))
+            for line in map(json.loads, text.splitlines()):
+                take(line["name"], line["round"], from_plain(Observation, line["seen"]))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -202,14 +193,7 @@ class Sweep:
         for one in unpack(str(told)):
             if one.verdict is Verdict.FAIL:
                 self._failed[check].setdefault(one.requirement, set()).add(name)
-            line = {
-                "name": name,
-                "round": int(number),
-                "check": check,
-                "rule": one.requirement,
-                "verdict": one.verdict.value,
-                "reason": one.reason,
-            }
+            line = {"name": name, "round": int(number), "seen": to_plain(replace(one, check=check))}
             if self._seen is not None:
                 with self._seen.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(line, ensure_ascii=False) + "\n")
