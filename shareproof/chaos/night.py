@@ -4,11 +4,15 @@ Whatever becomes of such a process, the night goes on: one that takes too long i
 then killed, and a history that it left behind is judged. What was played is kept in night.json
 after each run, so that a night that was stopped goes on where it was. At the end, what broke a rule
 that no ledger has is played again and shrunk, and the pages are built.
+
+The many plays that shrinking takes share a cluster for as long as it stays whole, and are judged by
+the oracle, which needs no Spark.
 """
 
 from __future__ import annotations
 
 import os
+import random
 import re
 import shutil
 import signal
@@ -16,24 +20,30 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+from chaos.faults import Fault
 from chaos.fitting import fitting, offered, usual_proxies
+from chaos.run import Chaos, RunningTarget, running, usual_load
+from chaos.schedule import Schedule
+from chaos.shrink import described, shrink
+from fixtures.targets import UsageFault
+from reports.analysis.files import open_history
 from reports.nights import RECORD, Night, Play, Shrunk, find, play_of, read
+from reports.oracle import judging as oracle
 from reports.plain import text_of
 from reports.reading import read as read_results
 from reports.site.archive import Archive
 from reports.site.archive import find as runs_in
 from reports.site.build import build
-from reports.verdicts import FAULT, OK, USAGE
+from reports.verdicts import BROKEN, FAULT, OK, USAGE
 from reports.writing import write_whole
 from shareproof.chaos.again import earlier, rejudge
 from shareproof.chaos.again import exit_code as changed_verdicts
-from shareproof.chaos.shrinking import SHRUNK, kinds_of
 from shareproof.detected import detection
 from shareproof.options import NightOptions
 
@@ -48,6 +58,15 @@ _PATIENCE = 20 * MINUTE
 """Seconds beyond three times its load that a run may take, start, drain and verdict included."""
 _ENDING = 5 * MINUTE
 """Seconds that an interrupted run may take to drain and to judge what it has."""
+
+
+SHRUNK = "shrunk.json"
+TRIES, REPLAYS, MOST = 3, 10, 40
+"""Plays of a smaller schedule, of the smallest one, and of all smaller ones together."""
+_SOME = (3, 7)
+"""How many kinds of fault a schedule of a night has, at least and at most."""
+_DRAIN = 20.0
+"""Seconds that the groups of a smaller schedule may take to reach the end."""
 
 
 class Stop(Exception):
@@ -306,3 +325,96 @@ def _said(play: Play) -> str:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def kinds_of(seed: int, kinds: Sequence[Fault]) -> tuple[str, ...]:
+    """Return the kinds of a seed: some of them often find what all together hide."""
+    rng = random.Random(f"swarm {seed}")
+    some = rng.sample(sorted(kind.name for kind in kinds), min(len(kinds), rng.randint(*_SOME)))
+    return tuple(sorted(some))
+
+
+@dataclass(slots=True)
+class _Replays:
+    """Plays schedules on a cluster that they share until one of them leaves it unwell."""
+
+    target: str
+    brokers: int
+    rate: float
+    whole: Schedule
+    folder: Path
+    _stack: ExitStack
+    _ready: RunningTarget | None = None
+    _number: int = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _chaos(self, schedule: Schedule) -> Chaos:
+        load = usual_load(schedule, self.rate)
+        return Chaos(
+            target=self.target,
+            brokers=self.brokers,
+            schedule=schedule,
+            # Who does not get to the end soon never does, and many plays are to come.
+            load=replace(load, drain=_DRAIN),
+            proxies=usual_proxies(self.target, [strike.fault for strike in self.whole.strikes]),
+        )
+
+    def broken(self, schedule: Schedule) -> set[str]:
+        if self._ready is None:
+            self._ready = self._stack.enter_context(
+                running(self._chaos(self.whole), lambda _: None)
+            )
+        self._number += 1
+        out = self.folder / str(self._number)
+        broke = self._ready.play(self._chaos(schedule), out)
+        found = _broken_by_oracle(out)
+        shutil.rmtree(out)
+        if broke.trouble:
+            self._stack.close()
+            self._ready = None
+        return found
+
+
+def _broken_by_oracle(run: Path) -> set[str]:
+    found = oracle.judge(open_history(run).folder)
+    return {rule for rule, places in found.items() if any(bad for _, bad in places.values())}
+
+
+def _rules_of(run: Path) -> list[str]:
+    """Return what a run broke: unexpectedly, or if nothing was unexpected, at all."""
+    if not (run / "results.json").is_file():
+        return sorted(_broken_by_oracle(run))
+    failed = [rule for rule in read_results(run).requirements if rule.verdict == "fail"]
+    new = [rule.id for rule in failed if not rule.expected]
+    return new or [rule.id for rule in failed]
+
+
+def shrink_run(run: Path, target: str, brokers: int, rate: float, tell: Tell) -> int:
+    """Shrink the schedule of a run that failed, and write ``shrunk.json`` beside it."""
+    try:
+        schedule = Schedule.from_json((run / "schedule.json").read_text(encoding="utf-8"))
+        rules = _rules_of(run)
+    except (OSError, ValueError) as error:
+        raise UsageFault(f"--shrink {run}: no run of chaos: {error}.") from None
+    if not rules:
+        raise UsageFault(f"--shrink {run}: that run broke no rule.")
+    replays = _Replays(target, brokers, rate, schedule, run / "shrinking", ExitStack())
+    with replays as plays:
+
+        def fails(candidate: Schedule) -> bool:
+            if plays.broken(candidate).isdisjoint(rules):
+                return False
+            # Whatever fails is the smallest so far, and worth keeping should we be interrupted.
+            (run / SHRUNK).write_text(candidate.to_json(), encoding="utf-8")
+            return True
+
+        found = shrink(schedule, fails, tries=TRIES, replays=REPLAYS, tell=tell, most=MOST)
+    print(f"{', '.join(rules)}: {described(found.schedule)}")
+    print(f"{found.reliability}, after {found.tried} plays")
+    print(f"shareproof chaos --target {target} --schedule {run / SHRUNK}")
+    return BROKEN if found.failed else OK

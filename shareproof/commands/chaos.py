@@ -84,9 +84,8 @@ def night(options: NightOptions) -> None:
 
     histories.require("pyarrow", "numpy", "pyspark")
     from reports.plain import text_of
-    from shareproof.chaos.night import spend
+    from shareproof.chaos.night import shrink_run, spend
     from shareproof.chaos.run import OVERLAPS
-    from shareproof.chaos.shrinking import shrink_run
 
     def tell(line: str) -> None:
         typer.echo(line, err=True)
