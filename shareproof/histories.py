@@ -130,7 +130,7 @@ def _prepare(runs: Iterable[Path], tell: Callable[[str], None]) -> None:
     The journals of a killed run hold all but its last second.
     """
     require("numpy")
-    from fixtures.history.current import bring_up_to_date  # noqa: PLC0415
+    from fixtures.history.compaction import bring_up_to_date  # noqa: PLC0415
     from reports.analysis.files import MANIFEST  # noqa: PLC0415
 
     for run in runs:

@@ -21,8 +21,7 @@ from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import Cluster, Topic, eventually
 from fixtures.clients.handle import Delivery, Handle
 from fixtures.targets import open_target
-from fixtures.wire.batch_writer import encode_batch
-from fixtures.wire.records import Record
+from fixtures.wire.records import Record, encode_batch
 from spec.adapter import Capability
 from spec.verdict import EnvironmentFault, Undecided
 

@@ -9,20 +9,23 @@ from __future__ import annotations
 import contextlib
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import allure
 import pytest
 
-from spec.verdict import Violation
+from spec.verdict import Stalled, Violation
 
 REFUSED = pytest.StashKey[str]()
 """Where the target's refusal of a feature is kept: the verdict is then `unsupported`."""
 
 MAKESHIFT = pytest.StashKey[Callable[[], str]]()
 """Where a check keeps why it had to do without a configuration of its group, if it had to."""
+
+IN_VAIN = pytest.StashKey[Callable[[], Awaitable[Stalled | None]]]()
+"""Where a check's fixtures say how to find out whether its target hangs, once it waited in vain."""
 
 PATIENCE = pytest.StashKey[float]()
 """Where a check's fixtures say how many seconds longer than usual it may take on this target."""

@@ -22,7 +22,7 @@ from reports.analysis.request import Judged, Request
 from reports.analysis.rules import load_invariants
 from reports.analysis.settling import observations, owed_by
 from reports.reading import SCHEMA_FILE
-from spec.history import Manifest, bucket_of
+from spec.history import FaultSpan, Manifest, bucket_of
 from spec.verdict import MixedTargets
 from tests.shell import python
 from tests.small_histories import Case, read_cases, write_history
@@ -95,7 +95,7 @@ def test_a_cut_and_spoiled_history_is_judged(tmp_path: Path) -> None:
     _history(tmp_path / "quiet", RIGHT[:4])
     with Journal(history, 1) as journal:
         for kind, since, until in (("kill", 500, 900), ("pause", 5000, 6000)):
-            journal.add("faults", 0, kind, "broker 2", since * MS, until * MS, "it was dead")
+            journal.add(FaultSpan(0, kind, "broker 2", since * MS, until * MS, "it was dead"))
     acknowledged = history / "journal" / "0000" / "acknowledged.arrows"
     acknowledged.write_bytes(acknowledged.read_bytes()[:-8])
 

@@ -24,7 +24,17 @@ from reports.analysis.request import Judged, Request
 from reports.analysis.rules import load_invariants
 from reports.analysis.settling import observations, owed_by
 from shareproof.histories import _known
-from spec.history import MOST_DELIVERIES, NEVER, AckType, Manifest, Outcome
+from spec.history import (
+    MOST_DELIVERIES,
+    NEVER,
+    Acknowledged,
+    AckType,
+    Acquired,
+    Manifest,
+    MemberEvent,
+    Outcome,
+    SharePartition,
+)
 from spec.verdict import EnvironmentFault, Verdict
 from tests.small_histories import read_cases, write_history
 from tests.test_altered import RECORDED
@@ -153,9 +163,9 @@ def test_rows_that_nobody_wrote_end_a_journal(tmp_path: Path, spoiled: dict[str,
     row = {"op": 1, "share_partition": 0, "log": 0, "first": 0, "last": 0, "kind": 1, "sent": 5}
     row |= {"received": 6, "outcome": 1, "error": 0}
     with Journal(tmp_path, 1) as journal:
-        journal.add("acknowledged", *row.values())
+        journal.add(Acknowledged(*row.values()))
         journal.flush()
-        journal.add("acknowledged", *(row | spoiled).values())
+        journal.add(Acknowledged(*(row | spoiled).values()))
 
     assert compact(tmp_path).broken == ("journal/0001/acknowledged.arrows",)
 
@@ -163,15 +173,13 @@ def test_rows_that_nobody_wrote_end_a_journal(tmp_path: Path, spoiled: dict[str,
 @pytest.mark.parametrize("known", [True, False])
 def test_who_died_unseen_is_buried(tmp_path: Path, known: bool) -> None:
     with Journal(tmp_path, 0) as journal:
-        journal.add(
-            "share_partitions", 0, 0, 0, "g", "t", "", 0, 0, 5, 1000, 2000, 500, False, False
-        )
+        journal.add(SharePartition(0, 0, 0, "g", "t", "", 0, 0, 5, 1000, 2000, 500, False, False))
     with Journal(tmp_path, 1) as journal:
-        journal.add("members", 7, "ann", "g", 1, "plain", "joined", 0)
+        journal.add(MemberEvent(7, "ann", "g", 1, "plain", "joined", 0))
         told = (5000, 8 * SECOND, 9 * SECOND, -1, True, 1, 0, 7)
-        journal.add("acquired", 1, 0, 0, 7, 0, 0, 1, *told)
+        journal.add(Acquired(1, 0, 0, 7, 0, 0, 1, *told))
         if known:
-            journal.add("members", 7, "ann", "g", 1, "plain", "killed", 8 * SECOND + 5)
+            journal.add(MemberEvent(7, "ann", "g", 1, "plain", "killed", 8 * SECOND + 5))
     for file in (tmp_path / "journal" / "0001").glob("*.arrows"):
         file.write_bytes(file.read_bytes()[:-8])
 

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from fixtures.fakes.definitions import of_kfake
+from fixtures.fakes.target import of_kfake
 from fixtures.interface.names import FAKES, FakeName, parse_target
 from fixtures.machine.maven import clients_jar
 from fixtures.targets import TargetOptions, UsageFault, open_target, optional

@@ -24,7 +24,20 @@ from fixtures.history.reading import read_journals
 from fixtures.wire.records import Record, encode_batch
 from fixtures.workload.payload import pieces, runs_of, shape
 from reports.analysis.files import open_history
-from spec.history import NEVER, AckType, Manifest, Outcome
+from spec.history import (
+    NEVER,
+    Acknowledged,
+    AckType,
+    Acquired,
+    FaultSpan,
+    Manifest,
+    Operation,
+    Outcome,
+    Phase,
+    Produced,
+    Reload,
+    SharePartition,
+)
 from spec.verdict import EnvironmentFault
 
 ROOT = Path(__file__).parents[1]
@@ -34,17 +47,18 @@ WRITER = """
 import sys, time
 from pathlib import Path
 from fixtures.history.journal import Journal
+from spec.history import FaultSpan
 with Journal(Path(sys.argv[1]), 3) as journal:
     print("ready", flush=True)
     while True:
-        journal.add("faults", 0, "none", "", time.monotonic_ns(), 0, "")
+        journal.add(FaultSpan(0, "none", "", time.monotonic_ns(), 0, ""))
         time.sleep(0.001)
 """
 
 
 def _phases(journal: Journal, count: int) -> None:
     for number in range(count):
-        journal.add("phases", f"phase {number}", number, number + 1)
+        journal.add(Phase(f"phase {number}", number, number + 1))
 
 
 def test_a_kill_loses_at_most_a_second(tmp_path: Path) -> None:
@@ -82,7 +96,7 @@ def test_a_journal_that_was_closed_is_whole(tmp_path: Path) -> None:
 def test_any_prefix_can_be_read(tmp_path: Path) -> None:
     with Journal(tmp_path, 1) as journal:
         for number in range(4):
-            journal.add("phases", f"phase {number}", number, number)
+            journal.add(Phase(f"phase {number}", number, number))
             journal.flush()
     file = tmp_path / "journal" / "0001" / "phases.arrows"
     whole = file.read_bytes()
@@ -100,9 +114,9 @@ def test_any_prefix_can_be_read(tmp_path: Path) -> None:
 def test_damage_in_the_middle_is_named(tmp_path: Path) -> None:
     with Journal(tmp_path, 1) as journal:
         for number in range(4):
-            journal.add("phases", f"phase {number}", number, number)
+            journal.add(Phase(f"phase {number}", number, number))
             journal.flush()
-        journal.add("faults", 0, "kill", "broker 1", 1, 2, "seen")
+        journal.add(FaultSpan(0, "kill", "broker 1", 1, 2, "seen"))
     file = tmp_path / "journal" / "0001" / "phases.arrows"
     data = bytearray(file.read_bytes())
     middle = len(data) // 2
@@ -119,8 +133,8 @@ def test_times_are_brought_to_the_clock_of_the_run(tmp_path: Path) -> None:
     with Journal(tmp_path, 1) as journal:
         journal.measured(behind=900, within=50)
         journal.measured(behind=1000, within=5)
-        journal.add("reloads", 0, -1, 10, NEVER, "x")
-        journal.add("operations", 1, 1, 0, "ShareFetch", 1, 20, -1, 0, 3, 0)
+        journal.add(Reload(0, -1, 10, NEVER, "x"))
+        journal.add(Operation(1, 1, 0, "ShareFetch", 1, 20, -1, 0, 3, 0))
 
     found = read_journals(tmp_path).tables
 
@@ -136,22 +150,20 @@ def test_ranges_mean_records(tmp_path: Path) -> None:
     rng = random.Random(5)
     expected: dict[tuple[int, int], tuple[int, int]] = {}
     with Journal(tmp_path, 1) as journal:
-        journal.add(
-            "share_partitions", 0, 0, 0, "g", "t", "", 0, 0, 5, 30000, 2000, 500, False, False
-        )
+        journal.add(SharePartition(0, 0, 0, "g", "t", "", 0, 0, 5, 30000, 2000, 500, False, False))
         for _ in range(40):
             op = journal.next_operation()
             first = rng.randrange(100)
             last = first + rng.randrange(20)
             at = rng.randrange(1000)
             told = (1, 1, at, at + 1, -1, True, 7, first, -1)
-            journal.add("acquired", op, 0, 0, 3, first, last, *told)
+            journal.add(Acquired(op, 0, 0, 3, first, last, *told))
             expected |= {(op, offset): (0, NEVER) for offset in range(first, last + 1)}
             for _ in range(rng.randrange(3)):
                 low = rng.randint(first, last)
                 kind = rng.choice((AckType.ACCEPT, AckType.RELEASE))
                 sent = at + 10 + len(expected)
-                journal.add("acknowledged", op, 0, 0, low, last, int(kind), sent, sent + 1, 1, 0)
+                journal.add(Acknowledged(op, 0, 0, low, last, int(kind), sent, sent + 1, 1, 0))
                 expected |= {(op, o): (int(kind), sent) for o in range(low, last + 1)}
 
     compact(tmp_path)
@@ -184,10 +196,8 @@ def _looked_around(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 def test_spoiled_files_are_named(tmp_path: Path) -> None:
     with Journal(tmp_path, 1) as journal:
-        journal.add(
-            "share_partitions", 0, 0, 0, "g", "t", "", 0, 0, 5, 30000, 2000, 500, False, False
-        )
-        journal.add("produced", 0, 0, 5, 1, 0, -1, 0, 1, 1, 0, 0)
+        journal.add(SharePartition(0, 0, 0, "g", "t", "", 0, 0, 5, 30000, 2000, 500, False, False))
+        journal.add(Produced(0, 0, 5, 1, 0, -1, 0, 1, 1, 0, 0))
     manifest = compact(tmp_path)
     stored = next(file for file in manifest.files if file.table == "produced")
     (tmp_path / stored.path).write_bytes(b"PAR1 half a file")

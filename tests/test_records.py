@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.wire.codec import WireError
-from fixtures.wire.compression import compress, decompress
 from fixtures.wire.records import (
     Compression,
     ControlType,
@@ -20,7 +19,9 @@ from fixtures.wire.records import (
     Record,
     TimestampType,
     batch_headers,
+    compress,
     decode_batches,
+    decompress,
     encode_batch,
     encode_marker,
 )

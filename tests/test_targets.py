@@ -16,9 +16,9 @@ from fixtures.machine.java import find_java, parse_major
 from fixtures.machine.maven import is_complete, kafka_release, store
 from fixtures.machine.ports import free_ports
 from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, open_target
+from fixtures.targets.broker import last_error
 from fixtures.targets.config import Ports, cluster_properties, node_properties, render
 from fixtures.targets.doctor import examine
-from fixtures.targets.logs import last_error
 from spec.releases import line_by_levels, newest
 from spec.verdict import EnvironmentFault
 

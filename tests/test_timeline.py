@@ -24,6 +24,7 @@ from reports.analysis.tables import register, unregister
 from reports.analysis.timeline import Course, intervals_for, marks, timelines
 from reports.analysis.witnesses import Hit
 from reports.drawing import FILE, SCHEMA_FILE, write_timelines
+from spec.history import FaultSpan, Phase
 from tests.small_histories import Case, write_history
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -55,8 +56,8 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> History:
         folder, [Case(share_partition=0, log=0, rule="", says="", breaks=False, plain=TOLD)]
     )
     with Journal(folder, 1) as journal:
-        journal.add("phases", "load", 0, 5000 * MS)
-        journal.add("faults", 0, "kill-leader", "broker 2", 1800 * MS, 2500 * MS, "it was dead")
+        journal.add(Phase("load", 0, 5000 * MS))
+        journal.add(FaultSpan(0, "kill-leader", "broker 2", 1800 * MS, 2500 * MS, "it was dead"))
     compact(folder)
     return open_history(folder)
 

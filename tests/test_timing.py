@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from fixtures.clients.member import Member
+from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode
-from fixtures.wire.message import Struct
 from spec.verdict import OutOfReach, Undecided, Violation
 from suites.broker.membership import in_session
 from suites.broker.timing import ROUNDS, Span, apart, judge_span

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from fixtures.history import clocks, compaction, expansion, reading
+from fixtures.history import compaction, expansion, reading
 from fixtures.history.compaction import compact
 from fixtures.history.journal import Journal
 from reports.analysis.files import open_history
@@ -28,7 +28,21 @@ from reports.analysis.relations import DELIVERY_PAIRS, RECORDS_OF_LOGS
 from reports.analysis.rules import load_invariants
 from reports.analysis.tables import register, unregister
 from reports.oracle.judging import judge
-from spec.history import JOURNALS, AckType, Outcome, log_numbers
+from spec.history import (
+    JOURNALS,
+    Acknowledged,
+    AckType,
+    Acquired,
+    HostClockMeasure,
+    MemberEvent,
+    Outcome,
+    Produced,
+    Reload,
+    SharePartition,
+    ShownOffsets,
+    UnseenResponse,
+    log_numbers,
+)
 from tests.agreement import by_spark, differences
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -52,22 +66,12 @@ class _Recorder:
         """Write the share-partition, what was produced in one batch, and that all was read."""
         names = (f"group-{self.number}", f"topic-{self.log}", "", 0, 0)
         self.journal.add(
-            "share_partitions",
-            self.number,
-            self.log,
-            0,
-            *names,
-            LIMIT,
-            LOCK,
-            2000,
-            500,
-            False,
-            False,
+            SharePartition(self.number, self.log, 0, *names, LIMIT, LOCK, 2000, 500, False, False)
         )
         ended = (0, MS, int(Outcome.OK), 0, 0)
-        self.journal.add("produced", self.log, 0, RECORDS, 1, 0, 7, *ended)
+        self.journal.add(Produced(self.log, 0, RECORDS, 1, 0, 7, *ended))
         shown = (END * MS, END * MS, RECORDS, 0, 0, RECORDS, 0, "quiet")
-        self.journal.add("offsets", self.number, *shown)
+        self.journal.add(ShownOffsets(self.number, *shown))
 
     def fetch(
         self, offset: int, at: int, count: int = 1, *, last: int = -1, asked: int = -1, who: int = 0
@@ -76,7 +80,7 @@ class _Recorder:
         op, last = self.journal.next_operation(), max(offset, last)
         sent = (asked if asked >= 0 else at - 1) * MS
         row = (op, self.number, self.log, 10 * self.number + who, offset, last, count, LOCK)
-        self.journal.add("acquired", *row, sent, at * MS, -1, True, 1, offset, 7)
+        self.journal.add(Acquired(*row, sent, at * MS, -1, True, 1, offset, 7))
         return op, offset, last
 
     def act(
@@ -90,7 +94,7 @@ class _Recorder:
         op, first, last = held
         received = (at + 1) * MS if outcome is not Outcome.UNKNOWN else -1
         row = (op, self.number, self.log, first, last, int(kind), at * MS, received)
-        self.journal.add("acknowledged", *row, int(outcome), 0)
+        self.journal.add(Acknowledged(*row, int(outcome), 0))
 
 
 def _tell(to: _Recorder) -> None:
@@ -98,7 +102,7 @@ def _tell(to: _Recorder) -> None:
     to.start()
     to.fetch(0, 10, who=1)
     member = (10 * to.number + 1, "ann", f"group-{to.number}", 0, "plain", "killed", 100 * MS)
-    to.journal.add("members", *member)
+    to.journal.add(MemberEvent(*member))
     to.fetch(0, 200, 2)
     to.act(to.fetch(1, 10), AckType.RENEW, 500)
     to.fetch(1, 1200, 2)
@@ -119,9 +123,9 @@ def _tell(to: _Recorder) -> None:
     to.fetch(7, 10, LIMIT, last=8)
     to.fetch(9, 10, LIMIT)
     to.act(to.fetch(10, 10_000), AckType.ACCEPT, 10_050)
-    to.journal.add("reloads", to.number, -1, 10_060 * MS, 10_070 * MS, "planted")
+    to.journal.add(Reload(to.number, -1, 10_060 * MS, 10_070 * MS, "planted"))
     to.act(to.fetch(10, 10_100), AckType.ACCEPT, 10_150)
-    to.journal.add("unseen_responses", to.number, 5_000 * MS, 5_010 * MS)
+    to.journal.add(UnseenResponse(to.number, 5_000 * MS, 5_010 * MS))
     to.act(to.fetch(11, 5_100, 2), AckType.ACCEPT, 5_150)
 
 
@@ -150,7 +154,7 @@ def _backwards(rows: Any) -> Any:
 _end, _end_deliveries = expansion._end, expansion._end_deliveries
 _number_loads, _number_unseen = expansion._number_loads, expansion._number_unseen
 _neighbours, _fellows, _spread = expansion.neighbours, expansion._fellows, expansion.spread
-_offsets = clocks.offsets
+_offsets = reading.offsets
 _NOT_PRODUCED = JOURNALS["produced"].empty_table()
 
 
@@ -192,7 +196,7 @@ OF_READING: dict[str, Mistake] = {
         reading, "widened", lambda table, _: (table, 0)
     ),
     "clocks of hosts have no errors": lambda it: it.setattr(
-        clocks, "offsets", lambda times, measures: (_offsets(times, measures)[0], times * 0)
+        reading, "offsets", lambda times, measures: (_offsets(times, measures)[0], times * 0)
     ),
     "who died unseen lives": lambda it: it.setattr(reading, "with_killed", lambda told, _: told),
 }
@@ -252,7 +256,7 @@ def _of_two(history: Path, *, killed: bool) -> None:
     with Journal(history, 1) as journal:
         journal.measured(behind=5000 * MS, within=MS)
         member = (1, "bob", "group-0", 1, "plain", "joined", 0)
-        journal.add("members", *member)
+        journal.add(MemberEvent(*member))
         _Recorder(journal, 0, 0).fetch(0, 100, who=1)
     for file in (history / "journal" / "0001").glob("*.arrows") if killed else ():
         file.write_bytes(file.read_bytes()[:-8])
@@ -270,7 +274,7 @@ def _of_two_hosts(history: Path) -> None:
         to.fetch(1, 4500, 2)
     with Journal(history, 1) as journal:
         for at in (50 * MS, 450 * MS):
-            journal.add("host_clocks", 1, at, 4000 * MS, 4 * MS)
+            journal.add(HostClockMeasure(1, at, 4000 * MS, 4 * MS))
         far = _Recorder(journal, 0, 0)
         far.fetch(0, 204, who=1)
         far.fetch(1, 300, who=1)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fixtures.history.current import bring_up_to_date
+from fixtures.history.compaction import bring_up_to_date
 from fixtures.history.mirror import kept_at
 from fixtures.interface.names import UsageFault
 from fixtures.machine.storage import place

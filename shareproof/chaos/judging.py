@@ -10,7 +10,7 @@ from pathlib import Path
 
 from chaos.run import RECORD
 from fixtures.history.class_data import class_data_options
-from fixtures.history.current import bring_up_to_date
+from fixtures.history.compaction import bring_up_to_date
 from fixtures.history.mirror import kept_at
 from fixtures.machine.java import OLDEST, find_java
 from fixtures.machine.storage import reached, settings

@@ -70,7 +70,7 @@ def recorded(place: Path, run: Path, hurried: Event) -> bool:
     if not found:
         return False
     history = max(found, key=lambda one: one.stat().st_mtime)
-    command = [sys.executable, "-m", "fixtures.history.snapshot", str(history), str(run)]
+    command = [sys.executable, "-m", "fixtures.history.compaction", str(history), str(run)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as making:
         while making.poll() is None:
             if hurried.wait(_EVERY):

@@ -29,6 +29,10 @@ from suites.judge import Judge, Vacuous, situations_of
 PROPERTY = "shareproof"
 """Name of the report property that carries a check's observations."""
 
+HUNG = "the check hung, and was broken into"
+"""Begins the reason of a check that was broken into."""
+
+
 BLAME: tuple[tuple[type[BaseException], tuple[Verdict, str]], ...] = (
     (AssertionError, (Verdict.FAIL, "")),
     (pytest.skip.Exception, (Verdict.VACUOUS, "the check was skipped: ")),
@@ -62,14 +66,14 @@ def observe(
         throttled: what a quota of the target slows down. It explains what stayed open; a violation
             stays open with it, as a broken broker may throttle, too.
     """
-    error = _cause(error)
+    error = cause_of(error)
     if error and refusal and not isinstance(error, OutOfReach):
         error = OutOfReach(refusal)
     elif error and throttled and not isinstance(error, OutOfReach):
         broke = isinstance(error, AssertionError)
         error = Undecided(f"{throttled}: {error}") if broke else OutOfReach(throttled)
     if isinstance(error, Stalled) and judge.rules:
-        error = Violation((*judge.unexercised(), judge.rules[-1])[0], str(error))
+        error = Violation((*judge.unexercised(), judge.rules[-1])[0], str(error), error.witness)
     rules = list(judge.rules)
     if isinstance(error, Violation) and error.rule not in rules:
         rules.append(error.rule)
@@ -130,11 +134,11 @@ def _verdict(rule: str, error: BaseException | None, exercised: bool) -> tuple[V
     return verdict, prefix.format(kind=type(error).__name__) + _sentence(error)
 
 
-def _cause(error: BaseException | None) -> BaseException | None:
+def cause_of(error: BaseException | None) -> BaseException | None:
     """Look inside a task group's exceptions: a violation outranks what its siblings died of."""
     if not isinstance(error, BaseExceptionGroup):
         return error
-    leaves = [_cause(inner) for inner in error.exceptions]
+    leaves = [cause_of(inner) for inner in error.exceptions]
     return next((leaf for leaf in leaves if isinstance(leaf, Violation)), leaves[0])
 
 

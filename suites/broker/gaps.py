@@ -9,7 +9,7 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from fixtures.clients import log
+from fixtures.clients import admin
 from fixtures.clients.cluster import Topic, attempts
 from fixtures.clients.member import Ack, Response, accept, gap, release
 from fixtures.wire.records import Record, RecordBatch, decode_batches, encode_batch
@@ -37,7 +37,7 @@ async def read_log(
 
     Batches that end before the offset ``since`` are left out.
     """
-    return [batch async for batch in log.read_log(share.cluster, topic, partition, since=since)]
+    return [batch async for batch in admin.read_log(share.cluster, topic, partition, since=since)]
 
 
 def data_offsets(batches: Iterable[RecordBatch]) -> set[int]:

@@ -186,19 +186,28 @@ async def stopped(
 
 async def goes_on(cluster: Cluster, node: int) -> bool:
     """Tell whether a broker delivers a record of a new topic to a new group, as it has to."""
-    admin, member = Admin(cluster), Member(cluster, cluster.fresh_name("g"), member_id(cluster.rng))
     try:
-        topic = await admin.create_topic(assignments=[[node]])
-        await admin.group_config(member.group, {"share.auto.offset.reset": "earliest"})
-        await admin.produce(topic, 1)
-        await member.join(topic)
-        consumer = Consumer(member, await member.session(node), (topic, 0))
-        async for _ in attempts(BYSTANDING):
-            if consumer.sound(await consumer.fetch()).offsets:
-                await member.leave()
-                return True
+        return await bystand(cluster, node)
     except (CallFailed, Undecided):
-        pass
+        return False
+
+
+async def bystand(cluster: Cluster, node: int) -> bool:
+    """Tell whether a record of a new topic on a broker comes to a new group in time.
+
+    Raises:
+        CallFailed, Undecided: there was no response, or an error.
+    """
+    admin, member = Admin(cluster), Member(cluster, cluster.fresh_name("g"), member_id(cluster.rng))
+    topic = await admin.create_topic(assignments=[[node]])
+    await admin.group_config(member.group, {"share.auto.offset.reset": "earliest"})
+    await admin.produce(topic, 1)
+    await member.join(topic)
+    consumer = Consumer(member, await member.session(node), (topic, 0))
+    async for _ in attempts(BYSTANDING):
+        if consumer.sound(await consumer.fetch()).offsets:
+            await member.leave()
+            return True
     return False
 
 

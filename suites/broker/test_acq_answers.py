@@ -10,9 +10,8 @@ import pytest
 from fixtures.clients.cluster import Topic, attempts
 from fixtures.clients.member import Part, Response, Where, accept, release
 from fixtures.wire.codec import WireError
-from fixtures.wire.compression import Compression
 from fixtures.wire.errors import ErrorCode
-from fixtures.wire.records import Record, decode_batches, encode_batch
+from fixtures.wire.records import Compression, Record, decode_batches, encode_batch
 from suites.broker.share import Catch, Queue, Share
 from suites.broker.situations import AMONG, BEHIND, BESIDE, crossed
 from suites.judge import Judge

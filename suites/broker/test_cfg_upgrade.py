@@ -17,7 +17,7 @@ from fixtures.interface.capability import Capability
 from fixtures.interface.names import innermost
 from fixtures.targets import Target, TargetOptions
 from fixtures.targets.broker import Broker
-from fixtures.targets.upgrading import release_before, upgrade
+from fixtures.targets.kafka import release_before, upgrade
 from fixtures.wire.errors import error_name
 from fixtures.wire.frame import Transcript
 from spec.verdict import EnvironmentFault, OutOfReach

@@ -8,9 +8,7 @@ import pytest
 
 from fixtures.clients.deadletters import NAME, DeadLetter
 from fixtures.clients.member import reject
-from fixtures.wire.batch import TimestampType
-from fixtures.wire.compression import Compression
-from fixtures.wire.records import Record, encode_batch
+from fixtures.wire.records import Compression, Record, TimestampType, encode_batch
 from spec.verdict import Undecided
 from suites.broker.deadletters import DeadLetterSetup, boxed, dead_topic, offsets_of, rejecting
 from suites.broker.gaps import CLEANED_WITHIN, COMPACTED, Compacted, keys, read_log
