@@ -16,7 +16,7 @@ from spec.adapter import flaw
 from spec.verdict import EnvironmentFault
 
 RECORDED = Path(__file__).parent / "adapters"
-"""What each adapter wrote on a walk through the protocol (``python -m shareproof.walk``)."""
+"""What each adapter wrote on a walk through the protocol (``shareproof walk``)."""
 
 
 @pytest.mark.parametrize("client", sorted(path.stem for path in RECORDED.glob("*.jsonl")))

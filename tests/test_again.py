@@ -12,9 +12,10 @@ import pytest
 
 pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
 
+from fixtures.interface.names import UsageFault
 from reports.reading import parse
 from reports.site.archive import find
-from shareproof.chaos.again import Earlier, earlier, exit_code, main, rejudge
+from shareproof.chaos.again import Earlier, earlier, exit_code, rejudge, rejudge_archive
 from tests.shell import shareproof
 from tests.small_histories import read_cases, write_history
 from tests.test_results import document, keep
@@ -52,7 +53,7 @@ def test_what_changed_is_shown_and_what_did_not_says_so(
     shutil.rmtree(made)
     verdict_of(archive / "other" / "analysis", "INV-02", "pass")
 
-    assert main([str(archive), "--json"]) == 1
+    assert rejudge_archive([archive], replace=False, as_json=True) == 1
 
     told = {Path(one["run"]).parent.name: one for one in json.loads(capsys.readouterr().out)}
     assert told["same"]["changed"] == []
@@ -60,8 +61,8 @@ def test_what_changed_is_shown_and_what_did_not_says_so(
     kept = json.loads((archive / "other" / "analysis" / "results.json").read_text("utf-8"))
     assert next(one for one in kept["requirements"] if one["id"] == "INV-02")["verdict"] == "pass"
 
-    assert main([str(archive / "other"), "--replace"]) == 1
-    assert main([str(archive)]) == 0
+    assert rejudge_archive([archive / "other"], replace=True, as_json=False) == 1
+    assert rejudge_archive([archive], replace=False, as_json=False) == 0
     said = capsys.readouterr().err
     assert "INV-02  pass -> fail" in said
     assert "2 judgements made again, 0 with other verdicts, 0 impossible" in said
@@ -90,16 +91,15 @@ def test_changed_verdicts_end_with_1(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_a_lost_history_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(results(tmp_path / "run", runs=["/long/gone/run"]))]) == 3
+    run = results(tmp_path / "run", runs=["/long/gone/run"])
+    assert rejudge_archive([run], replace=False, as_json=False) == 3
     assert "the history of /long/gone/run was not kept" in capsys.readouterr().err
 
 
-def test_certificates_are_not_judged_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_certificates_are_not_judged_again(tmp_path: Path) -> None:
     keep(tmp_path, document())
-    assert main([str(tmp_path)]) == 2
-    assert "no judged history there" in capsys.readouterr().err
+    with pytest.raises(UsageFault, match="no judged history there"):
+        rejudge_archive([tmp_path], replace=False, as_json=False)
 
 
 def test_what_cannot_be_read_is_told_and_ends_with_3(
@@ -109,7 +109,7 @@ def test_what_cannot_be_read_is_told_and_ends_with_3(
     results(tmp_path / "run", runs=["/long/gone/run"])
     (tmp_path / "half").mkdir()
     (tmp_path / "half" / "results.json").write_text('{"schema', encoding="utf-8")
-    assert main([str(tmp_path)]) == 3
+    assert rejudge_archive([tmp_path], replace=False, as_json=False) == 3
     said = capsys.readouterr().err
     assert "left out:" in said
     assert "only a part of it" in said

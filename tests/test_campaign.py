@@ -11,16 +11,17 @@ from typing import Any
 
 import pytest
 
+from fixtures.mutants import MUTANTS
 from fixtures.proxies.alterations import ALTERATIONS
 from reports import evidence
 from reports.evidence import Entry, read
 from reports.reading import parse
 from reports.results import Results
+from shareproof.runner.inventory import read_checks
 from tests.shell import python
 from tests.test_results import document
-from tools.campaign import alterations, kafka, reference, repeats
+from tools.campaign import alterations, reference, repeats
 from tools.campaign.__main__ import SUBJECTS, main
-from tools.campaign.asked import Asked
 from tools.campaign.hunting import (
     again,
     cases_of,
@@ -32,7 +33,8 @@ from tools.campaign.hunting import (
     playable,
     rejection,
 )
-from tools.campaign.playing import HONEST, play
+from tools.campaign.options import Options, chosen_mutants
+from tools.campaign.player import HONEST, play
 from tools.campaign.record import Keeper
 from tools.campaign.reference import Plan, Seen
 
@@ -204,15 +206,18 @@ def test_every_entry_can_be_played_again() -> None:
 def test_checks_without_evidence_are_pending() -> None:
     keeper = Keeper(record=False)
     both = [checks()[ACCEPTED], checks()[EXPIRED]]
-    assert alterations.pending(Asked(keeper=keeper), both) == []
+    assert alterations.pending(Options(keeper=keeper), both) == []
     keeper.known = [one for one in keeper.known if one.check != EXPIRED]
-    assert alterations.pending(Asked(keeper=keeper), both) == [checks()[EXPIRED]]
+    assert alterations.pending(Options(keeper=keeper), both) == [checks()[EXPIRED]]
 
 
 def test_mutants_of_kafka_are_chosen_by_their_rules() -> None:
-    assert kafka._chosen(["lock-a-third"]) == ["lock-a-third"]
-    assert "lock-never-expires" in kafka._chosen(["LCK-01"])
-    assert "lock-never-expires" in kafka._chosen(["test_expired_lock_frees"])
+    def chosen(words: Sequence[str]) -> list[str]:
+        return chosen_mutants(words, MUTANTS, read_checks())
+
+    assert chosen(["lock-a-third"]) == ["lock-a-third"]
+    assert "lock-never-expires" in chosen(["LCK-01"])
+    assert "lock-never-expires" in chosen(["test_expired_lock_frees"])
 
 
 def test_verdicts_that_differ_are_named() -> None:

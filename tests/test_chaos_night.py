@@ -16,7 +16,8 @@ pytest.importorskip("pyspark", reason="the extra 'judge' is not installed")
 from reports.nights import Failure, Night, Play, changes, read
 from reports.verdicts import BROKEN, FAULT, OK
 from shareproof.chaos import night as nights
-from shareproof.chaos.night import INTERRUPTED, Asked, new_night, spend
+from shareproof.chaos.night import INTERRUPTED, new_night, spend
+from shareproof.options import NightOptions
 from tests.test_results import document, keep
 
 SEED = 4711
@@ -66,21 +67,18 @@ def children(monkeypatch: pytest.MonkeyPatch) -> Children:
     return found
 
 
-def _asked(folder: Path, *, resume: bool = False) -> Asked:
-    return Asked(
+def _options(folder: Path, *, resume: bool = False, hours: float = 0.0) -> NightOptions:
+    return NightOptions(
+        target="kafka:4.4.0",
+        seed=SEED,
+        minutes=1,
+        hours=hours,
+        rate=100,
         archive=folder / "nights",
         site=folder / "site",
-        brokers=3,
         rejudge=0,
         confirm=2,
-        shrink=3,
         resume=resume,
-    )
-
-
-def _new(hours: float = 0.0) -> Night:
-    return new_night(
-        target="kafka:4.4.0", seed=SEED, minutes=1, hours=hours, overlap="whole", rate=100
     )
 
 
@@ -89,7 +87,7 @@ def _quiet(_: str) -> None:
 
 
 def test_a_quiet_night(tmp_path: Path, children: Children) -> None:
-    night, code = spend(_new(), _asked(tmp_path), _quiet)
+    night, code = spend(_options(tmp_path), _quiet)
 
     assert (code, children.played) == (OK, [f"seed-{SEED}"])
     page = (tmp_path / "site" / "nights" / f"{night.name}.html").read_text(encoding="utf-8")
@@ -100,7 +98,7 @@ def test_a_quiet_night(tmp_path: Path, children: Children) -> None:
 def test_what_broke_is_confirmed_and_shrunk(tmp_path: Path, children: Children) -> None:
     children.breaking = True
 
-    night, code = spend(_new(), _asked(tmp_path), _quiet)
+    night, code = spend(_options(tmp_path), _quiet)
 
     assert code == BROKEN
     assert children.played == [f"seed-{SEED}", f"seed-{SEED}-1", f"seed-{SEED}-2", "shrink"]
@@ -114,7 +112,7 @@ def test_what_broke_is_confirmed_and_shrunk(tmp_path: Path, children: Children) 
 def test_a_night_without_a_verdict_ends(tmp_path: Path, children: Children) -> None:
     children.dead = True
 
-    night, code = spend(_new(hours=8), _asked(tmp_path), _quiet)
+    night, code = spend(_options(tmp_path, hours=8), _quiet)
 
     assert (code, len(children.played)) == (FAULT, 3)
     assert night.trouble == "nothing to judge of the latest runs: shareproof: no cluster"
@@ -123,10 +121,10 @@ def test_a_night_without_a_verdict_ends(tmp_path: Path, children: Children) -> N
 
 def test_a_night_that_was_stopped_goes_on(tmp_path: Path, children: Children) -> None:
     children.stops_at = 1
-    stopped, code = spend(_new(), _asked(tmp_path), _quiet)
+    stopped, code = spend(_options(tmp_path), _quiet)
     assert (code, stopped.ended, stopped.plays) == (INTERRUPTED, "", ())
 
-    night, code = spend(_new(), _asked(tmp_path, resume=True), _quiet)
+    night, code = spend(_options(tmp_path, resume=True), _quiet)
 
     assert (night.name, code) == (stopped.name, OK)
     assert [play.seed for play in night.plays] == [SEED]
@@ -149,7 +147,7 @@ def test_what_changed_since_the_night_before() -> None:
             failures=(failure,),
             idle=(idle,),
         )
-        return replace(_new(), plays=(play,))
+        return replace(new_night(NightOptions(seed=SEED)), plays=(play,))
 
     assert changes(played("INV-01", "INV-08"), played("INV-02", "INV-08")) == (
         "INV-02 (new): newly broken",

@@ -14,7 +14,7 @@ from fixtures.wire.frame import Frame, Transcript, decode_request, decode_respon
 from fixtures.wire.schema import SHARE_APIS, Schemas, StructSpec
 from suites.broker.many import LISTS, MANY, POSITIONS
 from tools.campaign.hunting import cases_of, checks
-from tools.campaign.playing import HONEST, play
+from tools.campaign.player import HONEST, play
 
 MET = sorted(set(LISTS.values()))
 

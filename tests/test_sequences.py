@@ -16,7 +16,7 @@ from rich.console import Console
 
 from fixtures.adapters.shipped import command_of
 from fixtures.interface.names import UsageFault
-from shareproof.sweep.sequencing import _read, search
+from shareproof.sweep.sequences import _read, search
 from spec.adapter import Capability
 from suites.client.sequence_search import Found, Searcher
 from suites.client.sequences import (

@@ -14,9 +14,8 @@ from spec.verdict import OutOfReach
 from suites.broker.share import Share, world
 from suites.broker.situations import SETUPS, SITUATIONS, crossed, meets
 from suites.judge import AS_WRITTEN, Judge
-from tools.campaign.cases import Case
 from tools.campaign.hunting import cases_of, checks
-from tools.campaign.playing import HONEST, play
+from tools.campaign.player import HONEST, Case, play
 
 SLOW = {"range across a gap"}
 """Met by checks that wait for compaction, which are not played here."""

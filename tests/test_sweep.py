@@ -13,8 +13,7 @@ import pytest
 from fixtures.clients.handle import Settled
 from fixtures.interface.names import REFERENCE_VERSION
 from fixtures.machine.maven import clients_jar
-from shareproof.sweep.settling import observations
-from shareproof.sweep.spreading import Swept, spread
+from shareproof.sweep.run import Swept, observations, spread
 from spec.verdict import Verdict
 from suites.client.sweep.application import CaseRun
 from suites.client.sweep.cases import DEFINED, OTHERS, Case, all_cases, chosen

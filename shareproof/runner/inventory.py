@@ -59,7 +59,6 @@ def read_checks(folder: Path = BROKER, *, drafts: bool = False) -> list[Check]:
 
 
 def by_rule(checks: Iterable[Check]) -> dict[str, list[Check]]:
-    """Return the checks of each rule."""
     found: dict[str, list[Check]] = {}
     for check in checks:
         for rule in check.rules:
@@ -69,7 +68,6 @@ def by_rule(checks: Iterable[Check]) -> dict[str, list[Check]]:
 
 @cache
 def tiers() -> Mapping[str, int]:
-    """Return the tier of each rule of brokers that a check reaches."""
     return rule_tiers((check.id, check.solo, check.rules) for check in read_checks())
 
 
@@ -97,7 +95,6 @@ def _of_body(body: list[ast.stmt], where: str, outer: list[ast.expr]) -> Iterato
 
 
 def _assigned(body: list[ast.stmt]) -> list[ast.expr]:
-    """Return the marks of a ``pytestmark = ...`` assignment."""
     for node in body:
         if isinstance(node, ast.Assign) and any(
             isinstance(target, ast.Name) and target.id == "pytestmark" for target in node.targets

@@ -58,7 +58,6 @@ def open_stacks(config: pytest.Config) -> None:
 
 
 def limit_time(item: pytest.Item) -> None:
-    """Give a check its time limits."""
     mark = item.get_closest_marker("timeout")
     limit = float(mark.args[0]) if mark and mark.args else TIME_LIMIT
     if isinstance(item, pytest.Function) and iscoroutinefunction(item.obj):

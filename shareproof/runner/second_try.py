@@ -34,7 +34,6 @@ def wanted(config: pytest.Config, troubled: Iterable[Observation]) -> bool:
 
 
 def merged(first: Observation, second: Observation) -> Observation:
-    """Return what the second try saw of a rule, with the first one beside it."""
     reason = second.reason
     if second.verdict is Verdict.PASS:
         reason = f"passed on the second try; the first was {first.verdict}: {first.reason}"

@@ -62,7 +62,6 @@ class Played:
 
     @property
     def is_clear(self) -> bool:
-        """Whether nothing is to be looked at twice."""
         return not (self.undecided or self.fault or any(one.broken for one in self.findings))
 
 

@@ -11,8 +11,8 @@ from rich.console import Console
 
 from fixtures.interface.names import UsageFault
 from reports.console import line
-from shareproof.runner.adapters import introduced
-from shareproof.runner.progress import moving_line
+from shareproof.runner.options import introduced
+from shareproof.runner.run import moving_line
 from suites.client.sequence_search import Found, Search, Searcher
 from suites.client.sequences import Step
 from suites.options import RunOptions, checked
@@ -22,11 +22,7 @@ REPLAYS = 3
 
 
 def search(options: RunOptions, minutes: float, console: Console) -> int:
-    """Search for some minutes and write what was found; return the exit code.
-
-    Raises:
-        EnvironmentFault: the client or the hostile broker does not start.
-    """
+    """Search for some minutes and write what was found; return the exit code."""
     command, asked, seed = _tested(options)
     out = Path(options.out)
     progress = moving_line(console, "broken")
@@ -84,12 +80,7 @@ def _write(found: Found, out: Path, asked: Sequence[str], console: Console) -> N
 
 
 def replay(options: RunOptions, file: Path, console: Console) -> int:
-    """Play a script again; return the exit code.
-
-    Raises:
-        UsageFault: the file holds no script.
-        EnvironmentFault: the client or the hostile broker does not start.
-    """
+    """Play a script again; return the exit code."""
     script = _read(file)
     command, _, seed = _tested(options)
     broken, sentences, story = Searcher(command, seed, lambda _: None).replay(script, REPLAYS)

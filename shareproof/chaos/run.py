@@ -8,41 +8,57 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path, PosixPath
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
 from chaos.faults import FAULTS, Fault
 from chaos.fitting import fitting, offered, usual_proxies
-from chaos.run import RECORD, Chaos, running, usual_load
+from chaos.run import (
+    COMPACTED,
+    DELIVERY_LIMIT,
+    RECORD,
+    Chaos,
+    growth,
+    is_keyed,
+    needs_clocks,
+    running,
+    usual_load,
+)
 from chaos.schedule import Schedule, draw
 from fixtures.history.mirror import kept_at
 from fixtures.interface.capability import Capability
+from fixtures.interface.names import innermost
 from fixtures.machine.storage import reached
 from fixtures.targets import UsageFault
 from fixtures.targets.asked import asked_prefix
 from fixtures.targets.hooks import Hooks
 from fixtures.workload.hosts import Hosts, hosts_of
-from fixtures.workload.terms import Load
+from fixtures.workload.plan import KINDS, PLAIN
+from fixtures.workload.terms import Group, Load
 from reports.analysis.request import Request
 from reports.console import line
 from reports.results import InjectedFault, Results
 from reports.telling import cases
 from shareproof.chaos.judging import judge, spark_settings
-from shareproof.chaos.playing import as_chaos, play_all
 from shareproof.chaos.warming import Tell, telling
-from suites.chaos.scenario import Scenario
+from shareproof.options import ChaosOptions
+from suites.chaos.scenario import CALM, DYING, MIXED, TARDY, Scenario
 from suites.chaos.scenarios import SCENARIOS, chosen
-from suites.options import words
-
-if TYPE_CHECKING:
-    from shareproof.commands.breaking import ChaosOptions
 
 WHOLE, FREE = "whole", "free"
 OVERLAPS = (WHOLE, FREE)
+_PARTITIONS = 4
+
+_CALM = Group(name="calm", members=(PLAIN, PLAIN))
+_ODD = Group(name="odd", members=tuple(KINDS[name] for name in ("picky", "renewing", "explicit")))
+_TARDY = Group(name="tardy", members=(KINDS["tardy"], KINDS["tardy"], KINDS["wordless"]))
+_DYING = Group(name="dying", members=(*[KINDS["dying"]] * 3, PLAIN))
+_GROUPS = {CALM: (_CALM,), MIXED: (_CALM, _ODD), TARDY: (_TARDY,), DYING: (_DYING,)}
+
 Listening = Callable[[Sequence[Load]], tuple[Tell, Callable[[], None]]]
 """Gives for loads that will be played what to tell lines to, and what to wait for after them."""
 
@@ -51,10 +67,6 @@ def run(asked: ChaosOptions, console: Console) -> Results | None:
     """Carry out a chaos run and return its results, which are also in ``out``.
 
     Nothing is returned where nothing was to be judged.
-
-    Raises:
-        UsageFault: the options make no sense.
-        EnvironmentFault: the target did not start, or nothing can be judged.
     """
     out = asked.out.absolute()
     request = Request(
@@ -77,7 +89,6 @@ def run(asked: ChaosOptions, console: Console) -> Results | None:
 
 
 def _played(asked: ChaosOptions, request: Request, console: Console) -> tuple[Path, ...]:
-    """Play what was asked for, and return where each run is kept."""
     (out,) = request.runs
     with reached(out):
         if out.exists() and any(out.rglob("history")):
@@ -127,7 +138,7 @@ def _play_schedule(
         proxies=_proxies(asked, [strike.fault for strike in schedule.strikes]),
         allowed=asked.allow_faults,
         hooks=_hooks(asked),
-        command_config=str(asked.command_config or ""),
+        command_config=asked.command_config,
         prefix=asked_prefix(asked.prefix, asked.target),
         hosts=_hosts(asked),
     )
@@ -141,7 +152,7 @@ def _play_schedule(
 def _play_scenarios(asked: ChaosOptions, out: Path, listening: Listening) -> tuple[Path, ...]:
     if asked.faults or asked.no_faults or asked.schedule:
         raise UsageFault("--scenario excludes --faults, --no-faults and --schedule.")
-    scenarios = chosen(_lowered(asked.scenario), asked.target)
+    scenarios = chosen(asked.scenario, asked.target)
     loads = [as_chaos(one, asked.target, asked.seed, asked.proxies).load for one in scenarios]
     tell, wait = listening(loads)
     runs = play_all(
@@ -158,6 +169,78 @@ def _play_scenarios(asked: ChaosOptions, out: Path, listening: Listening) -> tup
     return runs
 
 
+def play_all(
+    scenarios: Sequence[Scenario],
+    *,
+    target: str,
+    seed: int,
+    out: Path,
+    tell: Tell,
+    proxies: str = "",
+    hosts: Hosts | None = None,
+    processes: int = 2,
+) -> tuple[Path, ...]:
+    """Play scenarios, and return the directory of each inside ``out``.
+
+    The processes of their loads run on ``hosts``, if there are any.
+    """
+    runs: list[Path] = []
+    left = [as_chaos(scenario, target, seed, proxies) for scenario in scenarios]
+    clocks = any(needs_clocks(chaos) for chaos in left)
+    left = [
+        replace(
+            chaos,
+            clocks=clocks,
+            load=replace(chaos.load, processes=processes),
+            hosts=hosts and replace(hosts, out=hosts.out / chaos.scenario),
+        )
+        for chaos in left
+    ]
+    while left:
+        with ExitStack() as stack:
+            ready = stack.enter_context(running(left[0], tell))
+            stands = (left[0].target, left[0].proxies)
+            while left and (left[0].target, left[0].proxies) == stands:
+                chaos = left.pop(0)
+                runs.append(out / chaos.scenario)
+                tell(f"== {chaos.scenario}")
+                if ready.play(chaos, runs[-1]).trouble:
+                    break  # whatever was not healed is no place for the next one
+    return tuple(runs)
+
+
+def as_chaos(scenario: Scenario, target: str, seed: int, proxies: str = "") -> Chaos:
+    """Return a scenario as a run of a target, behind the usual proxies if none are named."""
+    faults = [strike.fault for strike in scenario.strikes]
+    schedule = Schedule(seed=seed, seconds=scenario.seconds, strikes=scenario.strikes)
+    ours = Capability.LOCAL_PROCESS in innermost(target).offers
+    load = Load(
+        seconds=scenario.seconds,
+        partitions=_PARTITIONS,
+        rate=scenario.rate,
+        batch=20,
+        lock_ms=scenario.lock_ms,
+        drain=60.0,
+        seed=seed,
+        groups=_GROUPS[scenario.members],
+        patience=10.0,
+        delivery_limit=DELIVERY_LIMIT,
+        background=False,
+        keyed=is_keyed(schedule),
+        spare=growth(schedule),
+        topic_configs=COMPACTED if is_keyed(schedule) else {},
+    )
+    return Chaos(
+        target=f"kafka:{scenario.release}" if scenario.release and ours else target,
+        schedule=schedule,
+        load=load,
+        scenario=scenario.name,
+        owed=scenario.rules,
+        judged=scenario.judged,
+        proxies=proxies or usual_proxies(target, faults),
+    )
+
+
 def _schedule(asked: ChaosOptions) -> Schedule:
     seconds = asked.minutes * 60
     if asked.no_faults:
@@ -165,8 +248,7 @@ def _schedule(asked: ChaosOptions) -> Schedule:
             raise UsageFault("--no-faults excludes --faults and --schedule: give one of them.")
         return Schedule(seed=asked.seed, seconds=seconds)
     if asked.schedule is None:
-        faults = _lowered(asked.faults)
-        proxies = _proxies(asked, faults)
+        proxies = _proxies(asked, asked.faults)
         offers = offered(
             asked.target,
             brokers=asked.brokers,
@@ -177,7 +259,7 @@ def _schedule(asked: ChaosOptions) -> Schedule:
         if asked.overlap not in OVERLAPS:
             raise UsageFault(f"--overlap {asked.overlap}: give {' or '.join(OVERLAPS)}.")
         free = asked.overlap == FREE
-        drawn = draw(asked.seed, seconds, fitting(faults, offers), free=free)
+        drawn = draw(asked.seed, seconds, fitting(asked.faults, offers), free=free)
         if not drawn.strikes:
             raise UsageFault(f"{asked.minutes:g} minutes are too short for any of these faults.")
         return drawn
@@ -189,16 +271,12 @@ def _schedule(asked: ChaosOptions) -> Schedule:
         raise UsageFault(f"--schedule {asked.schedule}: {error}.") from None
 
 
-def _lowered(given: list[str] | None) -> tuple[str, ...]:
-    return tuple(word.lower() for word in words(given))
-
-
 def _proxies(asked: ChaosOptions, faults: Sequence[str]) -> str:
     return asked.proxies or usual_proxies(asked.target, faults)
 
 
 def _hooks(asked: ChaosOptions) -> Hooks | None:
-    return Hooks.read(asked.hooks) if asked.hooks else None
+    return Hooks.read(Path(asked.hooks)) if asked.hooks else None
 
 
 def _hosts(asked: ChaosOptions) -> Hosts | None:
@@ -240,7 +318,6 @@ def list_scenarios() -> list[dict[str, object]]:
 
 
 def show_faults(console: Console) -> None:
-    """Print every kind of fault."""
     table = Table("fault", "brokers", "seconds", "takes", "relies on", "effect", box=None)
     for fault in FAULTS.values():
         low, high = fault.lasts
@@ -251,19 +328,14 @@ def show_faults(console: Console) -> None:
 
 
 def show_scenarios(console: Console) -> None:
-    """Print every scenario."""
     table = Table("scenario", "seconds", "what happens", "rules", box=None)
     for one in SCENARIOS.values():
-        table.add_row(one.name, f"{one.seconds:g}", one.sentence, " ".join(_rules(one)))
+        rules = " ".join(rule.removeprefix("INV-") for rule in one.rules)
+        table.add_row(one.name, f"{one.seconds:g}", one.sentence, rules)
     console.print(table)
 
 
-def _rules(scenario: Scenario) -> list[str]:
-    return [rule.removeprefix("INV-") for rule in scenario.rules]
-
-
 def show_struck(results: Results, console: Console) -> None:
-    """Print which faults took effect and which states were reached."""
     for chaos in results.chaos or ():
         name = chaos.scenario or "schedule"
         said = f"{name}: {len(chaos.faults)} faults, {_missed(chaos.faults) or 'all took effect'}"
