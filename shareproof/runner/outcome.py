@@ -24,7 +24,7 @@ from spec.verdict import (
     Verdict,
     Violation,
 )
-from suites.judge import Judge, Vacuous, situations_of
+from suites.judge import Judge, Vacuous
 
 BLAME: tuple[tuple[type[BaseException], tuple[Verdict, str]], ...] = (
     (AssertionError, (Verdict.FAIL, "")),
@@ -123,7 +123,7 @@ def _one(
         evidence=evidence,
         witness=tuple(map(str, witness)),
         seconds=round(seconds, 3),
-        situations=situations_of(judge) if evidence else (),
+        situations=judge.situations if evidence else (),
     )
 
 

@@ -118,15 +118,15 @@ async def spread(share: Share, partitions: int, records: int) -> Spread:
 
 
 async def judge_held(
-    judge: Judge, rule: str, consumer: Consumer, offsets: Collection[int], after: str
+    judge: Judge, consumer: Consumer, offsets: Collection[int], after: str
 ) -> None:
     """Demand that the consumer still holds each offset: it can accept them, one by one.
 
     The pin must be unsettled. A record that had been settled or made available would be refused.
     """
     part = await consumer.ack(*(accept(offset) for offset in offsets))
-    judge.equal(rule, "NONE", result(part), f"accepting what is still held after {after}")
-    judge.saw(rule, still_held=len(offsets))
+    judge.equal("NONE", result(part), f"accepting what is still held after {after}")
+    judge.saw(still_held=len(offsets))
 
 
 async def next_catch(queue: Queue, consumer: Consumer) -> Catch:
@@ -138,7 +138,7 @@ async def next_catch(queue: Queue, consumer: Consumer) -> Catch:
 
 
 async def judge_final(
-    judge: Judge, rule: str, queue: Queue, consumer: Consumer, offsets: Iterable[int]
+    judge: Judge, queue: Queue, consumer: Consumer, offsets: Iterable[int]
 ) -> None:
     """Demand that none of the offsets is delivered again, to this consumer or to a new one.
 
@@ -147,12 +147,12 @@ async def judge_final(
     """
     settled = set(offsets)
     again = settled & (await next_catch(queue, consumer)).counts.keys()
-    judge.equal(rule, [], sorted(again), "settled offsets delivered to the same member")
+    judge.equal([], sorted(again), "settled offsets delivered to the same member")
     await consumer.close()
     stranger = await queue.consumer(join=False)
     again = settled & (await next_catch(queue, stranger)).counts.keys()
-    judge.equal(rule, [], sorted(again), "settled offsets delivered to another member")
-    judge.saw(rule, settled=len(settled))
+    judge.equal([], sorted(again), "settled offsets delivered to another member")
+    judge.saw(settled=len(settled))
 
 
 async def soon(consumer: Consumer, count: int) -> Catch:

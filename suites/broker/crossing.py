@@ -17,17 +17,7 @@ from typing import Any
 
 from fixtures.clients.admin import LATEST, Admin, ShareOffset
 from fixtures.clients.cluster import WITHIN, Cluster, Topic, attempts
-from fixtures.clients.member import (
-    CLOSE,
-    OPEN,
-    Ack,
-    Part,
-    Range,
-    Response,
-    Session,
-    Where,
-    accept,
-)
+from fixtures.clients.member import CLOSE, OPEN, Ack, Part, Range, Response, Session, Where, accept
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import Connection
 from fixtures.wire.errors import error_name

@@ -12,13 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fixtures.clients.cluster import WITHIN, Topic, attempts
-from fixtures.clients.deadletters import (
-    COPY,
-    NAME,
-    PERMITTED,
-    PREFIX,
-    DeadLetter,
-)
+from fixtures.clients.deadletters import COPY, NAME, PERMITTED, PREFIX, DeadLetter
 from fixtures.clients.features import share_version
 from fixtures.clients.member import Ack, accept, reject
 from spec.verdict import OutOfReach, Undecided
@@ -61,21 +55,19 @@ class DeadLetterSetup:
                 break
         return found
 
-    async def complete(
-        self, judge: Judge, rule: str, consumer: Consumer, end: int
-    ) -> list[DeadLetter]:
+    async def complete(self, judge: Judge, consumer: Consumer, end: int) -> list[DeadLetter]:
         """Return the letters of partition 0 once all below ``end`` is behind the group.
 
         Raises:
             Undecided: the start offset did not get there.
         """
-        start = await beyond(judge, rule, self.queue, consumer, end)
+        start = await beyond(judge, self.queue, consumer, end)
         if start < end:
             raise Undecided(f"the start offset is {start}, not {end}: letters may be under way")
         return await self.own()
 
 
-async def beyond(judge: Judge, rule: str, queue: Queue, consumer: Consumer, end: int) -> int:
+async def beyond(judge: Judge, queue: Queue, consumer: Consumer, end: int) -> int:
     """Return the start offset: ``end`` or more, or what it still is when time is up.
 
     All below ``end`` was settled, so that none of it may be delivered again, to which ``rule`` is
@@ -86,7 +78,7 @@ async def beyond(judge: Judge, rule: str, queue: Queue, consumer: Consumer, end:
     async for _ in attempts(WITHIN, pause=0.1):
         catch = await consumer.drain(until=await queue.produce(1))
         again = [offset for offset in catch.offsets if offset < end]
-        judge.equal(rule, [], again, f"settled offsets below {end} that were delivered again")
+        judge.equal([], again, f"settled offsets below {end} that were delivered again")
         await consumer.acked(*(accept(offset) for offset in catch.offsets))
         start = (await queue.offsets()).start
         if start >= end:

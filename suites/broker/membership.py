@@ -5,14 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable
 
-from fixtures.clients.cluster import (
-    RETRIABLE,
-    WITHIN,
-    Topic,
-    attempts,
-    eventually,
-    gather_all,
-)
+from fixtures.clients.cluster import RETRIABLE, WITHIN, Topic, attempts, eventually, gather_all
 from fixtures.clients.member import Member
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode, error_name

@@ -118,47 +118,45 @@ async def taken(scene: MixedStates, wanted: Collection[int], within: float) -> T
     return Taken(roamer, await roamer.take({*wanted, sentinel}, within), sentinel)
 
 
-def judge_taken(
-    judge: Judge, rule: str, scene: MixedStates, wanted: Collection[int], seen: Taken
-) -> None:
+def judge_taken(judge: Judge, scene: MixedStates, wanted: Collection[int], seen: Taken) -> None:
     """Demand that what is open was delivered and what is settled was not."""
     counts = seen.counts
-    judge.equal(rule, [], sorted(scene.settled & counts.keys()), "settled records that came again")
+    judge.equal([], sorted(scene.settled & counts.keys()), "settled records that came again")
     missing = sorted(set(wanted) - counts.keys())
-    judge.equal(rule, [], missing, f"open records that never came{seen.told}")
+    judge.equal([], missing, f"open records that never came{seen.told}")
     behind = f"offset {seen.sentinel}, produced afterwards, never came{seen.told}"
-    judge.holds(rule, seen.sentinel in counts, behind)
-    judge.saw(rule, deliveries=len(counts), settled=len(scene.settled))
+    judge.holds(seen.sentinel in counts, behind)
+    judge.saw(deliveries=len(counts), settled=len(scene.settled))
 
 
-async def judge_open(judge: Judge, rule: str, scene: MixedStates, wanted: Collection[int]) -> Taken:
+async def judge_open(judge: Judge, scene: MixedStates, wanted: Collection[int]) -> Taken:
     """Judge by one rule what the leader gives of a scene; return it and who has it now."""
     seen = await taken(scene, wanted, TAKEN_OVER)
-    judge_taken(judge, rule, scene, wanted, seen)
+    judge_taken(judge, scene, wanted, seen)
     return seen
 
 
-def judge_counts(judge: Judge, rule: str, seen: dict[int, int]) -> None:
+def judge_counts(judge: Judge, seen: dict[int, int]) -> None:
     """Demand that no count is below the stored one plus one."""
     low = {o: seen[o] for o, stored in STORED.items() if o in seen and seen[o] <= stored}
-    judge.equal(rule, {}, low, f"counts that fell, with {STORED} stored")
+    judge.equal({}, low, f"counts that fell, with {STORED} stored")
 
 
 async def judge_new_leader(judge: Judge, scene: MixedStates) -> ReconnectingConsumer:
     """Judge what a leader that took over makes of a scene; return who has the records now."""
     seen = await taken(scene, scene.open, max(scene.lock_left, 1.0))
     locked = sorted(scene.held - seen.counts.keys())
-    judge.equal("COO-22", [], locked, f"records still locked for the former holder{seen.told}")
-    judge_counts(judge, "COO-23", seen.counts)
-    judge_taken(judge, "COO-21", scene, scene.open, seen)
+    judge["COO-22"].equal([], locked, f"records still locked for the former holder{seen.told}")
+    judge_counts(judge["COO-23"], seen.counts)
+    judge_taken(judge["COO-21"], scene, scene.open, seen)
     return seen.roamer
 
 
-async def judge_holder(judge: Judge, rule: str, scene: MixedStates, after: str) -> None:
+async def judge_holder(judge: Judge, scene: MixedStates, after: str) -> None:
     """Demand that the holder can still settle what it holds, at the leader that gave it."""
     if time.monotonic() - scene.since > scene.lock_ms / 1000:
         raise Undecided(f"the harness needed longer than the lock's {scene.lock_ms} ms")
     offsets = sorted(scene.held - {0})
     task = scene.send(*(accept(offset) for offset in offsets))
     result = scene.answered(offsets, await task)
-    judge.equal(rule, "NONE", result, f"accepting what is held {after}")
+    judge.equal("NONE", result, f"accepting what is held {after}")

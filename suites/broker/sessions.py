@@ -25,11 +25,7 @@ async def others(queue: Queue, consumer: Consumer) -> dict[int, int]:
 
 
 async def acquired(
-    session: Session,
-    *partitions: Where,
-    count: int,
-    within: float = WITHIN,
-    named: bool = True,
+    session: Session, *partitions: Where, count: int, within: float = WITHIN, named: bool = True
 ) -> dict[Where, list[int]]:
     """Fetch from several partitions until ``count`` records are acquired; return them by place.
 

@@ -2,16 +2,16 @@
 
 A check makes one topic, one partition, one member and one session, and begins at offset 0 of a
 partition that nobody has touched. A defect that acts from the second partition on, inside a batch,
-or behind a reload, is not met there. :func:`crossed` plays the check again in other set-ups, and
-the check does not know: partitions and offsets are translated on the way out and back. What each
-set-up brings about is said in :data:`SITUATIONS`, and which it is in :data:`SETUPS`.
+or behind a reload, is not met there. So ``@check(..., crossed=...)`` plays it again in other
+set-ups, and the check does not know: partitions and offsets are translated on the way out and back.
+What each set-up brings about is said in :data:`SITUATIONS`, and which it is in :data:`SETUPS`.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -21,7 +21,7 @@ from fixtures.clients.access import refusal
 from spec.verdict import OutOfReach, Undecided
 from suites.broker.crossing import Below, CrossedShare, Setup
 from suites.broker.crossing_store import CrossedStore
-from suites.judge import AS_WRITTEN, Judge, met, situations_of
+from suites.judge import AS_WRITTEN, Judge
 
 IDLE = "nothing in flight"
 ACROSS_START, ACROSS_END = "range across the start", "range across the end"
@@ -68,27 +68,10 @@ SETUPS: Mapping[str, Setup | type[CrossedStore]] = MappingProxyType(
 Check = Callable[..., Coroutine[Any, Any, None]]
 
 
-def meets(*situations: str) -> Callable[[Check], Check]:
-    """Say which situations a check itself brings about, on top of those of its set-ups."""
+def in_situations(check: Check, setups: Sequence[str], situations: Sequence[str]) -> Check:
+    """Return a check that is played as it is written, and in each of some set-ups.
 
-    def meet(check: Check) -> Check:
-        @functools.wraps(check)
-        async def play(*args: Any, judge: Judge, **others: Any) -> None:
-            met(judge, *situations_of(judge), *situations)
-            await check(*args, judge=judge, **others)
-
-        return play
-
-    return meet
-
-
-def _elsewhere(world: Any, setup: str) -> CrossedShare | CrossedStore:
-    made = SETUPS[setup]
-    return CrossedShare(world, made) if isinstance(made, Setup) else made(world)
-
-
-def crossed(*setups: str) -> Callable[[Check], Check]:
-    """Play a check as it is written, and in each of some set-ups.
+    ``situations`` are those that it brings about itself, on top of those of its set-ups.
 
     Where a set-up is out of the target's reach, or refused by it, the check is played as it is
     written.
@@ -98,32 +81,34 @@ def crossed(*setups: str) -> Callable[[Check], Check]:
     requests, or the stored state, unless its set-up translates nothing.
     """
 
-    def cross(check: Check) -> Check:
-        @functools.wraps(check)
-        async def play(*, judge: Judge, setup: str, **given: Any) -> None:
-            if setup == AS_WRITTEN:
-                await check(judge=judge, **given)
-                return
-            name = "share" if "share" in given else "store"
-            elsewhere = _elsewhere(given[name], setup)
-            try:
-                await check(judge=judge, **given | {name: elsewhere})
-            except Undecided as error:
-                # The target cannot be put there, which says nothing of the check itself.
-                share = elsewhere.share if isinstance(elsewhere, CrossedStore) else elsewhere
-                if not isinstance(error, OutOfReach) and not refusal([share.cluster.transcript]):
-                    raise
-                elsewhere.met = {AS_WRITTEN}
-                await check(judge=judge, **given)
-            finally:
-                met(judge, *situations_of(judge)[1:], *elsewhere.met)
+    @functools.wraps(check)
+    async def play(*, judge: Judge, setup: str = AS_WRITTEN, **given: Any) -> None:
+        judge.situations = (AS_WRITTEN, *situations)
+        if setup == AS_WRITTEN:
+            await check(judge=judge, **given)
+            return
+        name = "share" if "share" in given else "store"
+        made, world = SETUPS[setup], given[name]
+        elsewhere = CrossedShare(world, made) if isinstance(made, Setup) else made(world)
+        try:
+            await check(judge=judge, **given | {name: elsewhere})
+        except Undecided as error:
+            # The target cannot be put there, which says nothing of the check itself.
+            share = elsewhere.share if isinstance(elsewhere, CrossedStore) else elsewhere
+            if not isinstance(error, OutOfReach) and not refusal([share.cluster.transcript]):
+                raise
+            elsewhere.met = {AS_WRITTEN}
+            await check(judge=judge, **given)
+        finally:
+            judge.situations = (*situations, *elsewhere.met)
 
-        signature = inspect.signature(check)
-        extra = inspect.Parameter("setup", inspect.Parameter.KEYWORD_ONLY)
-        parameters = [*signature.parameters.values(), extra]
-        play.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        named = [pytest.param(name, marks=pytest.mark.crossed) for name in setups]
-        marked: Check = pytest.mark.parametrize("setup", [AS_WRITTEN, *named])(play)
-        return marked
-
-    return cross
+    if not setups:
+        return play
+    signature = inspect.signature(check)
+    extra = inspect.Parameter("setup", inspect.Parameter.KEYWORD_ONLY)
+    parameters = [*signature.parameters.values(), extra]
+    play.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    named = [pytest.param(name, marks=pytest.mark.crossed) for name in setups]
+    first = pytest.mark.parametrize("setup", [AS_WRITTEN, *named]).mark
+    play.pytestmark = [first, *getattr(check, "pytestmark", [])]  # type: ignore[attr-defined]
+    return play

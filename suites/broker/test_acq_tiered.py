@@ -16,7 +16,8 @@ from suites.broker.deadletters import boxed
 from suites.broker.gaps import Compacted, keys, rewritten
 from suites.broker.plugins import plugged
 from suites.broker.share import Queue, Share
-from suites.broker.situations import ACROSS_BATCHES, meets
+from suites.broker.situations import ACROSS_BATCHES
+from suites.check import check
 from suites.judge import Judge
 from suites.options import RunOptions
 
@@ -77,10 +78,7 @@ async def _tiered(queue: Queue) -> tuple[Compacted, int]:
     return written, local
 
 
-@pytest.mark.requirement("ACQ-71")
-@pytest.mark.solo
-@pytest.mark.timeout(120)
-@meets(ACROSS_BATCHES)
+@check("ACQ-71", meets=ACROSS_BATCHES, solo={}, timeout=120)
 async def test_remote_records_are_acquired(tiered: Share, judge: Judge) -> None:
     queue = await tiered.queue(topic_config=TIERED, lock_ms=60_000)
     written, local = await _tiered(queue)
@@ -88,22 +86,18 @@ async def test_remote_records_are_acquired(tiered: Share, judge: Judge) -> None:
     consumer = await queue.consumer()
     caught = await written.next_catch(consumer)
     what = f"offsets acquired, remote below {local}"
-    judge.equal("ACQ-71", list(range(RECORDS)), caught.offsets, what)
+    judge.equal(list(range(RECORDS)), caught.offsets, what)
     parts = [part for response in caught.responses for part in response.parts]
     came = [record for part in parts for record in part.acquired_records()]
     values = {record.offset: record.value for record in came if record.offset < RECORDS}
-    judge.equal("ACQ-71", dict(enumerate(keys(*range(RECORDS)))), values, "values that came along")
+    judge.equal(dict(enumerate(keys(*range(RECORDS)))), values, "values that came along")
     await consumer.acked(accept(0, RECORDS - 1))
     await rewritten(consumer, await written.fresh())
-    judge.equal("ACQ-71", RECORDS, await queue.spso(RECORDS), "start offset with all accepted")
-    judge.saw("ACQ-71", remote=local)
+    judge.equal(RECORDS, await queue.spso(RECORDS), "start offset with all accepted")
+    judge.saw(remote=local)
 
 
-@pytest.mark.requirement("DLQ-12")
-@pytest.mark.feature("dead-letters")
-@pytest.mark.solo
-@pytest.mark.timeout(120)
-@meets(ACROSS_BATCHES)
+@check("DLQ-12", feature="dead-letters", meets=ACROSS_BATCHES, solo={}, timeout=120)
 async def test_remote_records_are_copied(tiered: Share, judge: Judge) -> None:
     box = await boxed(tiered, copy=True, topic_config=TIERED, lock_ms=60_000)
     _, local = await _tiered(box.queue)
@@ -114,5 +108,5 @@ async def test_remote_records_are_copied(tiered: Share, judge: Judge) -> None:
     letters = await box.arrived(range(RECORDS))
     content = {letter.offset: (letter.record.key, letter.record.value) for letter in letters}
     expected = {offset: (name, name) for offset, name in enumerate(keys(*range(RECORDS)))}
-    judge.equal("DLQ-12", expected, content, f"key and value of letters, remote below {local}")
-    judge.saw("DLQ-12", remote=local)
+    judge.equal(expected, content, f"key and value of letters, remote below {local}")
+    judge.saw(remote=local)

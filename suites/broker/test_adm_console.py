@@ -25,6 +25,7 @@ from suites.broker.locks import in_time
 from suites.broker.share import Queue, Share
 from suites.broker.statestore import Store
 from suites.broker.stored import ACKNOWLEDGED, ARCHIVED, AVAILABLE, read_state
+from suites.check import check
 from suites.judge import Judge
 
 COUNT = 9
@@ -61,8 +62,7 @@ def _json(run: ToolRun) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.requirement("ADM-44")
-@pytest.mark.timeout(400)
+@check("ADM-44", timeout=400)
 @pytest.mark.parametrize("how", ["accept", "release", "reject"])
 async def test_console_share_consumer(share: Share, judge: Judge, how: str) -> None:
     tools = await Tools.of(share.cluster.info)
@@ -77,7 +77,7 @@ async def test_console_share_consumer(share: Share, judge: Judge, how: str) -> N
     expected = [f"record {number}" for number in range(1, COUNT + 1)]
     if run.lines != expected:
         in_time(since, share.bounds.longest_lock)
-    judge.equal("ADM-44", expected, run.lines, f"records printed by {tools.version}")
+    judge.equal(expected, run.lines, f"records printed by {tools.version}")
     state = {"accept": ACKNOWLEDGED, "release": AVAILABLE, "reject": ARCHIVED}[how]
     seen: set[tuple[int, int]] = set()
     async for _ in attempts():
@@ -85,11 +85,10 @@ async def test_console_share_consumer(share: Share, judge: Judge, how: str) -> N
         if seen == {(state, 1)}:
             break
         in_time(since, share.bounds.longest_lock)
-    judge.equal("ADM-44", {(state, 1)}, seen, f"states and counts stored after {how}")
+    judge.equal({(state, 1)}, seen, f"states and counts stored after {how}")
 
 
-@pytest.mark.requirement("ADM-44")
-@pytest.mark.timeout(400)
+@check("ADM-44", timeout=400)
 async def test_counting_consumers(share: Share, judge: Judge) -> None:
     tools = await Tools.of(share.cluster.info)
     (fast, since), (sure, _) = await _pinned(share), await _pinned(share)
@@ -122,14 +121,13 @@ async def test_counting_consumers(share: Share, judge: Judge) -> None:
     once = {(ACKNOWLEDGED, 1)}
     if (consumed, settled, states, counts) != (COUNT, COUNT, once, [str(COUNT)]):
         in_time(since, share.bounds.longest_lock)
-    judge.equal("ADM-44", COUNT, consumed, f"records consumed by {verifiable}")
-    judge.equal("ADM-44", COUNT, settled, f"records acknowledged by {verifiable}")
-    judge.equal("ADM-44", once, states, "stored by the verifiable one")
-    judge.equal("ADM-44", [str(COUNT)], counts, f"records counted by {perf}")
+    judge.equal(COUNT, consumed, f"records consumed by {verifiable}")
+    judge.equal(COUNT, settled, f"records acknowledged by {verifiable}")
+    judge.equal(once, states, "stored by the verifiable one")
+    judge.equal([str(COUNT)], counts, f"records counted by {perf}")
 
 
-@pytest.mark.requirement("ADM-45")
-@pytest.mark.timeout(400)
+@check("ADM-45", timeout=400)
 async def test_state_formatter(share: Share, judge: Judge) -> None:
     tools = await Tools.of(share.cluster.info)
     queue = await share.queue()
@@ -157,10 +155,10 @@ async def test_state_formatter(share: Share, judge: Judge) -> None:
     records = [record for record in await trail.records() if record.offset < end]
     expected = [(record.kind, _plain(record.value)) for record in records]
     printed = [(_kind(found), found["value"]) for found in _json(run) if _ours(found, queue.group)]
-    judge.equal("ADM-45", [k for k, _ in expected], [k for k, _ in printed], f"kinds, by {run}")
+    judge.equal([k for k, _ in expected], [k for k, _ in printed], f"kinds, by {run}")
     for (_, value), (kind, said) in zip(expected, printed, strict=True):
         seen = None if said is None else {k: said["data"].get(k) for k in value or {}}
-        judge.equal("ADM-45", value, seen, f"value of a {kind}")
+        judge.equal(value, seen, f"value of a {kind}")
 
 
 def _ours(found: dict[str, Any], group: str) -> bool:

@@ -19,12 +19,11 @@ from suites.broker.administering import (
     neighbours,
     use,
 )
-from suites.broker.administering import (
-    shown as shown_offsets,
-)
+from suites.broker.administering import shown as shown_offsets
 from suites.broker.membership import beat, good_beat
 from suites.broker.share import Queue, Share
-from suites.broker.situations import AMONG, IDLE, crossed, meets
+from suites.broker.situations import AMONG, IDLE
+from suites.check import check
 from suites.judge import Judge
 
 
@@ -39,9 +38,7 @@ async def _summary(queue: Queue, partition: int) -> int:
     return int(response.results[0].partitions[0].start_offset)
 
 
-@pytest.mark.requirement("ADM-32", "ADM-34")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("ADM-32", "ADM-34", fast=True, crossed=AMONG)
 async def test_a_group_is_gone(share: Share, judge: Judge) -> None:
     """ADM-32: With an empty group its share state goes, in all of its topics.
 
@@ -55,22 +52,20 @@ async def test_a_group_is_gone(share: Share, judge: Judge) -> None:
 
     answered = await delete_groups(share, queue.group)
 
-    judge.equal("ADM-32", {queue.group: NONE}, answered, "error of the deletion")
+    judge["ADM-32"].equal({queue.group: NONE}, answered, "error of the deletion")
     found = (await described(share, [queue.group]))[queue.group]
-    judge.equal("ADM-32", NO_GROUP, error_name(found.error_code), "error of describing it then")
-    judge.equal("ADM-32", {}, await listed(share, [queue.group]), "ListGroups afterwards")
+    judge["ADM-32"].equal(NO_GROUP, error_name(found.error_code), "error of describing it then")
+    judge["ADM-32"].equal({}, await listed(share, [queue.group]), "ListGroups afterwards")
     stored = [await _summary(queue, 0), await _summary(queue, 1), await _summary(beside, 0)]
-    judge.equal("ADM-32", [UNSET] * 3, stored, "start offsets stored afterwards")
+    judge["ADM-32"].equal([UNSET] * 3, stored, "start offsets stored afterwards")
 
     consumer = await queue.consumer()
     sentinel = await queue.produce(1)
     counts = (await consumer.drain(until=sentinel)).counts
-    judge.equal("ADM-34", dict.fromkeys(range(11), 1), counts, "delivered to the second group")
+    judge["ADM-34"].equal(dict.fromkeys(range(11), 1), counts, "delivered to the second group")
 
 
-@pytest.mark.requirement("ADM-33")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("ADM-33", fast=True, crossed=AMONG)
 async def test_not_with_members(share: Share, judge: Judge) -> None:
     queue = await share.queue(10)
     consumer = await queue.consumer()
@@ -78,18 +73,17 @@ async def test_not_with_members(share: Share, judge: Judge) -> None:
 
     answered = await delete_groups(share, queue.group)
 
-    judge.equal("ADM-33", {queue.group: NON_EMPTY}, answered, "error of the deletion")
+    judge.equal({queue.group: NON_EMPTY}, answered, "error of the deletion")
     part = await consumer.ack(accept(0, 9))
-    judge.equal("ADM-33", 0, part.ack_error, "error of settling what was held")
+    judge.equal(0, part.ack_error, "error of settling what was held")
     after = await beat(consumer.member)
-    judge.equal("ADM-33", 0, after.error_code, "error of the member's heartbeat")
+    judge.equal(0, after.error_code, "error of the member's heartbeat")
     sentinel = await queue.produce(1)
     rest = await consumer.drain(until=sentinel)
-    judge.equal("ADM-33", {sentinel: 1}, rest.counts, "delivered afterwards")
+    judge.equal({sentinel: 1}, rest.counts, "delivered afterwards")
 
 
-@pytest.mark.requirement("ADM-36", "ADM-51")
-@pytest.mark.fast
+@check("ADM-36", "ADM-51", fast=True)
 async def test_each_group_on_its_own(share: Share, judge: Judge) -> None:
     """ADM-36: Groups of any kind and state are deleted or refused one by one in a request.
 
@@ -113,16 +107,10 @@ async def test_each_group_on_its_own(share: Share, judge: Judge) -> None:
 
     left = await listed(share, [empty, *names])
     await group_types.consumer_beat(share, consumer, insider, queue.topic.name, -1)
-    expected = {
-        empty: NONE,
-        live: NON_EMPTY,
-        classic: NONE,
-        consumer: NON_EMPTY,
-        unknown: NO_GROUP,
-    }
-    judge.equal("ADM-51", NONE, answered[empty], "error of the group that used a deleted topic")
-    judge.equal("ADM-36", expected, answered, "errors")
-    judge.equal("ADM-36", {live, consumer}, set(left), "groups that are left")
+    expected = {empty: NONE, live: NON_EMPTY, classic: NONE, consumer: NON_EMPTY, unknown: NO_GROUP}
+    judge["ADM-51"].equal(NONE, answered[empty], "error of the group that used a deleted topic")
+    judge["ADM-36"].equal(expected, answered, "errors")
+    judge["ADM-36"].equal({live, consumer}, set(left), "groups that are left")
 
 
 async def _until_forgotten(queue: Queue) -> None:
@@ -142,8 +130,7 @@ async def _until_forgotten(queue: Queue) -> None:
     await eventually(f"{queue.topic.name} being forgotten", ask)
 
 
-@pytest.mark.requirement("ADM-38")
-@pytest.mark.fast
+@check("ADM-38", fast=True)
 @pytest.mark.parametrize("kind", ["classic", "consumer", "streams"])
 async def test_an_id_is_free_again(share: Share, judge: Judge, kind: str) -> None:
     queue, newcomer = await share.queue(), share.member_id()
@@ -163,23 +150,19 @@ async def test_an_id_is_free_again(share: Share, judge: Judge, kind: str) -> Non
 
     early = await join()
     refused = early not in group_types.SILENT
-    judge.holds("ADM-38", refused, f"a {kind} member of an empty share group: {error_name(early)}")
-    judge.equal(
-        "ADM-38", ["share"], await group_types.kind(share, group), "kind before the deletion"
-    )
+    judge.holds(refused, f"a {kind} member of an empty share group: {error_name(early)}")
+    judge.equal(["share"], await group_types.kind(share, group), "kind before the deletion")
     await group_types.delete_group(share, group)
     late = await join()
-    judge.equal("ADM-38", NONE, error_name(late), f"error of a {kind} member after the deletion")
-    judge.equal("ADM-38", [kind], await group_types.kind(share, group), "kind after the deletion")
+    judge.equal(NONE, error_name(late), f"error of a {kind} member after the deletion")
+    judge.equal([kind], await group_types.kind(share, group), "kind after the deletion")
     if kind == "consumer":
         await group_types.consumer_beat(share, group, newcomer, topic, -1)
     elif kind == "streams":
         await group_types.streams_beat(share, group, newcomer, topic, -1)
 
 
-@pytest.mark.requirement("ADM-40")
-@pytest.mark.fast
-@meets(IDLE)
+@check("ADM-40", fast=True, meets=IDLE)
 async def test_a_deleted_topic_is_forgotten(share: Share, judge: Judge) -> None:
     queue, kept = await share.queue(partitions=2), await share.admin.create_topic()
     member = await share.member(queue.group, queue.topic, kept)
@@ -198,11 +181,11 @@ async def test_a_deleted_topic_is_forgotten(share: Share, judge: Judge) -> None:
         if assigned == {kept.id} and shown == {kept.name}:
             break
 
-    judge.equal("ADM-40", {kept.id}, assigned, "topics that the member is assigned")
-    judge.equal("ADM-40", {kept.name}, shown, "topics that the group's description shows assigned")
+    judge.equal({kept.id}, assigned, "topics that the member is assigned")
+    judge.equal({kept.name}, shown, "topics that the group's description shows assigned")
     names: set[str] | None = None
     async for _ in attempts():
         names = {name for name, _ in await shown_offsets(share, queue.group)}
         if names == {kept.name}:
             break
-    judge.equal("ADM-40", {kept.name}, names, "topics that the group shows offsets of")
+    judge.equal({kept.name}, names, "topics that the group shows offsets of")

@@ -10,6 +10,7 @@ from suites.broker import group_types
 from suites.broker.administering import asked, described, listed
 from suites.broker.membership import good_beat
 from suites.broker.share import Queue, Share
+from suites.check import check
 from suites.judge import Judge
 
 
@@ -30,8 +31,7 @@ async def _in_transaction(share: Share, queue: Queue) -> int:
     return error
 
 
-@pytest.mark.requirement("ADM-39")
-@pytest.mark.fast
+@check("ADM-39", fast=True)
 @pytest.mark.parametrize("empty", [False, True], ids=["with-a-member", "empty"])
 async def test_no_committed_offsets(share: Share, judge: Judge, *, empty: bool) -> None:
     queue = await share.queue()
@@ -48,11 +48,11 @@ async def test_no_committed_offsets(share: Share, judge: Judge, *, empty: bool) 
 
     for api, error in errors.items():
         refusal = f"{api} on a share group got {error_name(error)}"
-        judge.holds("ADM-39", error not in group_types.SILENT, refusal)
+        judge.holds(error not in group_types.SILENT, refusal)
     stored = await group_types.committed_offsets(share, queue.group)
-    judge.equal("ADM-39", {}, stored, "committed offsets afterwards")
+    judge.equal({}, stored, "committed offsets afterwards")
     after = (await described(share, [queue.group]))[queue.group].to_dict()
-    judge.equal("ADM-39", before, after, "the group's description")
+    judge.equal(before, after, "the group's description")
     state = "Empty" if empty else "Stable"
     mine = await listed(share, [queue.group])
-    judge.equal("ADM-39", {queue.group: ("share", state)}, mine, "the group in ListGroups")
+    judge.equal({queue.group: ("share", state)}, mine, "the group in ListGroups")

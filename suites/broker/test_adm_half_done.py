@@ -7,8 +7,6 @@ coordinator that is not there would be asked again for half a minute.
 
 from __future__ import annotations
 
-import pytest
-
 from fixtures.clients.admin import TOPIC_RESOURCE
 from fixtures.clients.cluster import attempts
 from fixtures.wire.errors import error_name
@@ -25,7 +23,8 @@ from suites.broker.administering import (
     use,
 )
 from suites.broker.share import Queue, Share
-from suites.broker.situations import IDLE, meets
+from suites.broker.situations import IDLE
+from suites.check import check
 from suites.judge import Judge
 
 STATE_TOPIC = "__share_group_state"
@@ -56,9 +55,7 @@ async def _used(share: Share) -> Queue:
     return queue
 
 
-@pytest.mark.requirement("ADM-30", "ADM-35")
-@pytest.mark.solo
-@meets(IDLE)
+@check("ADM-30", "ADM-35", meets=IDLE, solo={})
 async def test_repeating_finishes(solo_share: Share, judge: Judge) -> None:
     """ADM-35: A group whose share state cannot be deleted stays, and says so; ask again later.
 
@@ -74,17 +71,17 @@ async def test_repeating_finishes(solo_share: Share, judge: Judge) -> None:
     left = await listed(share, [one.group, two.group])
     await _jam(share, jammed=False)
 
-    judge.holds("ADM-35", group[two.group] != NONE, "a group is gone and its state was not deleted")
-    judge.equal("ADM-35", {one.group, two.group}, set(left), "groups that are left")
+    judge["ADM-35"].holds(group[two.group] != NONE, "a group is gone and its state was not deleted")
+    judge["ADM-35"].equal({one.group, two.group}, set(left), "groups that are left")
     again = await delete_groups(share, two.group)
-    judge.equal("ADM-35", {two.group: NONE}, again, "error of deleting the group again")
+    judge["ADM-35"].equal({two.group: NONE}, again, "error of deleting the group again")
     found = (await described(share, [two.group]))[two.group]
-    judge.equal("ADM-35", NO_GROUP, error_name(found.error_code), "error of describing it then")
+    judge["ADM-35"].equal(NO_GROUP, error_name(found.error_code), "error of describing it then")
 
     failed = NONE not in refusals(offsets)
-    judge.holds("ADM-30", failed, f"offsets whose state was not deleted: {offsets}")
+    judge["ADM-30"].holds(failed, f"offsets whose state was not deleted: {offsets}")
     again_offsets = await delete_offsets(share, one.group, name)
-    judge.equal("ADM-30", (NONE, {name: NONE}), again_offsets, "errors of the repeated deletion")
+    judge["ADM-30"].equal((NONE, {name: NONE}), again_offsets, "errors of the repeated deletion")
     view = await share.admin.share_offsets(one.group, one.topic)
     starts = [offset.start for offset in view.values()]
-    judge.equal("ADM-30", [UNSET, UNSET], starts, "start offsets shown afterwards")
+    judge["ADM-30"].equal([UNSET, UNSET], starts, "start offsets shown afterwards")

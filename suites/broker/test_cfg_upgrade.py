@@ -27,6 +27,7 @@ from suites.broker.gaps import rewritten
 from suites.broker.locks import watch
 from suites.broker.membership import good_beat, in_session
 from suites.broker.share import Consumer, Queue, Share
+from suites.check import check
 from suites.judge import Judge
 from suites.options import RunOptions
 
@@ -111,21 +112,19 @@ async def _judge_part(judge: Judge, queue: Queue, number: int) -> None:
     last = await queue.produce(1, number)
     came = await watch(mixed, [*OPEN, last], WITHIN + 30)
     what = f"offsets of partition {number} with {number + 1} brokers upgraded"
-    judge.equal("CFG-20", [*OPEN, last], sorted(came), what)
+    judge["CFG-20"].equal([*OPEN, last], sorted(came), what)
     high = {o: s.count for o, s in came.items() if o in OPEN and s.count > OPEN[o]}
-    judge.equal("CFG-20", {}, high, "delivery counts that are too high")
-    judge.equal("CFG-20", 2, came[RELEASED].count, "delivery count of the record released")
+    judge["CFG-20"].equal({}, high, "delivery counts that are too high")
+    judge["CFG-20"].equal(2, came[RELEASED].count, "delivery count of the record released")
     part = await mixed.ack(*map(accept, sorted(came)))
     result = error_name(part.ack_error)
-    judge.equal("CFG-21", "NONE", result, f"response to accepting all of partition {number}")
+    judge["CFG-21"].equal("NONE", result, f"response to accepting all of partition {number}")
     await rewritten(mixed, await queue.produce(1, number))
     start = await queue.spso(last + 1, number)
-    judge.equal("CFG-20", last + 1, start, f"start offset of partition {number}")
+    judge["CFG-20"].equal(last + 1, start, f"start offset of partition {number}")
 
 
-@pytest.mark.requirement("CFG-20", "CFG-21")
-@pytest.mark.solo
-@pytest.mark.timeout(180)
+@check("CFG-20", "CFG-21", solo={}, timeout=180)
 async def test_rolling_upgrade(old: Old, judge: Judge) -> None:
     """CFG-20 CFG-21: Brokers of two releases serve one group, and nothing settled comes back.
 
@@ -145,10 +144,10 @@ async def test_rolling_upgrade(old: Old, judge: Judge) -> None:
             await good_beat(member)
             queue = await _upgraded(old, queue, number)
             what = f"response to a member with {number + 1} brokers upgraded"
-            judge.equal("CFG-21", "NONE", await _beat(share, member), what)
+            judge["CFG-21"].equal("NONE", await _beat(share, member), what)
             await _judge_part(judge, queue, number)
         await traffic.flowing()
         produced = await traffic.drained()
 
-    judge_books(judge, "CFG-21", traffic, produced)
-    judge.saw("CFG-20", upgrades=len(nodes))
+    judge_books(judge["CFG-21"], traffic, produced)
+    judge["CFG-20"].saw(upgrades=len(nodes))

@@ -16,8 +16,8 @@ from fixtures.clients.member import accept
 from spec.verdict import Undecided
 from suites.broker.proxied import Proxied
 from suites.broker.share import Catch, Consumer, Queue
-from suites.broker.situations import meets
 from suites.broker.stored import AVAILABLE, read_state
+from suites.check import check
 from suites.judge import Judge
 
 LOCK_MS = 3000
@@ -54,11 +54,8 @@ async def _stored_available(queue: Queue, within: float) -> list[int]:
     return found
 
 
-@pytest.mark.requirement("COO-36")
-@pytest.mark.solo
-@pytest.mark.timeout(120)
+@check("COO-36", meets=("stored start", "reload"), solo={}, timeout=120)
 @pytest.mark.parametrize("refused", [False, True], ids=["calm", "refused"])
-@meets("stored start", "reload")
 async def test_late_write_of_an_ended_lock(between: Proxied, judge: Judge, refused: bool) -> None:
     queue = await between.share.queue(lock_ms=LOCK_MS)
     await queue.produce(RECORDS)
@@ -82,5 +79,5 @@ async def test_late_write_of_an_ended_lock(between: Proxied, judge: Judge, refus
 
     again = sorted(seen.counts.keys() - {sentinel})
     told = f"delivered again after an ACCEPT was answered NONE, stored as available: {taken_back}"
-    judge.equal("COO-36", [], again, told)
-    judge.saw("COO-36", accepted=RECORDS, refused=int(refused))
+    judge.equal([], again, told)
+    judge.saw(accepted=RECORDS, refused=int(refused))

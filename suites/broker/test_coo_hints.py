@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import OPEN, Part, Response, accept
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
 from suites.broker.many import POSITIONS, among
 from suites.broker.share import Queue, Share
-from suites.broker.situations import MANY, meets
+from suites.broker.situations import MANY
+from suites.check import check
 from suites.judge import Judge
 
 HINTED = "NOT_LEADER_OR_FOLLOWER"
@@ -38,10 +37,7 @@ def _told(part: Part) -> str:
     return error_name(part.error or part.ack_error)
 
 
-@meets(MANY)
-@pytest.mark.requirement("COO-25")
-@pytest.mark.solo(brokers=4)
-@pytest.mark.timeout(120)
+@check("COO-25", meets=MANY, solo={"brokers": 4}, timeout=120)
 async def test_three_leaders(solo_share: Share, judge: Judge) -> None:
     share = solo_share
     node, *others = sorted(share.cluster.brokers)
@@ -61,7 +57,7 @@ async def test_three_leaders(solo_share: Share, judge: Judge) -> None:
                 for index in range(len(others))
                 if (part := response.part(queue.topic.id, index))
             }
-            judge.equal("COO-25", dict(enumerate(others)), leaders, "CurrentLeader by partition")
+            judge.equal(dict(enumerate(others)), leaders, "CurrentLeader by partition")
             expected = {other: share.cluster.brokers[other] for other in others}
-            judge.equal("COO-25", expected, dict(response.endpoints), "NodeEndpoints")
-            judge.saw("COO-25", hints=len(others))
+            judge.equal(expected, dict(response.endpoints), "NodeEndpoints")
+            judge.saw(hints=len(others))

@@ -10,8 +10,9 @@ from spec.verdict import Undecided
 from suites.broker.deadletters import DeadLetterSetup, boxed, offsets_of
 from suites.broker.gaps import CLEANED_WITHIN, COMMITTED, COMPACTED, Compacted, keys
 from suites.broker.share import Consumer, Share
-from suites.broker.situations import AMONG, crossed
+from suites.broker.situations import AMONG
 from suites.broker.transactions import committed, jumble
+from suites.check import check
 from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("dead-letters")
@@ -31,8 +32,7 @@ async def _strays(box: DeadLetterSetup, consumer: Consumer, *owed: int) -> list[
     return [offset for offset in offsets_of(letters) if offset not in {sentinel, *owed}]
 
 
-@pytest.mark.requirement("DLQ-23")
-@crossed(AMONG)
+@check("DLQ-23", crossed=AMONG)
 async def test_aborted_records(share: Share, judge: Judge) -> None:
     box = await boxed(share, group_config=COMMITTED)
     outcomes = await jumble(box.queue)
@@ -46,26 +46,22 @@ async def test_aborted_records(share: Share, judge: Judge) -> None:
 
     letters = await box.arrived(rejected)
     aborted = sorted(outcomes.aborted & set(offsets_of(letters)))
-    judge.equal("DLQ-23", [], aborted, "aborted records that became letters")
-    judge.saw("DLQ-23", aborted=len(outcomes.aborted), letters=len(letters))
+    judge.equal([], aborted, "aborted records that became letters")
+    judge.saw(aborted=len(outcomes.aborted), letters=len(letters))
 
 
-@pytest.mark.requirement("DLQ-24")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("DLQ-24", fast=True, crossed=AMONG)
 async def test_deleted_records(share: Share, judge: Judge) -> None:
     box = await boxed(share, SIZE, batches=SIZE, lock_ms=share.bounds.longest_lock)
     consumer = await box.queue.consumer()
     await consumer.acquire(4, max_records=4)
     await share.admin.delete_records(box.queue.topic, SIZE)
 
-    judge.equal("DLQ-24", [], await _strays(box, consumer), "deleted records that became letters")
-    judge.saw("DLQ-24", deleted=SIZE)
+    judge.equal([], await _strays(box, consumer), "deleted records that became letters")
+    judge.saw(deleted=SIZE)
 
 
-@pytest.mark.requirement("DLQ-24")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("DLQ-24", fast=True, crossed=AMONG)
 async def test_records_behind_an_altered_offset(share: Share, judge: Judge) -> None:
     box = await boxed(share, SIZE, batches=SIZE)
     consumer = await box.queue.consumer()
@@ -81,13 +77,11 @@ async def test_records_behind_an_altered_offset(share: Share, judge: Judge) -> N
         raise Undecided(f"the start offset cannot be altered: {response.error_message}")
 
     strays = await _strays(box, await box.queue.consumer(), 0, 1)
-    judge.equal("DLQ-24", [], strays, "skipped records that became letters")
-    judge.saw("DLQ-24", skipped=SIZE - 2)
+    judge.equal([], strays, "skipped records that became letters")
+    judge.saw(skipped=SIZE - 2)
 
 
-@pytest.mark.requirement("DLQ-25")
-@pytest.mark.timeout(CLEANED_WITHIN + 60)
-@crossed(AMONG)
+@check("DLQ-25", crossed=AMONG, timeout=CLEANED_WITHIN + 60)
 async def test_compacted_offsets(share: Share, judge: Judge) -> None:
     box = await boxed(share, topic_config=COMPACTED)
     world = Compacted(box.queue)
@@ -99,9 +93,7 @@ async def test_compacted_offsets(share: Share, judge: Judge) -> None:
     await _judge_range(judge, box, set(holes))
 
 
-@pytest.mark.requirement("DLQ-25")
-@pytest.mark.fast
-@crossed(AMONG)
+@check("DLQ-25", fast=True, crossed=AMONG)
 async def test_markers(share: Share, judge: Judge) -> None:
     box = await boxed(share)
     first = await committed(box.queue, 3)
@@ -124,5 +116,5 @@ async def _judge_range(judge: Judge, box: DeadLetterSetup, holes: set[int]) -> N
     if missing := data - set(offsets_of(letters)):
         raise Undecided(f"no letters came for {sorted(missing)}, so others may be late, too")
     empty = sorted(holes & set(offsets_of(letters)))
-    judge.equal("DLQ-25", [], empty, "offsets without a record that became letters")
-    judge.saw("DLQ-25", letters=len(letters), holes_rejected=len(holes & set(catch.offsets)))
+    judge.equal([], empty, "offsets without a record that became letters")
+    judge.saw(letters=len(letters), holes_rejected=len(holes & set(catch.offsets)))

@@ -11,7 +11,8 @@ from fixtures.clients.member import accept, release
 from fixtures.wire.errors import error_name
 from suites.broker.acknowledging import GONE
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, crossed
+from suites.broker.situations import AMONG
+from suites.check import check
 from suites.judge import Judge
 
 
@@ -45,9 +46,8 @@ async def _assigned(consumer: Consumer, queue: Queue) -> None:
     await eventually("assigning the new topic", ask)
 
 
-@pytest.mark.requirement("GAP-38")
+@check("GAP-38", crossed=AMONG)
 @pytest.mark.parametrize("fresh", [True, False], ids=["new-member", "same-member"])
-@crossed(AMONG)
 async def test_starts_afresh(share: Share, judge: Judge, fresh: bool) -> None:
     old, consumer = await _used(share)
     queue = await _recreated(old)
@@ -62,11 +62,10 @@ async def test_starts_afresh(share: Share, judge: Judge, fresh: bool) -> None:
         consumer = Consumer(consumer.member, consumer.session, (queue.topic, 0))
         await consumer.reconnect()
     catch = await consumer.acquire(count)
-    judge.equal("GAP-38", dict.fromkeys(range(count), 1), catch.counts, "delivery counts")
+    judge.equal(dict.fromkeys(range(count), 1), catch.counts, "delivery counts")
 
 
-@pytest.mark.requirement("GAP-39")
-@crossed(AMONG)
+@check("GAP-39", crossed=AMONG)
 async def test_old_topic_is_refused(share: Share, judge: Judge) -> None:
     old, consumer = await _used(share)
     queue = await _recreated(old)
@@ -77,12 +76,12 @@ async def test_old_topic_is_refused(share: Share, judge: Judge) -> None:
     async for _ in attempts():
         response = await consumer.session.fetch(where, max_wait_ms=0)
         part = response.part(old.topic.id)
-        judge.equal("GAP-39", [], response.offsets, "acquired from a topic that is gone")
+        judge.equal([], response.offsets, "acquired from a topic that is gone")
         seen = error_name(response.error or (part.error if part else 0))
         if seen != "NONE":
             break
-    judge.one_of("GAP-39", GONE, seen, "result of a fetch")
+    judge.one_of(GONE, seen, "result of a fetch")
     ack = await consumer.session.acknowledge({where: [accept(6, 7)]})
     part = ack.part(old.topic.id)
     seen = error_name(ack.error or (part.ack_error if part else 0))
-    judge.one_of("GAP-39", GONE, seen, "result of an acknowledgement")
+    judge.one_of(GONE, seen, "result of an acknowledgement")

@@ -19,16 +19,15 @@ from suites.broker.locks import (
     watch,
 )
 from suites.broker.share import Share
-from suites.broker.situations import AMONG, BEHIND, BESIDE, RELOADED, crossed
+from suites.broker.situations import AMONG, BEHIND, BESIDE, RELOADED
+from suites.check import check
 from suites.judge import Judge
 
 REFUSED = int(ErrorCode.INVALID_RECORD_STATE)
 INVALID = int(ErrorCode.INVALID_REQUEST)
 
 
-@pytest.mark.requirement("LCK-29")
-@pytest.mark.feature("renew")
-@crossed(BESIDE, RELOADED)
+@check("LCK-29", feature="renew", crossed=(BESIDE, RELOADED))
 async def test_expired_lock_cannot_be_renewed(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
     queue = await two_partitions(share, 2, lock_ms=lock)
@@ -41,14 +40,12 @@ async def test_expired_lock_cannot_be_renewed(share: Share, judge: Judge) -> Non
     part = await holder.ack(renew(0, 1), is_renew_ack=True)
     seen = await watch(other, [0, 1], SLACK)
 
-    judge.equal("LCK-29", REFUSED, part.ack_error, "error of a late RENEW")
+    judge.equal(REFUSED, part.ack_error, "error of a late RENEW")
     counts = {offset: sighting.count for offset, sighting in seen.items()}
-    judge.equal("LCK-29", {0: 2, 1: 2}, counts, "counts at the next delivery")
+    judge.equal({0: 2, 1: 2}, counts, "counts at the next delivery")
 
 
-@pytest.mark.requirement("LCK-30")
-@pytest.mark.feature("renew")
-@crossed(BESIDE, RELOADED)
+@check("LCK-30", feature="renew", crossed=(BESIDE, RELOADED))
 async def test_others_cannot_renew(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
     queue = await share.queue(1, lock_ms=lock)
@@ -60,17 +57,14 @@ async def test_others_cannot_renew(share: Share, judge: Judge) -> None:
     part = await other.ack(renew(0), is_renew_ack=True)
     seen = await watch(other, [0], lock / 1000 + SLACK)
 
-    judge.equal("LCK-30", REFUSED, part.ack_error, "error of another member's RENEW")
-    judge.equal("LCK-30", [0], sorted(seen), "what came at the end of the holder's lock")
+    judge.equal(REFUSED, part.ack_error, "error of another member's RENEW")
+    judge.equal([0], sorted(seen), "what came at the end of the holder's lock")
     after = seen[0].at - began
     early = f"the holder's lock of {lock} ms was over after {after:.3f} s"
-    judge.holds("LCK-30", after >= lock / 1000 * EARLY, early)
+    judge.holds(after >= lock / 1000 * EARLY, early)
 
 
-@pytest.mark.requirement("LCK-31")
-@pytest.mark.feature("renew")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("LCK-31", feature="renew", fast=True, crossed=(BESIDE, BEHIND))
 async def test_settled_record_cannot_be_renewed(share: Share, judge: Judge) -> None:
     lock = share.bounds.longest_lock
     queue = await share.queue(4, lock_ms=lock)
@@ -86,14 +80,11 @@ async def test_settled_record_cannot_be_renewed(share: Share, judge: Judge) -> N
 
     in_time(began, lock)
     errors = [part.ack_error for part in parts]
-    judge.equal("LCK-31", [REFUSED] * 3, errors, "errors of RENEW after ACCEPT, RELEASE, REJECT")
-    judge.equal("LCK-31", {2: 2, sentinel: 1}, after.counts, "what is delivered afterwards")
+    judge.equal([REFUSED] * 3, errors, "errors of RENEW after ACCEPT, RELEASE, REJECT")
+    judge.equal({2: 2, sentinel: 1}, after.counts, "what is delivered afterwards")
 
 
-@pytest.mark.requirement("LCK-32")
-@pytest.mark.feature("renew")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("LCK-32", feature="renew", fast=True, crossed=(BESIDE, BEHIND))
 async def test_renewal_has_to_be_announced(share: Share, judge: Judge) -> None:
     queue = await share.queue(2)
     holder = await queue.consumer()
@@ -103,14 +94,12 @@ async def test_renewal_has_to_be_announced(share: Share, judge: Judge) -> None:
     by_fetch = await holder.fetch(renew(0), max_wait_ms=0)
     settled = await holder.ack(accept(0, 1))
 
-    judge.equal("LCK-32", INVALID, by_ack.ack_error, "error of ShareAcknowledge")
-    judge.equal("LCK-32", INVALID, by_fetch.only.ack_error, "acknowledge error of ShareFetch")
-    judge.equal("LCK-32", 0, settled.ack_error, "error of accepting the records afterwards")
+    judge.equal(INVALID, by_ack.ack_error, "error of ShareAcknowledge")
+    judge.equal(INVALID, by_fetch.only.ack_error, "acknowledge error of ShareFetch")
+    judge.equal(0, settled.ack_error, "error of accepting the records afterwards")
 
 
-@pytest.mark.requirement("LCK-33")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("LCK-33", fast=True, crossed=(BESIDE, BEHIND))
 async def test_version_1_cannot_renew(share: Share, judge: Judge) -> None:
     queue = await share.queue(2)
     holder = await queue.consumer()
@@ -120,16 +109,13 @@ async def test_version_1_cannot_renew(share: Share, judge: Judge) -> None:
     by_fetch = await holder.fetch(renew(0), version=1, max_wait_ms=0)
     settled = await holder.ack(accept(0, 1), version=1)
 
-    judge.equal("LCK-33", INVALID, by_ack.ack_error, "error of ShareAcknowledge v1")
-    judge.equal("LCK-33", INVALID, by_fetch.only.ack_error, "acknowledge error of ShareFetch v1")
-    judge.equal("LCK-33", 0, settled.ack_error, "error of accepting the records afterwards")
+    judge.equal(INVALID, by_ack.ack_error, "error of ShareAcknowledge v1")
+    judge.equal(INVALID, by_fetch.only.ack_error, "acknowledge error of ShareFetch v1")
+    judge.equal(0, settled.ack_error, "error of accepting the records afterwards")
 
 
-@pytest.mark.requirement("LCK-35")
-@pytest.mark.feature("renew")
-@pytest.mark.fast
+@check("LCK-35", feature="renew", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("name", sorted(RENEW_ONLY))
-@crossed(AMONG)
 async def test_fetch_that_renews_may_not_ask_for_records(
     share: Share, judge: Judge, name: str
 ) -> None:
@@ -140,13 +126,10 @@ async def test_fetch_that_renews_may_not_ask_for_records(
     options = RENEW_ONLY | {name: share.rng.randint(1, 500)}
     response = await holder.fetch(renew(0), is_renew_ack=True, **options)
 
-    judge.equal("LCK-35", INVALID, response.error, f"error of a renewing fetch with {name} set")
+    judge.equal(INVALID, response.error, f"error of a renewing fetch with {name} set")
 
 
-@pytest.mark.requirement("LCK-36")
-@pytest.mark.feature("renew")
-@pytest.mark.feature("renew-switch")
-@crossed(BESIDE, RELOADED)
+@check("LCK-36", feature=("renew", "renew-switch"), crossed=(BESIDE, RELOADED))
 async def test_renewal_that_is_turned_off(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
     queue = await share.queue(
@@ -160,18 +143,14 @@ async def test_renewal_that_is_turned_off(share: Share, judge: Judge) -> None:
     part = await holder.ack(renew(0, 1), is_renew_ack=True)
     seen = await watch(other, [0, 1], lock / 1000 + SLACK)
 
-    judge.equal("LCK-36", REFUSED, part.ack_error, "error of RENEW while turned off")
-    judge.equal("LCK-36", [0, 1], sorted(seen), "what came at the end of the first lock")
+    judge.equal(REFUSED, part.ack_error, "error of RENEW while turned off")
+    judge.equal([0, 1], sorted(seen), "what came at the end of the first lock")
     after = min(sighting.at for sighting in seen.values()) - began
     early = f"the lock of {lock} ms was over after {after:.3f} s"
-    judge.holds("LCK-36", after >= lock / 1000 * EARLY, early)
+    judge.holds(after >= lock / 1000 * EARLY, early)
 
 
-@pytest.mark.requirement("LCK-37")
-@pytest.mark.feature("renew")
-@pytest.mark.feature("renew-switch")
-@pytest.mark.fast
-@crossed(BESIDE, BEHIND)
+@check("LCK-37", feature=("renew", "renew-switch"), fast=True, crossed=(BESIDE, BEHIND))
 async def test_renewal_is_switched_on_a_live_group(share: Share, judge: Judge) -> None:
     long = share.bounds.long_lock
     queue = await share.queue(4, lock_ms=long)
@@ -184,5 +163,5 @@ async def test_renewal_is_switched_on_a_live_group(share: Share, judge: Judge) -
     await reconfigure(queue, holder, long - 2000, share_renew_acknowledge_enable="true")
     errors.append((await holder.ack(renew(0), is_renew_ack=True)).ack_error)
 
-    judge.equal("LCK-37", [0, REFUSED, 0], errors, "errors of RENEW while on, off and on again")
-    judge.equal("LCK-37", [0, 0, 0], others, "errors of ACCEPT, RELEASE and REJECT while off")
+    judge.equal([0, REFUSED, 0], errors, "errors of RENEW while on, off and on again")
+    judge.equal([0, 0, 0], others, "errors of ACCEPT, RELEASE and REJECT while off")

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
-
 from fixtures.clients.cluster import gather_all
 from suites.broker.many import AT, among
 from suites.broker.many import MANY as THREE
 from suites.broker.membership import beating, every, good_beat
 from suites.broker.share import Share
-from suites.broker.situations import MANY, meets
+from suites.broker.situations import MANY
+from suites.check import check
 from suites.judge import Judge
 
 
-@meets(MANY)
+@check("MEM-16", meets=MANY)
 @AT
-@pytest.mark.requirement("MEM-16")
 async def test_one_unknown_topic(share: Share, judge: Judge, position: str) -> None:
     topics = await gather_all(share.admin.create_topic(THREE) for _ in range(THREE))
     alone = await share.member(share.cluster.fresh_name("g"))
@@ -25,4 +23,4 @@ async def test_one_unknown_topic(share: Share, judge: Judge, position: str) -> N
     await good_beat(alone, member_epoch=0, subscribed_topic_names=wanted)
     await beating([alone], lambda: alone.assigned >= every(*topics))
 
-    judge.equal("MEM-16", every(*topics), alone.assigned, "partitions assigned")
+    judge.equal(every(*topics), alone.assigned, "partitions assigned")

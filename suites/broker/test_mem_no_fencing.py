@@ -14,6 +14,7 @@ from suites.broker.locks import EARLY, in_time
 from suites.broker.membership import good_beat, member_ids
 from suites.broker.settings import HEARTBEAT, SESSION
 from suites.broker.share import Consumer, Queue, Share
+from suites.check import check
 from suites.judge import Judge
 
 ENDS = pytest.mark.parametrize("end", ["left", "expired"])
@@ -27,9 +28,7 @@ async def fleeting(share: Share, records: int, end: str) -> Queue:
         raise OutOfReach("no lock here outlasts a session timeout")
     timing = {SESSION: str(limits.short_session), HEARTBEAT: str(limits.short_heartbeat)}
     return await share.queue(
-        records,
-        lock_ms=limits.longest_lock,
-        group_config=timing if end == "expired" else None,
+        records, lock_ms=limits.longest_lock, group_config=timing if end == "expired" else None
     )
 
 
@@ -50,8 +49,8 @@ async def holder(queue: Queue, count: int) -> Consumer:
     return consumer
 
 
+@check("MEM-42")
 @ENDS
-@pytest.mark.requirement("MEM-42")
 async def test_outsider_goes_on(share: Share, judge: Judge, end: str) -> None:
     queue = await fleeting(share, 3, end)
     since = time.monotonic()
@@ -60,15 +59,15 @@ async def test_outsider_goes_on(share: Share, judge: Judge, end: str) -> None:
 
     in_time(since, share.bounds.longest_lock)
     part = await consumer.ack(accept(0, 2))
-    judge.equal("MEM-42", ErrorCode.NONE, part.ack_error, f"error of an ack by who {end}")
+    judge.equal(ErrorCode.NONE, part.ack_error, f"error of an ack by who {end}")
     more = await queue.produce(2)
     fetched = await consumer.fetch(max_wait_ms=10000)
-    judge.equal("MEM-42", (), fetched.errors, f"errors of a fetch by who {end}")
-    judge.holds("MEM-42", more in fetched.offsets, f"who {end} fetched only {fetched.offsets}")
+    judge.equal((), fetched.errors, f"errors of a fetch by who {end}")
+    judge.holds(more in fetched.offsets, f"who {end} fetched only {fetched.offsets}")
 
 
+@check("MEM-43")
 @ENDS
-@pytest.mark.requirement("MEM-43")
 async def test_locks_outlive_membership(share: Share, judge: Judge, end: str) -> None:
     count = share.rng.randint(2, 6)
     queue = await fleeting(share, count, end)
@@ -82,6 +81,6 @@ async def test_locks_outlive_membership(share: Share, judge: Judge, end: str) ->
 
     in_time(since, share.bounds.longest_lock)
     taken = sorted(set(range(count)) & caught.counts.keys())
-    judge.equal("MEM-43", [], taken, f"records of the member that {end}, delivered to another")
+    judge.equal([], taken, f"records of the member that {end}, delivered to another")
     part = await consumer.ack(accept(0, count - 1))
-    judge.equal("MEM-43", ErrorCode.NONE, part.ack_error, f"error of their ack by who {end}")
+    judge.equal(ErrorCode.NONE, part.ack_error, f"error of their ack by who {end}")

@@ -12,6 +12,7 @@ from fixtures.wire.frame import Transcript
 from suites.broker.membership import beating, crowd
 from suites.broker.plugins import plugged
 from suites.broker.share import Share
+from suites.check import check
 from suites.judge import Judge
 from suites.options import RunOptions
 
@@ -32,8 +33,7 @@ def _indexes(member: Member) -> list[int]:
     return sorted(index for _, index in member.assigned)
 
 
-@pytest.mark.requirement("MEM-22")
-@pytest.mark.solo
+@check("MEM-22", solo={})
 async def test_named_assignor_assigns(assigning: Share, judge: Judge) -> None:
     """MEM-22: A class that is named as the assignor decides who gets what, in every share group.
 
@@ -62,4 +62,4 @@ async def _judge_assigned(
         return {member.member_id: _indexes(member) for member in members}
 
     await beating(members, lambda: seen() == expected)
-    judge.equal("MEM-22", expected, seen(), f"partitions assigned to {what}")
+    judge.equal(expected, seen(), f"partitions assigned to {what}")

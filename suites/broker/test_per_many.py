@@ -5,15 +5,12 @@ from __future__ import annotations
 import uuid
 from collections import defaultdict
 
-import pytest
-
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import error_name
 from spec.model.durable import StateBatch
 from spec.verdict import Undecided
 from suites.broker.many import AT, MANY, among
 from suites.broker.situations import MANY as MANY_AT_ONCE
-from suites.broker.situations import meets
 from suites.broker.statestore import (
     ACKNOWLEDGED,
     ARCHIVED,
@@ -27,6 +24,7 @@ from suites.broker.statestore import (
     StateKey,
     Store,
 )
+from suites.check import check
 from suites.judge import Judge
 
 BATCHES = (
@@ -81,9 +79,8 @@ def _plain(batch: Struct) -> tuple[int, int, int, int]:
     return batch.first_offset, batch.last_offset, batch.delivery_state, batch.delivery_count
 
 
-@meets(MANY_AT_ONCE)
+@check("PER-05", "PER-27", "PER-28", meets=MANY_AT_ONCE)
 @AT
-@pytest.mark.requirement("PER-05", "PER-27", "PER-28")
 async def test_one_bad_partition(store: Store, judge: Judge, position: str) -> None:
     """PER-28: Beside one bad partition, wherever it stands, each of the others is served.
 
@@ -111,21 +108,20 @@ async def test_one_bad_partition(store: Store, judge: Judge, position: str) -> N
         parts = {(t.topic_id, p.partition): p for t in response.results for p in t.partitions}
         good = [parts.get((key.topic_id, key.partition)) for some in keys for key in some]
         told = [error_name(part.error_code) if part else "left out" for part in good]
-        judge.equal("PER-28", ["NONE"] * MANY**2, told, f"{api}: errors of the good ones")
+        judge["PER-28"].equal(["NONE"] * MANY**2, told, f"{api}: errors of the good ones")
         bad = [parts.get((some[0].topic_id, 1000)) for some in keys]
-        judge.holds(
-            "PER-27", all(p and p.error_code for p in bad), f"{api} served what is not there"
+        judge["PER-27"].holds(
+            all(p and p.error_code for p in bad), f"{api} served what is not there"
         )
         if api in expected:
             seen = [_shown(api, part) for part in good if part]
             rule = "PER-05" if api == READ else "PER-28"
-            judge.equal(rule, [expected[api]] * MANY**2, seen, f"{api}: what each was answered")
-    judge.saw("PER-28", served=MANY**2 * len(EVERY))
+            judge[rule].equal([expected[api]] * MANY**2, seen, f"{api}: what each was answered")
+    judge["PER-28"].saw(served=MANY**2 * len(EVERY))
 
 
-@meets(MANY_AT_ONCE)
+@check("PER-27", "PER-28", meets=MANY_AT_ONCE)
 @AT
-@pytest.mark.requirement("PER-27", "PER-28")
 async def test_one_unknown_topic(store: Store, judge: Judge, position: str) -> None:
     """PER-28: Beside a topic that does not exist, wherever it stands, all others are served.
 
@@ -151,6 +147,6 @@ async def test_one_unknown_topic(store: Store, judge: Judge, position: str) -> N
         parts = {(t.topic_id, p.partition): p for t in response.results for p in t.partitions}
         codes = {place: error_name(part.error_code) for place, part in parts.items()}
         told = [codes.get((k.topic_id, k.partition), "left out") for some in keys for k in some]
-        judge.equal("PER-28", ["NONE"] * MANY**2, told, f"{api}: errors of the good ones")
+        judge["PER-28"].equal(["NONE"] * MANY**2, told, f"{api}: errors of the good ones")
         refused = codes.get((nowhere, 0), "NONE")
-        judge.holds("PER-27", refused != "NONE", f"{api} served a topic that is not there")
+        judge["PER-27"].holds(refused != "NONE", f"{api} served a topic that is not there")

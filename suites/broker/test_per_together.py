@@ -21,6 +21,7 @@ from suites.broker.acknowledging import result
 from suites.broker.share import Consumer, Queue, Share
 from suites.broker.statestore import STATE_TOPIC
 from suites.broker.stored import ACKNOWLEDGED, ARCHIVED, read_state
+from suites.check import check
 from suites.judge import Judge
 
 LIMIT, SMALL = "max.message.bytes", "600"
@@ -68,11 +69,11 @@ async def _unstored(queue: Queue, offsets: Iterable[int]) -> list[int]:
     return [o for o in offsets if o >= state.start_offset and o not in finished]
 
 
-@pytest.mark.draft(
-    "nothing holds the first state write up, so that others gather in some runs only"
+@check(
+    "PER-47",
+    solo={},
+    draft="nothing holds the first state write up, so that others gather in some runs only",
 )
-@pytest.mark.requirement("PER-47")
-@pytest.mark.solo
 @pytest.mark.parametrize("together", [False, True], ids=["one by one", "together"])
 async def test_none_means_stored(solo_share: Share, judge: Judge, *, together: bool) -> None:
     total = MANY + PAIRS * (MANY + 1)
@@ -92,5 +93,5 @@ async def test_none_means_stored(solo_share: Share, judge: Judge, *, together: b
     good = [begin for (_, begin), one in zip(large, told[:PAIRS], strict=True) if one == "NONE"]
     wanted = [offset for begin in good for offset in range(begin, begin + MANY)]
     missing = await _unstored(queue, wanted)
-    judge.equal("PER-47", [], missing, f"answered NONE and not stored; alone it is {refused}")
-    judge.saw("PER-47", refused=told.count(refused), accepted=told.count("NONE"))
+    judge.equal([], missing, f"answered NONE and not stored; alone it is {refused}")
+    judge.saw(refused=told.count(refused), accepted=told.count("NONE"))

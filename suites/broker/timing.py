@@ -84,13 +84,13 @@ async def judge_span(
             most = min(span.most for span in spans)
             least = min(span.least for span in spans)
             early = f"a {what} of {configured:g} s was over after {most:.3f} s"
-            judge.holds(shorter, most >= configured - TICK, early)
+            judge[shorter].holds(most >= configured - TICK, early)
             sentence = (
                 f"the shortest {what} of {configured:g} s, of {len(spans)}, lasted {least:.3f} s "
                 f"or longer, while waits ended {late:.3f} s late"
             )
-            judge.holds(longer, least <= configured * LONGER + late, sentence)
-            judge.saw(longer, spans=len(spans))
+            judge[longer].holds(least <= configured * LONGER + late, sentence)
+            judge[longer].saw(spans=len(spans))
             if most <= configured * SURE:
                 sure.add(configured)
         if sure.issuperset(durations):
@@ -195,7 +195,7 @@ async def _silence(queue: Queue, seconds: float) -> Span:
 
 
 async def judge_prompt(
-    share: Share, judge: Judge, rule: str, what: str, call: Callable[[], Awaitable[float]]
+    share: Share, judge: Judge, what: str, call: Callable[[], Awaitable[float]]
 ) -> None:
     """Judge that something due at once takes no time: the quickest of some tries.
 
@@ -218,8 +218,8 @@ async def judge_prompt(
     if quickest > PROMPT and quickest <= PROMPT + TRIES * max(plain):
         raise Undecided(f"{what} took {quickest:.3f} s, and a plain request {max(plain):.3f} s")
     sentence = f"{what}: the quickest of {len(took)} took {quickest:.3f} s"
-    judge.holds(rule, quickest <= PROMPT, sentence)
-    judge.saw(rule, milliseconds=int(1000 * quickest))
+    judge.holds(quickest <= PROMPT, sentence)
+    judge.saw(milliseconds=int(1000 * quickest))
 
 
 async def _round_trip(share: Share) -> float:

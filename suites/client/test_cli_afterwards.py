@@ -14,6 +14,7 @@ from fixtures.clients.adapter import Refused
 from fixtures.clients.handle import Delivery
 from fixtures.wire.errors import ErrorCode
 from spec.verdict import OutOfReach, Undecided
+from suites.check import check
 from suites.client.harness import ARRIVES, READY, Harness
 from suites.client.wire import HEARTBEAT, SHARE, acked
 from suites.judge import Judge
@@ -37,8 +38,7 @@ async def _frozen(hostile: Harness) -> AsyncIterator[None]:
         os.kill(hostile.adapter.pid, signal.SIGCONT)
 
 
-@pytest.mark.requirement("CLI-120")
-@pytest.mark.timeout(120)
+@check("CLI-120", timeout=120)
 async def test_frozen_longer_than_its_locks(hostile: Harness, judge: Judge) -> None:
     lock = hostile.share.bounds.lock(2000) / 1000
     queue = await hostile.queue(3, lock_ms=2000)
@@ -57,11 +57,10 @@ async def test_frozen_longer_than_its_locks(hostile: Harness, judge: Judge) -> N
     got = [*first, *await hostile.arrival(consumer, lambda r: r.offset == 3, READY)]
     came = sorted({one.offset for one in got})
     said = f"frozen for {lock + 1:g} s with a fetch under way and locks of {lock:g} s"
-    judge.holds("CLI-120", 3 in came, f"{said}; of 4 records {came} had come {READY:g} s later")
+    judge.holds(3 in came, f"{said}; of 4 records {came} had come {READY:g} s later")
 
 
-@pytest.mark.requirement("CLI-121")
-@pytest.mark.timeout(120)
+@check("CLI-121", timeout=120)
 async def test_fatal_error_is_not_forgotten(hostile: Harness, judge: Judge) -> None:
     queue = await hostile.queue(1)
     consumer = await hostile.consumer(queue)
@@ -74,12 +73,10 @@ async def test_fatal_error_is_not_forgotten(hostile: Harness, judge: Judge) -> N
     got, later = await hostile.polled_for(consumer, LATER)
     said = f"after one {FATAL} {len(errors)} polls failed in {LATER:g} s"
     holds = 1 in [one.offset for one in got] or later
-    judge.holds("CLI-121", holds, f"{said}, none in the next {LATER:g} s, and no record came")
+    judge.holds(holds, f"{said}, none in the next {LATER:g} s, and no record came")
 
 
-@pytest.mark.requirement("CLI-122")
-@pytest.mark.timeout(150)
-@pytest.mark.needs("explicit|mixed")
+@check("CLI-122", needs="explicit|mixed", timeout=150)
 @pytest.mark.parametrize("hint", [None, -1, 0])
 async def test_fetches_on_after_late_acks(
     harness: Harness, hostile: Harness, judge: Judge, hint: int | None
@@ -122,4 +119,4 @@ async def _late(harness: Harness, judge: Judge, said: str) -> None:
     await harness.polls_until(consumer, everything, READY, later)
     came |= {one.offset for one in later}
     told = f"after a late acknowledgement, where {said}"
-    judge.equal("CLI-122", [0, 1, 2, 3], sorted(came), f"delivered within {READY:g} s {told}")
+    judge.equal([0, 1, 2, 3], sorted(came), f"delivered within {READY:g} s {told}")

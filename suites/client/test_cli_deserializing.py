@@ -12,6 +12,7 @@ from fixtures.clients.handle import Delivery, Handle
 from fixtures.clients.member import AckType
 from spec.verdict import OutOfReach
 from suites.broker.share import Queue
+from suites.check import check
 from suites.client.harness import ARRIVES, READY, Harness
 from suites.client.wire import acked, acquired
 from suites.judge import Judge
@@ -72,23 +73,21 @@ def _named(error: Refused, queue: Queue) -> bool:
     return f"{queue.topic.name}-0" in error.message and f"offset {BAD}" in error.message
 
 
-@pytest.mark.requirement("CLI-107")
-@pytest.mark.timeout(150)
-@pytest.mark.needs("explicit")
+@check("CLI-107", needs="explicit", timeout=150)
 @pytest.mark.parametrize("kind", ["reject", "accept"])
 async def test_unreadable_value(harness: Harness, judge: Judge, kind: str) -> None:
     queue = await harness.queue(VALUES)
     consumer = await _reading_numbers(harness, queue)
     first, errors = await _polled(harness, consumer, lambda _, errors: bool(errors))
     before = [one.offset for one in first]
-    judge.equal("CLI-107", [0, 1], before, f"delivered before the first error, {BAD} is unreadable")
+    judge.equal([0, 1], before, f"delivered before the first error, {BAD} is unreadable")
     # Nothing is said of it: it comes again, and what is behind it may come before that.
     await harness.settle(consumer)
     behind, again = await _polled(harness, consumer, lambda _, errors: bool(errors))
     told = [*errors, *again]
-    judge.holds("CLI-107", len(told) > 1, f"named by {len(told)} polls, and never acknowledged")
+    judge.holds(len(told) > 1, f"named by {len(told)} polls, and never acknowledged")
     said = [f"{one.name}: {one.message}" for one in told]
-    judge.holds("CLI-107", all(_named(one, queue) for one in told), f"not all name it: {said}")
+    judge.holds(all(_named(one, queue) for one in told), f"not all name it: {said}")
     bad = {"topic": queue.topic.name, "partition": 0, "offset": BAD}
     try:
         await consumer.acknowledge([bad], kind, by="offset")
@@ -99,16 +98,15 @@ async def test_unreadable_value(harness: Harness, judge: Judge, kind: str) -> No
         harness, consumer, lambda got, _: 3 in {one.offset for one in [*behind, *got]}
     )
     came = sorted({one.offset for one in [*behind, *rest]})
-    judge.equal("CLI-107", [3], came, f"delivered behind it, after it was acknowledged ({kind})")
-    judge.equal("CLI-107", [], [str(one) for one in later], "errors after it was acknowledged")
+    judge.equal([3], came, f"delivered behind it, after it was acknowledged ({kind})")
+    judge.equal([], [str(one) for one in later], "errors after it was acknowledged")
     sent = [AckType(one.kind).name for one in acked(harness.seen(consumer)) if one.offset == BAD]
-    judge.equal("CLI-107", kind.upper(), sent[-1] if sent else "", f"sent last of {BAD}")
+    judge.equal(kind.upper(), sent[-1] if sent else "", f"sent last of {BAD}")
     strays = set(sent[:-1]) - {"RELEASE"}
-    judge.equal("CLI-107", set(), strays, f"sent of {BAD} before the application acknowledged it")
+    judge.equal(set(), strays, f"sent of {BAD} before the application acknowledged it")
 
 
-@pytest.mark.requirement("CLI-107")
-@pytest.mark.timeout(150)
+@check("CLI-107", timeout=150)
 @pytest.mark.parametrize("mode", ["implicit", "explicit"])
 async def test_unreadable_value_is_not_accepted(harness: Harness, judge: Judge, mode: str) -> None:
     if not harness.adapter.has(mode):
@@ -120,13 +118,11 @@ async def test_unreadable_value_is_not_accepted(harness: Harness, judge: Judge, 
     await consumer.close()
     seen = harness.seen(consumer)
     sent = [str(one) for one in acked(seen) if one.offset == BAD and one.kind == AckType.ACCEPT]
-    judge.equal("CLI-107", [], sent, f"accepted of offset {BAD}, which no application was given")
-    judge.saw("CLI-107", unreadable=len([one for one in acquired(seen) if one.offset == BAD]))
+    judge.equal([], sent, f"accepted of offset {BAD}, which no application was given")
+    judge.saw(unreadable=len([one for one in acquired(seen) if one.offset == BAD]))
 
 
-@pytest.mark.requirement("CLI-123")
-@pytest.mark.timeout(150)
-@pytest.mark.needs("explicit", "callback", "callback-offsets")
+@check("CLI-123", needs=("explicit", "callback", "callback-offsets"), timeout=150)
 async def test_acks_before_an_unreadable_value(harness: Harness, judge: Judge) -> None:
     queue = await harness.queue(VALUES)
     consumer = await _reading_numbers(harness, queue)
@@ -147,12 +143,10 @@ async def test_acks_before_an_unreadable_value(harness: Harness, judge: Judge) -
     await harness.eventually(reported, ARRIVES)
     sent = sorted({one.offset for one in acked(harness.seen(consumer)) if one.offset in taken})
     said = f"reported of what was accepted before a poll failed; sent of it {sent}"
-    judge.equal("CLI-123", taken, [one for one in told() if one in taken], said)
+    judge.equal(taken, [one for one in told() if one in taken], said)
 
 
-@pytest.mark.requirement("CLI-123")
-@pytest.mark.timeout(150)
-@pytest.mark.needs("implicit")
+@check("CLI-123", needs="implicit", timeout=150)
 async def test_implicit_acks_before_an_unreadable_value(harness: Harness, judge: Judge) -> None:
     queue = await harness.queue(VALUES)
     consumer = await _reading_numbers(harness, queue, mode="implicit")
@@ -170,4 +164,4 @@ async def test_implicit_acks_before_an_unreadable_value(harness: Harness, judge:
     )
     if not errors or not {0, 1} <= {one.offset for one in got}:
         raise OutOfReach("no poll fails for a value that cannot be read")
-    judge.equal("CLI-123", [0, 1], sorted(sent() & {0, 1}), "accepted, where the next poll failed")
+    judge.equal([0, 1], sorted(sent() & {0, 1}), "accepted, where the next poll failed")

@@ -14,6 +14,7 @@ from fixtures.clients.member import AckType
 from spec.adapter import Capability
 from spec.verdict import OutOfReach
 from suites.broker.share import Queue
+from suites.check import check
 from suites.client.harness import ARRIVES, Harness
 from suites.client.wire import SHARE, acked
 from suites.judge import Judge
@@ -32,7 +33,7 @@ async def _begun(hostile: Harness, queue: Queue, **config: Any) -> Handle:
     return consumer
 
 
-@pytest.mark.requirement("CLI-115")
+@check("CLI-115")
 @pytest.mark.parametrize(("leader", "epoch"), [(0, 0), (1, 0)])
 async def test_worthless_hint(hostile: Harness, judge: Judge, leader: int, epoch: int) -> None:
     topic = await hostile.admin.create_topic(assignments=[[1, 2, 3]])
@@ -45,12 +46,11 @@ async def test_worthless_hint(hostile: Harness, judge: Judge, leader: int, epoch
     await hostile.admin.produce(moved, [b"after"])
     got = [r.offset for r in await hostile.arrival(consumer, lambda r: r.offset == 1)]
     said = f"the partition moved to broker 2, hints named broker {leader} with epoch {epoch}"
-    judge.holds("CLI-115", 1 in got, f"{said}; {ARRIVES:g} s later {got} had come")
-    judge.saw("CLI-115", hints=len([one for one in hostile.seen(consumer) if one.scripted]))
+    judge.holds(1 in got, f"{said}; {ARRIVES:g} s later {got} had come")
+    judge.saw(hints=len([one for one in hostile.seen(consumer) if one.scripted]))
 
 
-@pytest.mark.requirement("CLI-116")
-@pytest.mark.timeout(120)
+@check("CLI-116", timeout=120)
 @pytest.mark.parametrize("api", ["ShareFetch", "ShareGroupHeartbeat"])
 @pytest.mark.parametrize("flaw", ["truncated", "correlation"])
 async def test_undecodable_response(hostile: Harness, judge: Judge, api: str, flaw: str) -> None:
@@ -69,11 +69,9 @@ async def test_undecodable_response(hostile: Harness, judge: Judge, api: str, fl
         return any(one.sent > since for one in hostile.seen(consumer, api))
 
     await hostile.polls_until(consumer, later, 25, got)
-    judge.holds(
-        "CLI-116", later(), f"no {api} was sent for 25 s after one that was damaged ({flaw})"
-    )
+    judge.holds(later(), f"no {api} was sent for 25 s after one that was damaged ({flaw})")
     came = [r.offset for r in got]
-    judge.holds("CLI-116", 1 in came, f"25 s after a damaged {api} ({flaw}) {came} had come")
+    judge.holds(1 in came, f"25 s after a damaged {api} ({flaw}) {came} had come")
 
 
 async def _with_errors(hostile: Harness, consumer: Handle) -> tuple[list[Delivery], list[Refused]]:
@@ -111,7 +109,7 @@ async def _damaged(hostile: Harness, queue: Queue) -> Handle:
         return await hostile.consumer(queue)
 
 
-@pytest.mark.requirement("CLI-104")
+@check("CLI-104")
 async def test_damaged_batch_is_named(hostile: Harness, judge: Judge) -> None:
     queue = await hostile.queue(3, batches=3, lock_ms=3000)
     consumer = await _damaged(hostile, queue)
@@ -121,12 +119,12 @@ async def test_damaged_batch_is_named(hostile: Harness, judge: Judge) -> None:
     # Some give the partition beside the message, where no adapter passes it on.
     named = [one for one in errors if re.search(r"\b1\b", one.message)]
     said = [f"{one.name}: {one.message}" for one in errors][:3]
-    judge.holds("CLI-104", named, f"no error named offset 1: {said}")
+    judge.holds(named, f"no error named offset 1: {said}")
     offsets = sorted({one.offset for one in got})
-    judge.equal("CLI-104", [0, 2], offsets, "delivered, where the batch of 1 is damaged")
+    judge.equal([0, 2], offsets, "delivered, where the batch of 1 is damaged")
 
 
-@pytest.mark.requirement("CLI-106")
+@check("CLI-106")
 async def test_damaged_batch_is_not_accepted(hostile: Harness, judge: Judge) -> None:
     queue = await hostile.queue(3, batches=3, lock_ms=3000)
     consumer = await _damaged(hostile, queue)
@@ -138,10 +136,10 @@ async def test_damaged_batch_is_not_accepted(hostile: Harness, judge: Judge) -> 
     )
     sent = {AckType(one.kind).name for one in acked(hostile.seen(consumer)) if one.offset == 1}
     wrong = sent - {"REJECT", "RELEASE"}
-    judge.equal("CLI-106", set(), wrong, "what became of the damaged batch's offset")
+    judge.equal(set(), wrong, "what became of the damaged batch's offset")
 
 
-@pytest.mark.requirement("CLI-105")
+@check("CLI-105")
 async def test_without_checksums(hostile: Harness, judge: Judge) -> None:
     queue = await hostile.queue(3, batches=3)
     hostile.play({"on": "ShareFetch", "do": "bad-crc", "offset": 1, "times": 0})
@@ -152,10 +150,10 @@ async def test_without_checksums(hostile: Harness, judge: Judge) -> None:
     got, errors = await _with_errors(hostile, consumer)
     offsets = sorted({one.offset for one in got})
     said = [f"{one.name}: {one.message}" for one in errors][:1]
-    judge.equal("CLI-105", [0, 1, 2], offsets, f"delivered with check.crcs=false, errors {said}")
+    judge.equal([0, 1, 2], offsets, f"delivered with check.crcs=false, errors {said}")
 
 
-@pytest.mark.requirement("CLI-108")
+@check("CLI-108")
 @pytest.mark.parametrize("way", ["unsubscribe", "close"])
 async def test_permission_goes(hostile: Harness, judge: Judge, way: str) -> None:
     if way == "unsubscribe" and not hostile.adapter.has(Capability.UNSUBSCRIBE):
@@ -169,9 +167,9 @@ async def test_permission_goes(hostile: Harness, judge: Judge, way: str) -> None
     )
     await queue.produce([b"secret"])
     _, errors = await hostile.polled_for(consumer, 6.0)
-    judge.holds("CLI-108", DENIED in errors, f"polls for 6 s raised {sorted(set(errors))}")
+    judge.holds(DENIED in errors, f"polls for 6 s raised {sorted(set(errors))}")
     limit = 2.0 if hostile.adapter.has(Capability.CLOSE_TIMEOUT) else None
     work = consumer.unsubscribe() if way == "unsubscribe" else consumer.close(limit, within=40.0)
     took = await hostile.timed(work)
     most = CLOSES if limit else 40.0
-    judge.holds("CLI-108", took <= most, f"{way} took {took:.1f} s, {most:g} s at most")
+    judge.holds(took <= most, f"{way} took {took:.1f} s, {most:g} s at most")

@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 
 from fixtures.proxies.exchange import Exchange
+from suites.check import check
 from suites.client.harness import ARRIVES, FLOOD, HASTE, Harness
 from suites.client.wire import SHARE, acked, busiest, carries_acks, forgotten, hasty, named
 from suites.judge import Judge
@@ -31,7 +32,7 @@ def by_session(exchanges: list[Exchange]) -> list[list[Exchange]]:
     return found
 
 
-@pytest.mark.requirement("CLI-09", "CLI-55", "CLI-58")
+@check("CLI-09", "CLI-55", "CLI-58")
 async def test_epochs(harness: Harness, judge: Judge) -> None:
     queue = await harness.queue(4, batches=4)
     consumer = await harness.consumer(queue)
@@ -40,17 +41,16 @@ async def test_epochs(harness: Harness, judge: Judge) -> None:
     await harness.polled_for(consumer, 1.0)
     await consumer.close()
     sessions = by_session(harness.seen(consumer))
-    judge.holds("CLI-09", sessions, "no session was opened")
+    judge["CLI-09"].holds(sessions, "no session was opened")
     for session in sessions:
         first = session[0]
-        judge.equal("CLI-09", 0, first.request["share_session_epoch"], "epoch of the first request")
-        judge.equal("CLI-09", "ShareFetch", first.api, "the request that opens the session")
-        judge.holds(
-            "CLI-09", not carries_acks(first), f"#{first.number} opens a session and acknowledges"
+        judge["CLI-09"].equal(0, first.request["share_session_epoch"], "epoch of the first request")
+        judge["CLI-09"].equal("ShareFetch", first.api, "the request that opens the session")
+        judge["CLI-09"].holds(
+            not carries_acks(first), f"#{first.number} opens a session and acknowledges"
         )
         for before, after in pairwise(session):
-            judge.holds(
-                "CLI-58",
+            judge["CLI-58"].holds(
                 after.sent >= before.responded,
                 f"#{after.number} was sent before #{before.number} of its session was answered",
             )
@@ -61,13 +61,13 @@ async def test_epochs(harness: Harness, judge: Judge) -> None:
                     went + 1: "KIP-932 §Share sessions: the epoch goes up by one with each request",
                     -1: "KIP-932 §Share sessions: -1 closes the session",
                 }
-                judge.one_of("CLI-09", allowed, now, f"epoch after {went}")
-    judge.saw("CLI-58", requests=sum(map(len, sessions)))
+                judge["CLI-09"].one_of(allowed, now, f"epoch after {went}")
+    judge["CLI-58"].saw(requests=sum(map(len, sessions)))
     last = sessions[-1][-1].request["share_session_epoch"]
-    judge.equal("CLI-55", -1, last, "epoch of the last request of a closed client")
+    judge["CLI-55"].equal(-1, last, "epoch of the last request of a closed client")
 
 
-@pytest.mark.requirement("CLI-10")
+@check("CLI-10")
 @pytest.mark.parametrize("code", ["SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH"])
 async def test_session_lost_on_fetch(hostile: Harness, judge: Judge, code: str) -> None:
     queue = await hostile.queue(1)
@@ -78,14 +78,13 @@ async def test_session_lost_on_fetch(hostile: Harness, judge: Judge, code: str) 
     await hostile.polls_until(consumer, lambda: any(one.scripted for one in hostile.seen(consumer)))
     await queue.produce([b"after"])
     got = await hostile.arrival(consumer)
-    judge.equal("CLI-10", [1], [r.offset for r in got], f"records after {code}")
+    judge.equal([1], [r.offset for r in got], f"records after {code}")
     told = next(one.number for one in hostile.seen(consumer) if one.scripted)
     after = [one for one in hostile.seen(consumer) if one.number > told]
-    judge.equal("CLI-10", 0, after[0].request["share_session_epoch"], f"epoch after {code}")
+    judge.equal(0, after[0].request["share_session_epoch"], f"epoch after {code}")
 
 
-@pytest.mark.requirement("CLI-56")
-@pytest.mark.needs("explicit|mixed", "commit-sync|callback")
+@check("CLI-56", needs=("explicit|mixed", "commit-sync|callback"))
 @pytest.mark.parametrize("code", ["SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH"])
 async def test_session_lost_with_acks(hostile: Harness, judge: Judge, code: str) -> None:
     queue = await hostile.queue(2)
@@ -97,25 +96,24 @@ async def test_session_lost_with_acks(hostile: Harness, judge: Judge, code: str)
     since = len(consumer.settled)
     await consumer.acknowledge(got)
     told = await hostile.outcome(consumer, since)
-    judge.holds("CLI-56", told, f"nothing was reported of acknowledgements that met {code}")
+    judge.holds(told, f"nothing was reported of acknowledgements that met {code}")
     judge.holds(
-        "CLI-56",
         all(one.error for one in told),
         f"acknowledgements that met {code} are reported as {[one.error for one in told]}",
     )
 
 
-@pytest.mark.requirement("CLI-57")
+@check("CLI-57")
 async def test_cut_connection(hostile: Harness, judge: Judge) -> None:
     queue = await hostile.queue(1)
     consumer = await hostile.consumer(queue)
     await hostile.take(consumer, 1, kind="accept")
     await hostile.settle(consumer)
     last = len(hostile.tap.exchanges)
-    judge.holds("CLI-57", hostile.tap.close_connections(), "a connection was there to be cut")
+    judge.holds(hostile.tap.close_connections(), "a connection was there to be cut")
     await queue.produce([b"after"])
     got = await hostile.arrival(consumer)
-    judge.equal("CLI-57", [1], [r.offset for r in got], "records after the cut")
+    judge.equal([1], [r.offset for r in got], "records after the cut")
     leader = queue.topic.leaders[0]
     after = [
         one
@@ -124,10 +122,10 @@ async def test_cut_connection(hostile: Harness, judge: Judge) -> None:
     ]
     mine = [one for one in after if one.node == leader]
     opened = [one for one in mine if one.request["share_session_epoch"] == 0]
-    judge.holds("CLI-57", opened, "no session was opened on the new connection")
+    judge.holds(opened, "no session was opened on the new connection")
 
 
-@pytest.mark.requirement("CLI-11")
+@check("CLI-11")
 async def test_forgets_left_topics(harness: Harness, judge: Judge) -> None:
     queue = await harness.queue(1)
     other = await harness.admin.create_topic(1)
@@ -147,13 +145,13 @@ async def test_forgets_left_topics(harness: Harness, judge: Judge) -> None:
         )
 
     await harness.polls_until(consumer, let_go, 8)
-    judge.holds("CLI-11", let_go(), f"{queue.topic.name}-0 was never forgotten on broker {node}")
+    judge.holds(let_go(), f"{queue.topic.name}-0 was never forgotten on broker {node}")
     for one in harness.seen(consumer, "ShareFetch"):
         both = forgotten(one) & {p for p in named(one) if not carries_acks(one)}
-        judge.equal("CLI-11", set(), both, f"named and forgotten in #{one.number}")
+        judge.equal(set(), both, f"named and forgotten in #{one.number}")
 
 
-@pytest.mark.requirement("CLI-12")
+@check("CLI-12")
 async def test_no_room_for_a_session(hostile: Harness, judge: Judge) -> None:
     queue = await hostile.queue(1)
     steps = hostile.play(
@@ -172,17 +170,16 @@ async def test_no_room_for_a_session(hostile: Harness, judge: Judge) -> None:
     )
     await hostile.polled_for(consumer, 2.0)
     tried = [one for one in hostile.seen(consumer) if one.scripted]
-    judge.holds("CLI-12", len(tried) > 1, f"{len(tried)} attempts to open a session")
+    judge.holds(len(tried) > 1, f"{len(tried)} attempts to open a session")
     most = busiest(tried)
-    judge.holds("CLI-12", most <= FLOOD, f"{most} attempts within a second")
-    judge.holds("CLI-12", hasty(tried) <= HASTE, f"{hasty(tried)} attempts without a pause")
+    judge.holds(most <= FLOOD, f"{most} attempts within a second")
+    judge.holds(hasty(tried) <= HASTE, f"{hasty(tried)} attempts without a pause")
     hostile.tap.script.drop(steps)
     got = await hostile.arrival(consumer)
-    judge.equal("CLI-12", [0], [r.offset for r in got], "records once there is room")
+    judge.equal([0], [r.offset for r in got], "records once there is room")
 
 
-@pytest.mark.requirement("CLI-26", "CLI-59")
-@pytest.mark.needs("explicit|mixed")
+@check("CLI-26", "CLI-59", needs="explicit|mixed")
 @pytest.mark.parametrize("hint", [True, False])
 async def test_leader_moved(hostile: Harness, judge: Judge, hint: bool) -> None:
     topic = await hostile.admin.create_topic(assignments=[[1, 2, 3]])
@@ -213,16 +210,14 @@ async def test_leader_moved(hostile: Harness, judge: Judge, hint: bool) -> None:
         if ack.by.node == 2
         and fetched.get((ack.partition, ack.offset), ack.by.number) >= ack.by.number
     ]
-    judge.equal("CLI-26", [], strays, "acknowledgements at the new leader of what it never gave")
-    judge.saw("CLI-26", moves=1)
+    judge["CLI-26"].equal([], strays, "acknowledgements at the new leader of what it never gave")
+    judge["CLI-26"].saw(moves=1)
     if told:
-        judge.holds(
-            "CLI-26",
+        judge["CLI-26"].holds(
             all(one.error for one in told),
             f"acknowledged at a leader that was gone, reported as {[one.error for one in told]}",
         )
-    judge.holds(
-        "CLI-59",
+    judge["CLI-59"].holds(
         2 in seen,
         f"the partition moved to broker 2; {ARRIVES:g} s later only {seen} had come from there",
     )

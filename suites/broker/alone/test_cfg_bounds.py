@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from fixtures.clients.member import release
 from suites.broker.alone.single_broker import SingleBroker
 from suites.broker.delivery_counts import hold_at, sentinel_only
 from suites.broker.share import Share
+from suites.check import check
 from suites.judge import Judge
 
 STORED = {
@@ -35,8 +34,7 @@ async def _in_force(share: Share, group: str) -> tuple[int, int]:
     return fetched.lock_ms, int(response.heartbeat_interval_ms)
 
 
-@pytest.mark.requirement("CFG-16")
-@pytest.mark.timeout(90)
+@check("CFG-16", timeout=90)
 async def test_stored_values_are_clamped(lone: SingleBroker, judge: Judge) -> None:
     share = lone.share
     queue = await share.queue(130, batches=130, group_config=STORED)
@@ -44,15 +42,15 @@ async def test_stored_values_are_clamped(lone: SingleBroker, judge: Judge) -> No
     await lone.restart(NARROWED)
 
     told = await _in_force(share, queue.group)
-    judge.equal("CFG-16", (40_000, 9000), told, "ms of lock and of heartbeat in force")
+    judge.equal((40_000, 9000), told, "ms of lock and of heartbeat in force")
     consumer = await queue.consumer()
     held = await consumer.acquire(120, max_records=1000)
     more = await consumer.fetch(max_wait_ms=200)
     seen = sorted({*held.offsets, *more.offsets})
-    judge.equal("CFG-16", list(range(120)), seen, "offsets in flight at once, at least 120 now")
+    judge.equal(list(range(120)), seen, "offsets in flight at once, at least 120 now")
 
     limited = await short.consumer()
     await hold_at(limited, 1, 5)
     await limited.acked(release(0))
     alone, came = await sentinel_only(short, limited)
-    judge.equal("CFG-16", alone, came.offsets, "offsets delivered after 5 deliveries, 9 stored")
+    judge.equal(alone, came.offsets, "offsets delivered after 5 deliveries, 9 stored")

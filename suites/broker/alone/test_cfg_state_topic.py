@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from fixtures.clients.cluster import SHARE, WITHIN, attempts, share_key
 from fixtures.clients.member import accept
 from fixtures.wire.errors import ErrorCode, error_name
 from suites.broker.alone.single_broker import SingleBroker
 from suites.broker.share import Queue
+from suites.check import check
 from suites.judge import Judge
 
 STATE = "__share_group_state"
@@ -36,19 +35,18 @@ async def _sought(queue: Queue) -> str:
     return error_name(code)
 
 
-@pytest.mark.requirement("CFG-25", "CFG-31")
-@pytest.mark.timeout(150)
+@check("CFG-25", "CFG-31", timeout=150)
 async def test_replicas_that_are_not_there(lone: SingleBroker, judge: Judge) -> None:
     queue = await lone.share.queue(2, lock_ms=60_000)
     consumer = await queue.consumer()
     await consumer.acquire(2)
     part = await consumer.ack(accept(0))
-    judge.equal(
-        "CFG-25", "NONE", error_name(part.ack_error), "response with one replica, one wanted"
+    judge["CFG-25"].equal(
+        "NONE", error_name(part.ack_error), "response with one replica, one wanted"
     )
 
     # The state topic has to be made anew, by a broker that wants three replicas of it.
     await lone.restart({FACTOR: "3"})
     await lone.share.admin.delete_topics(STATE)
     told = await _sought(queue)
-    judge.one_of("CFG-31", RETRIABLE, told, "response with one replica, three wanted")
+    judge["CFG-31"].one_of(RETRIABLE, told, "response with one replica, three wanted")

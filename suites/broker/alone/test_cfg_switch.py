@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import accept, release
 from fixtures.wire.errors import ErrorCode, error_name
@@ -11,6 +9,7 @@ from spec.verdict import Undecided
 from suites.broker.alone.single_broker import SingleBroker
 from suites.broker.locks import watch
 from suites.broker.share import Consumer, Queue
+from suites.check import check
 from suites.judge import Judge
 
 APIS = ("ShareGroupHeartbeat", "ShareGroupDescribe", "ShareFetch", "ShareAcknowledge")
@@ -46,8 +45,7 @@ async def _after(consumer: Consumer) -> str:
     return code.name
 
 
-@pytest.mark.requirement("CFG-01", "CFG-04", "CFG-05")
-@pytest.mark.timeout(90)
+@check("CFG-01", "CFG-04", "CFG-05", timeout=90)
 async def test_switched_off_and_on(lone: SingleBroker, judge: Judge) -> None:
     share = lone.share
     queue = await share.queue(10, lock_ms=60_000)
@@ -60,19 +58,19 @@ async def test_switched_off_and_on(lone: SingleBroker, judge: Judge) -> None:
 
     refused = dict.fromkeys(APIS, ErrorCode.UNSUPPORTED_VERSION.name)
     seen = await _until_refused(queue, consumer)
-    judge.equal("CFG-01", refused, seen, "responses with share groups switched off")
+    judge["CFG-01"].equal(refused, seen, "responses with share groups switched off")
 
     if code := await lone.set_level(level):
         raise Undecided(f"raising share.version to {level}: {error_name(code)}")
     session = await _after(consumer)
     lost = ErrorCode.SHARE_SESSION_NOT_FOUND.name
-    judge.equal("CFG-05", lost, session, "response to the session of before")
+    judge["CFG-05"].equal(lost, session, "response to the session of before")
     try:
         anew = await queue.consumer()
     except Undecided as reason:
-        judge.holds("CFG-04", False, f"no member could join at level {level}: {reason}")
+        judge["CFG-04"].holds(False, f"no member could join at level {level}: {reason}")
         raise
     came = await watch(anew, range(3, 10), WITHIN)
-    judge.equal("CFG-04", True, bool(came), "whether a member gets records with no restart")
-    judge.equal("CFG-05", list(range(3, 10)), sorted(came), "offsets that are open in the state")
-    judge.equal("CFG-05", 2, came[3].count, "delivery count of the record released before")
+    judge["CFG-04"].equal(True, bool(came), "whether a member gets records with no restart")
+    judge["CFG-05"].equal(list(range(3, 10)), sorted(came), "offsets that are open in the state")
+    judge["CFG-05"].equal(2, came[3].count, "delivery count of the record released before")

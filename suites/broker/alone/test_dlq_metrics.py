@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import reject
 from spec.verdict import Undecided
 from suites.broker.alone.single_broker import SingleBroker
 from suites.broker.deadletters import DeadLetterSetup, boxed, dead_topic
+from suites.check import check
 from suites.judge import Judge
 
 BEAN = "ShareGroupMetrics"
@@ -33,9 +32,7 @@ async def _until_failed(lone: SingleBroker, box: DeadLetterSetup) -> float:
     return seen
 
 
-@pytest.mark.requirement("DLQ-41")
-@pytest.mark.feature("dead-letters")
-@pytest.mark.timeout(90)
+@check("DLQ-41", feature="dead-letters", timeout=90)
 async def test_letters_are_counted(lone: SingleBroker, judge: Judge) -> None:
     share = lone.share
     tight = await dead_topic(share, configs={"max.message.bytes": "1"})
@@ -51,12 +48,12 @@ async def test_letters_are_counted(lone: SingleBroker, judge: Judge) -> None:
     for count, box in written.items():
         what = {"group": box.queue.group, "name": LETTERS}
         seen = await lone.until(count, BEAN, "Count", **what)
-        judge.equal("DLQ-41", count, seen, f"letters counted for a group with {count}")
+        judge.equal(count, seen, f"letters counted for a group with {count}")
         requests = await _counted(lone, box, REQUESTS)
-        judge.holds("DLQ-41", requests >= 1, f"{requests} requests are counted for {count} letters")
+        judge.holds(requests >= 1, f"{requests} requests are counted for {count} letters")
         failed = await _counted(lone, box, FAILED)
-        judge.equal("DLQ-41", 0, failed, f"failed requests of a group with {count} letters")
+        judge.equal(0, failed, f"failed requests of a group with {count} letters")
     failed = await _until_failed(lone, refused)
-    judge.holds("DLQ-41", failed >= 1, f"{failed} failed requests are counted, all were refused")
+    judge.holds(failed >= 1, f"{failed} failed requests are counted, all were refused")
     seen = await _counted(lone, refused, LETTERS)
-    judge.equal("DLQ-41", 0, seen, "letters counted for a group whose letters were refused")
+    judge.equal(0, seen, "letters counted for a group whose letters were refused")

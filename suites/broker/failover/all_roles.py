@@ -135,39 +135,39 @@ async def judge_member(judge: Judge, pulse: Pulse) -> None:
     """Demand that a member is one still, with epochs that did not go back."""
     member, epoch = pulse.member, pulse.member.epoch
     response = await pulse.beat()
-    judge.equal(
-        "COO-01", "NONE", error_name(response.error_code), "heartbeat at the new coordinator"
+    judge["COO-01"].equal(
+        "NONE", error_name(response.error_code), "heartbeat at the new coordinator"
     )
-    judge.none_but("COO-03", MOVING, pulse.told, "what else a live member was told")
-    judge.holds(
-        "COO-02", response.member_epoch >= epoch, _fell("member", epoch, response.member_epoch)
+    judge["COO-03"].none_but(MOVING, pulse.told, "what else a live member was told")
+    judge["COO-02"].holds(
+        response.member_epoch >= epoch, _fell("member", epoch, response.member_epoch)
     )
     found = await pulse.stage.share.admin.describe_group(member.group)
     listed = {each.member_id: each.member_epoch for each in found.members}
-    judge.holds("COO-01", member.member_id in listed, f"the group lost {member.member_id}")
+    judge["COO-01"].holds(member.member_id in listed, f"the group lost {member.member_id}")
     for name in ("group_epoch", "assignment_epoch"):
         was, now = getattr(pulse.before, name), getattr(found, name)
-        judge.holds("COO-02", now >= was, _fell(name, was, now))
+        judge["COO-02"].holds(now >= was, _fell(name, was, now))
     again = await pulse.beat()
-    judge.equal("COO-01", "NONE", error_name(again.error_code), "the heartbeat after that")
+    judge["COO-01"].equal("NONE", error_name(again.error_code), "the heartbeat after that")
 
 
 def _fell(what: str, before: int, after: int) -> str:
     return f"the {what} fell from {before} to {after}"
 
 
-async def judge_progress(judge: Judge, rule: str, roamer: ReconnectingConsumer) -> None:
+async def judge_progress(judge: Judge, roamer: ReconnectingConsumer) -> None:
     """Demand that a group goes on: a new record is delivered, and what is held can be finished."""
     sentinel = await append(roamer.queue, partition=roamer.partition)
     seen = await roamer.take([sentinel])
-    judge.holds(rule, sentinel in seen, f"offset {sentinel}, produced afterwards, never came")
+    judge.holds(sentinel in seen, f"offset {sentinel}, produced afterwards, never came")
     result_ = await roamer.finish()
-    judge.equal(rule, "NONE", result_, "accepting what the leader gave")
+    judge.equal("NONE", result_, "accepting what the leader gave")
 
 
 async def judge_came_back(judge: Judge, scene: MixedStates) -> dict[int, int]:
     """Judge a leader that restarted and leads the same partition again; return the counts."""
-    seen = await judge_open(judge, "COO-27", scene, scene.open)
+    seen = await judge_open(judge, scene, scene.open)
     member, where = scene.holder.member, scene.holder.where
     late = Consumer(member, await member.new_session(where[0].leaders[0]), where)
     async for _left in attempts(TAKEN_OVER):
@@ -177,6 +177,6 @@ async def judge_came_back(judge: Judge, scene: MixedStates) -> dict[int, int]:
     else:
         raise Undecided("no session could be opened at the leader that came back")
     part = await late.ack(accept(12, 13))
-    judge.holds("COO-27", part.ack_error, f"an ACCEPT of before the restart got {result(part)}")
-    await judge_progress(judge, "COO-27", seen.roamer)
+    judge.holds(part.ack_error, f"an ACCEPT of before the restart got {result(part)}")
+    await judge_progress(judge, seen.roamer)
     return seen.counts

@@ -14,13 +14,7 @@ from fixtures.interface.handle import Handle
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed
 from fixtures.wire.placing import partition_of
-from suites.broker.failover.placing import (
-    INTERNAL,
-    Layout,
-    described,
-    draw_group,
-    layout,
-)
+from suites.broker.failover.placing import INTERNAL, Layout, described, draw_group, layout
 from suites.broker.share import Queue, Share
 
 MENDED_WITHIN = 60.0

@@ -28,5 +28,5 @@ async def raised(queue: Queue) -> StateKey:
 
 async def judge_raised(judge: Judge, key: StateKey) -> None:
     """Demand that the next coordinator knows the epoch, too."""
-    judge.equal("COO-18", "FENCED_LEADER_EPOCH", await key.write(leader_epoch=4), "older Write")
-    judge.equal("COO-18", "NONE", await key.write(leader_epoch=5), "Write with the raised epoch")
+    judge.equal("FENCED_LEADER_EPOCH", await key.write(leader_epoch=4), "older Write")
+    judge.equal("NONE", await key.write(leader_epoch=5), "Write with the raised epoch")

@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
 
-import pytest
-
 from fixtures.clients.cluster import RETRIABLE, attempts
 from fixtures.wire.errors import error_name
 from fixtures.wire.placing import partition_of
@@ -16,6 +14,7 @@ from suites.broker.administering import codes_in, use
 from suites.broker.failover.failover_cluster import FailoverCluster
 from suites.broker.failover.placing import OFFSETS
 from suites.broker.share import Queue
+from suites.check import check
 from suites.judge import Judge
 
 
@@ -45,8 +44,7 @@ async def _hammer(queue: Queue, node: int, until: asyncio.Event) -> AsyncIterato
             return
 
 
-@pytest.mark.requirement("ADM-49")
-@pytest.mark.moves
+@check("ADM-49", moves=True)
 async def test_coordinator_moves(stage: FailoverCluster, judge: Judge) -> None:
     share = stage.share
     queue = await share.queue()
@@ -73,8 +71,8 @@ async def test_coordinator_moves(stage: FailoverCluster, judge: Judge) -> None:
 
     for node, responses in said.items():
         wrong = Counter((api, error_name(c)) for api, c in responses if c and c not in RETRIABLE)
-        judge.equal("ADM-49", {}, dict(wrong), f"final errors from broker {node} while it moved")
+        judge.equal({}, dict(wrong), f"final errors from broker {node} while it moved")
     refused = [code for responses in said.values() for _, code in responses if code]
-    judge.saw("ADM-49", responses=sum(map(len, said.values())), retriable=len(refused))
+    judge.saw(responses=sum(map(len, said.values())), retriable=len(refused))
     last = {error_name(code) for _, code in said[new][-3:]}
-    judge.equal("ADM-49", {"NONE"}, last, "errors of the new coordinator in the end")
+    judge.equal({"NONE"}, last, "errors of the new coordinator in the end")

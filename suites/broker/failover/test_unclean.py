@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
-
 from fixtures.clients.member import accept
 from spec.verdict import Undecided
 from suites.broker.failover.failover_cluster import FailoverCluster
 from suites.broker.reconnecting import ReconnectingConsumer, append, located
-from suites.broker.situations import meets
+from suites.check import check
 from suites.judge import Judge
 
 
-@pytest.mark.requirement("COO-32")
-@pytest.mark.timeout(120)
-@meets("reload")
+@check("COO-32", meets="reload", timeout=120)
 async def test_log_shorter_than_the_start_offset(stage: FailoverCluster, judge: Judge) -> None:
     third = await stage.controller()
     ahead, behind = (node for node in stage.nodes if node != third)
@@ -40,4 +36,4 @@ async def test_log_shorter_than_the_start_offset(stage: FailoverCluster, judge: 
     # What is new reaches beyond the old start offset, so that a group which waits there goes on.
     seen = await ReconnectingConsumer(queue).take([last])
     missing = sorted(set(range(first, last + 1)) - seen.keys())
-    judge.equal("COO-32", [], missing, f"new records never delivered, the log cut to {first}")
+    judge.equal([], missing, f"new records never delivered, the log cut to {first}")

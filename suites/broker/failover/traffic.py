@@ -160,12 +160,12 @@ def _places(part: Part) -> set[Place]:
     return {(part.partition, offset) for offset in part.offsets}
 
 
-def judge_books(judge: Judge, rule: str, traffic: Traffic, produced: set[Place]) -> None:
+def judge_books(judge: Judge, traffic: Traffic, produced: set[Place]) -> None:
     """Demand that every record was delivered and none again after its ACCEPT was answered NONE."""
     books = traffic.books
     missing = sorted(produced - books.delivered)
-    judge.equal(rule, [], missing, f"records of {len(produced)} that were never delivered")
-    judge.equal(rule, [], sorted(books.again), "accepted records that came again")
+    judge.equal([], missing, f"records of {len(produced)} that were never delivered")
+    judge.equal([], sorted(books.again), "accepted records that came again")
     left = sorted(produced - books.finished.keys() - books.doubtful)
-    judge.equal(rule, [], left, "records that never got finished")
-    judge.saw(rule, produced=len(produced), finished=len(books.finished), refused=books.refused)
+    judge.equal([], left, "records that never got finished")
+    judge.saw(produced=len(produced), finished=len(books.finished), refused=books.refused)

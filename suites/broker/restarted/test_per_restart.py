@@ -20,15 +20,9 @@ from spec.verdict import Undecided
 from suites.broker.locks import watch
 from suites.broker.restarted.restarts import Restarts, prunes_soon
 from suites.broker.share import Queue, Share
-from suites.broker.situations import meets
-from suites.broker.statestore import (
-    ACKNOWLEDGED,
-    StateKey,
-    Store,
-    joined,
-    rising_batches,
-)
+from suites.broker.statestore import ACKNOWLEDGED, StateKey, Store, joined, rising_batches
 from suites.broker.stored import read_state
+from suites.check import check
 from suites.judge import Judge
 
 LEADER = 5
@@ -129,9 +123,7 @@ def _found(part: Struct) -> tuple[str, int, tuple[StateBatch, ...]]:
     return error_name(part.error_code), part.start_offset, joined(part)
 
 
-@pytest.mark.requirement("PER-07", "PER-37", "PER-44")
-@pytest.mark.timeout(120)
-@meets("reload")
+@check("PER-07", "PER-37", "PER-44", meets="reload", timeout=120)
 async def test_crash_under_load(lives: Restarts, judge: Judge) -> None:
     async with lives.life() as share:
         await prunes_soon(share)
@@ -146,16 +138,16 @@ async def test_crash_under_load(lives: Restarts, judge: Judge) -> None:
 
     async with lives.life() as share:
         seen = _found(await (await _again(share, idle)).read())
-        judge.equal("PER-37", ("NONE", 2, (IDLE,)), seen, "an idle one's state after pruning")
+        judge["PER-37"].equal(("NONE", 2, (IDLE,)), seen, "an idle one's state after pruning")
         for writer in writers:
             key = await _again(share, writer.key)
             late = await key.write(leader_epoch=LEADER - 1)
-            judge.equal("PER-07", "FENCED_LEADER_EPOCH", late, "a former leader after the crash")
+            judge["PER-07"].equal("FENCED_LEADER_EPOCH", late, "a former leader after the crash")
             seen = _found(await key.read(leader_epoch=LEADER))
             what = f"error, start offset and batches after {writer.writes} writes and a crash"
-            judge.one_of("PER-44", writer.stored(), seen, what)
-            judge.one_of("PER-37", writer.stored(), seen, f"{what}, just after pruning")
-            judge.saw("PER-44", writes=writer.writes)
+            judge["PER-44"].one_of(writer.stored(), seen, what)
+            judge["PER-37"].one_of(writer.stored(), seen, f"{what}, just after pruning")
+            judge["PER-44"].saw(writes=writer.writes)
 
 
 async def _mixed(share: Share) -> tuple[Queue, dict[int, int]]:
@@ -171,10 +163,8 @@ async def _mixed(share: Share) -> tuple[Queue, dict[int, int]]:
     return queue, left
 
 
-@pytest.mark.requirement("PER-42")
+@check("PER-42", meets="reload", timeout=120)
 @pytest.mark.parametrize("orderly", [True, False], ids=["shutdown", "crash"])
-@pytest.mark.timeout(120)
-@meets("reload")
 async def test_restart_keeps_records(lives: Restarts, judge: Judge, orderly: bool) -> None:
     async with lives.life() as share:
         worlds = [await _mixed(share) for _ in range(3)]
@@ -189,5 +179,5 @@ async def test_restart_keeps_records(lives: Restarts, judge: Judge, orderly: boo
             last = await queue.produce(1)
             seen = await watch(await queue.consumer(join=False), [last], WITHIN)
             counts = {offset: sighting.count for offset, sighting in seen.items()}
-            judge.equal("PER-42", left | {last: 1}, counts, "delivered after the restart")
-            judge.equal("PER-42", kept, _found(await read_state(queue)), "stored state")
+            judge.equal(left | {last: 1}, counts, "delivered after the restart")
+            judge.equal(kept, _found(await read_state(queue)), "stored state")

@@ -212,11 +212,7 @@ async def _describe_configs(scene: Permissions) -> Seen:
 
 async def _alter_configs(scene: Permissions) -> Seen:
     entry = {"name": INTERVAL, "config_operation": 0, "value": "600"}
-    asked = {
-        "resource_type": GROUP_RESOURCE,
-        "resource_name": scene.group,
-        "configs": [entry],
-    }
+    asked = {"resource_type": GROUP_RESOURCE, "resource_name": scene.group, "configs": [entry]}
     response = await scene.ask("IncrementalAlterConfigs", resources=[asked])
     return (shown(response.responses[0].error_code),)
 
@@ -244,36 +240,19 @@ ROWS = (
         ask=_describe,
         whole=True,
     ),
-    Row(
-        api="ListGroups",
-        group=Operation.DESCRIBE,
-        topic=None,
-        ask=_list,
-        refusal=NOT_SHOWN,
-    ),
+    Row(api="ListGroups", group=Operation.DESCRIBE, topic=None, ask=_list, refusal=NOT_SHOWN),
     Row(
         api="DescribeShareGroupOffsets",
         group=Operation.DESCRIBE,
         topic=Operation.DESCRIBE,
         ask=_describe_offsets,
     ),
+    Row(api="DescribeConfigs", group=Operation.DESCRIBE_CONFIGS, topic=None, ask=_describe_configs),
     Row(
-        api="DescribeConfigs",
-        group=Operation.DESCRIBE_CONFIGS,
-        topic=None,
-        ask=_describe_configs,
+        api="IncrementalAlterConfigs", group=Operation.ALTER_CONFIGS, topic=None, ask=_alter_configs
     ),
     Row(
-        api="IncrementalAlterConfigs",
-        group=Operation.ALTER_CONFIGS,
-        topic=None,
-        ask=_alter_configs,
-    ),
-    Row(
-        api="AlterShareGroupOffsets",
-        group=Operation.READ,
-        topic=Operation.READ,
-        ask=_alter_offsets,
+        api="AlterShareGroupOffsets", group=Operation.READ, topic=Operation.READ, ask=_alter_offsets
     ),
     Row(
         api="DeleteShareGroupOffsets",

@@ -10,12 +10,7 @@ from pathlib import Path
 
 SECURED, TLS, BARE_TLS, RENEWED = "SECURED", "TLS", "BARE_TLS", "RENEWED"
 
-LISTENERS = {
-    SECURED: "SASL_PLAINTEXT",
-    TLS: "SASL_SSL",
-    BARE_TLS: "SSL",
-    RENEWED: "SASL_PLAINTEXT",
-}
+LISTENERS = {SECURED: "SASL_PLAINTEXT", TLS: "SASL_SSL", BARE_TLS: "SSL", RENEWED: "SASL_PLAINTEXT"}
 
 LOGIN_LASTS = 2.5
 """Seconds after which a login at ``RENEWED`` has to be renewed; a broker wants one in between."""

@@ -10,6 +10,7 @@ import pytest
 from fixtures.clients.acls import Operation, Resource
 from fixtures.clients.member import Member
 from suites.broker.secure.realm import Realm, User
+from suites.check import check
 from suites.judge import Judge
 
 Ask = Callable[[str, str, str], dict[str, Any]]
@@ -44,7 +45,7 @@ ASKS: dict[str, Ask] = {
 """The share APIs that take a topic by its name."""
 
 
-@pytest.mark.requirement("SEC-05")
+@check("SEC-05")
 @pytest.mark.parametrize("api", ASKS)
 async def test_refusals_do_not_tell_what_exists(realm: Realm, judge: Judge, api: str) -> None:
     (queue,), user = await realm.queues(1), await realm.user()
@@ -59,9 +60,9 @@ async def test_refusals_do_not_tell_what_exists(realm: Realm, judge: Judge, api:
     member = realm.share.member_id()
     of_hidden = await _response(user, api, ASKS[api](queue.group, member, hidden), hidden)
     of_missing = await _response(user, api, ASKS[api](queue.group, member, missing), missing)
-    judge.equal("SEC-05", of_missing, of_hidden, f"{api} of a hidden topic, as of a missing one")
+    judge.equal(of_missing, of_hidden, f"{api} of a hidden topic, as of a missing one")
     told = str(of_hidden)
-    judge.holds("SEC-05", str(queue.topic.id) not in told, f"{api} tells the topic's id: {told}")
+    judge.holds(str(queue.topic.id) not in told, f"{api} tells the topic's id: {told}")
 
 
 async def _response(user: User, api: str, fields: dict[str, Any], topic: str) -> str:

@@ -20,6 +20,7 @@ from suites.broker.locks import SLACK, watch
 from suites.broker.secure.realm import Realm, User, may_use
 from suites.broker.share import Queue
 from suites.broker.stored import read_state, settled_below
+from suites.check import check
 from suites.judge import Judge
 
 SIZE = 10_000
@@ -104,12 +105,12 @@ def _delay(response: Response) -> int:
     return int(response.raw.throttle_time_ms)
 
 
-@pytest.mark.requirement("SEC-29")
+@check("SEC-29")
 @pytest.mark.parametrize("mixed", [False, True], ids=["alone", "with fetches"])
 async def test_bytes_count(realm: Realm, judge: Judge, mixed: bool) -> None:
     payer = await _payer(realm, 30, {BYTE_RATE: RATE})
     first = await payer.plain(6) if mixed else _delay(await payer.fetch(6))
-    judge.equal("SEC-29", 0, first, f"delay after 6 of {FREE // SIZE} records that are free")
+    judge.equal(0, first, f"delay after 6 of {FREE // SIZE} records that are free")
     delays = []
     async for _ in attempts():
         response = await payer.fetch(6)
@@ -118,10 +119,10 @@ async def test_bytes_count(realm: Realm, judge: Judge, mixed: bool) -> None:
         delays.append(_delay(response))
         if delays[-1] or len(delays) > 4:
             break
-    judge.holds("SEC-29", delays[-1] > 0, f"no delay after {6 + 6 * len(delays)} records: {delays}")
+    judge.holds(delays[-1] > 0, f"no delay after {6 + 6 * len(delays)} records: {delays}")
 
 
-@pytest.mark.requirement("SEC-30")
+@check("SEC-30")
 @pytest.mark.parametrize("kind", ["fetch", "fetch with acknowledgements", "acknowledge"])
 async def test_requests_count(realm: Realm, judge: Judge, kind: str) -> None:
     payer = await _payer(realm, 3, {REQUEST_SHARE: LITTLE})
@@ -136,13 +137,13 @@ async def test_requests_count(realm: Realm, judge: Judge, kind: str) -> None:
         delays.append(_delay(response))
         if number and delays[-1]:
             break
-    judge.holds("SEC-30", delays[-1] > 0, f"delays of {len(delays)} requests: {delays}")
+    judge.holds(delays[-1] > 0, f"delays of {len(delays)} requests: {delays}")
     most = max(delays)
     sentence = f"a request quota delayed for {most} ms"
-    judge.holds("SEC-30", most <= LONGEST_FOR_REQUESTS, sentence)
+    judge.holds(most <= LONGEST_FOR_REQUESTS, sentence)
 
 
-@pytest.mark.requirement("SEC-33")
+@check("SEC-33")
 async def test_the_larger_delay_is_told(realm: Realm, judge: Judge) -> None:
     payer = await _payer(realm, 2 * HEAVY, {BYTE_RATE: RATE})
     await payer.fetch(HEAVY)
@@ -152,11 +153,10 @@ async def test_the_larger_delay_is_told(realm: Realm, judge: Judge) -> None:
         delays.append(_delay(await payer.fetch(HEAVY, timeout=PATIENCE)))
         if delays[-1] > LONGEST_FOR_REQUESTS:
             break
-    judge.holds("SEC-33", max(delays) > LONGEST_FOR_REQUESTS, f"delays {delays}")
+    judge.holds(max(delays) > LONGEST_FOR_REQUESTS, f"delays {delays}")
 
 
-@pytest.mark.requirement("SEC-31")
-@pytest.mark.feature("record-limit")
+@check("SEC-31", feature="record-limit")
 async def test_locks_run_while_answers_are_delayed(realm: Realm, judge: Judge) -> None:
     if (lock := realm.share.bounds.lock(LOCK_MS)) > LOCK_MS:
         raise OutOfReach(f"no quota delays for as long as a lock of {lock} ms")
@@ -168,11 +168,10 @@ async def test_locks_run_while_answers_are_delayed(realm: Realm, judge: Judge) -
     seen = await watch(other, range(HEAVY), LOCK_MS / 1000 + SLACK)
     missing = sorted(set(range(HEAVY)) - seen.keys())
     what = f"records still locked for one who has to wait {delay} ms, lock {LOCK_MS} ms"
-    judge.equal("SEC-31", [], missing, what)
+    judge.equal([], missing, what)
 
 
-@pytest.mark.requirement("SEC-32")
-@pytest.mark.feature("record-limit")
+@check("SEC-32", feature="record-limit")
 async def test_acknowledgements_of_who_has_to_wait(realm: Realm, judge: Judge) -> None:
     payer = await _payer(realm, 2 * HEAVY, {BYTE_RATE: RATE})
     _, held = await payer.until_delayed()
@@ -185,8 +184,8 @@ async def test_acknowledgements_of_who_has_to_wait(realm: Realm, judge: Judge) -
         raise Undecided("the request with acknowledgements was not delayed")
     part = response.part(payer.queue.topic.id, 0)
     told = part and error_name(part.ack_error)
-    judge.equal("SEC-32", "NONE", told, f"result of acknowledgements delayed {_delay(response)} ms")
-    judge.equal("SEC-32", given, await settled_below(payer.queue), "what is stored as finished")
+    judge.equal("NONE", told, f"result of acknowledgements delayed {_delay(response)} ms")
+    judge.equal(given, await settled_below(payer.queue), "what is stored as finished")
     batches = (await read_state(payer.queue)).state_batches
     counts = [b.delivery_count for b in batches if b.first_offset <= given <= b.last_offset]
-    judge.equal("SEC-32", [1], counts, "stored delivery count of what was given back")
+    judge.equal([1], counts, "stored delivery count of what was given back")

@@ -244,10 +244,7 @@ EFFECTS: Mapping[str, tuple[Look, Sequence[Mapping[str, Any]]]] = MappingProxyTy
                 },
             ),
         ),
-        "reconnects": (
-            gaps_of("ApiVersions"),
-            ({"on": "ApiVersions", "do": "close", "times": 0},),
-        ),
+        "reconnects": (gaps_of("ApiVersions"), ({"on": "ApiVersions", "do": "close", "times": 0},)),
     }
 )
 """Effects that are not a field, each with the script that it needs from the start."""

@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from suites.client.sweep.cases import (
-    LASTING,
-    ONCE,
-    TEN,
-    THREE,
-    Case,
-    Step,
-    all_errors,
-    with_rhythm,
-)
+from suites.client.sweep.cases import LASTING, ONCE, TEN, THREE, Case, Step, all_errors, with_rhythm
 
 HUGE = 2**31 - 1
 
@@ -58,12 +49,8 @@ _FIELDS: dict[str, dict[str, Step]] = {
         "epoch-goes-back": {"do": "leaders", "epoch": 0},
         "no-cluster-id": {"do": "field", "name": "cluster_id", "value": None},
     },
-    "FindCoordinator": {
-        "nobody": {"do": "field", "name": "coordinators", "value": []},
-    },
-    "ApiVersions": {
-        "no-apis": {"do": "field", "name": "api_keys", "value": []},
-    },
+    "FindCoordinator": {"nobody": {"do": "field", "name": "coordinators", "value": []}},
+    "ApiVersions": {"no-apis": {"do": "field", "name": "api_keys", "value": []}},
 }
 """For each API what becomes of its fields, by name."""
 
