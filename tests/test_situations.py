@@ -11,9 +11,8 @@ from fixtures import virtual
 from fixtures.virtual.world import reference_world
 from shareproof.runner.outcome import observe
 from spec.verdict import OutOfReach
+from suites.broker.check import SETUPS, SITUATIONS, check
 from suites.broker.share import Share, world
-from suites.broker.situations import SETUPS, SITUATIONS
-from suites.check import check
 from suites.judge import AS_WRITTEN, Judge
 from tools.campaign.cases import Case
 from tools.campaign.hunting import cases_of, checks

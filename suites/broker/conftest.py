@@ -10,9 +10,9 @@ import pytest
 from fixtures.interface.info import ClusterInfo
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
-from suites.broker.proxied import Proxied, fronted
+from suites.broker.brokers import Proxied, fronted
 from suites.broker.share import Share, world
-from suites.broker.statestore import Store
+from suites.broker.state import Store
 from suites.judge import MAKESHIFT, PATIENCE
 from suites.options import RunOptions
 

@@ -16,7 +16,7 @@ from fixtures.clients.deadletters import COPY, NAME, PERMITTED, PREFIX, DeadLett
 from fixtures.clients.features import share_version
 from fixtures.clients.member import Ack, accept, reject
 from spec.verdict import OutOfReach, Undecided
-from suites.broker.gaps import read_log
+from suites.broker.logs import read_log
 from suites.broker.share import Consumer, Queue, Share
 from suites.judge import Judge
 

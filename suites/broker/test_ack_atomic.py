@@ -7,7 +7,7 @@ import asyncio
 from fixtures.clients.cluster import SHARE, gather_all, share_key
 from fixtures.clients.member import Ack, AckType, accept, each, reject, release
 from spec.verdict import Undecided
-from suites.broker.acknowledging import (
+from suites.broker.acknowledgements import (
     LEFT_OUT,
     Pinned,
     judge_held,
@@ -17,9 +17,8 @@ from suites.broker.acknowledging import (
     singly,
     spread,
 )
+from suites.broker.check import AMONG, BEHIND, BESIDE, check
 from suites.broker.share import Share
-from suites.broker.situations import AMONG, BEHIND, BESIDE
-from suites.check import check
 from suites.judge import Judge
 
 WRONG_STATE = "INVALID_RECORD_STATE"

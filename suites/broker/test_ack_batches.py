@@ -5,10 +5,9 @@ from __future__ import annotations
 from fixtures.clients.member import Ack, accept, reject, release
 from fixtures.wire.codec import Raw
 from fixtures.wire.connection import CallFailed
-from suites.broker.acknowledging import Pinned, judge_held, pinned, result, result_in
+from suites.broker.acknowledgements import Pinned, judge_held, pinned, result, result_in
+from suites.broker.check import AMONG, BEHIND, BESIDE, check
 from suites.broker.share import Share
-from suites.broker.situations import AMONG, BEHIND, BESIDE
-from suites.check import check
 from suites.judge import Judge
 
 COUNT = 30

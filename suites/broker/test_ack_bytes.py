@@ -7,11 +7,10 @@ from collections.abc import Iterable
 
 from fixtures.clients.member import Ack, AckType, accept, each, release, renew
 from fixtures.wire.errors import error_name
-from suites.broker.acknowledging import judge_held, next_catch, pinned, result, result_in
-from suites.broker.locks import in_time
+from suites.broker.acknowledgements import judge_held, next_catch, pinned, result, result_in
+from suites.broker.check import AMONG, check
 from suites.broker.share import Share
-from suites.broker.situations import AMONG
-from suites.check import check
+from suites.broker.timing import in_time
 from suites.judge import Judge
 
 BYTES = range(-128, 128)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fixtures.clients.member import CLOSE, Ack, Response, accept, reject, release
-from suites.broker.acknowledging import Pinned, next_catch, pinned, result_in, soon
+from suites.broker.acknowledgements import Pinned, next_catch, pinned, result_in, soon
+from suites.broker.check import BEHIND, BESIDE, RELOADED, check
 from suites.broker.share import Share
-from suites.broker.situations import BEHIND, BESIDE, RELOADED
-from suites.check import check
 from suites.judge import Judge
 
 COUNT = 10

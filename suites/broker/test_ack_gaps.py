@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from fixtures.clients.member import AckType, Range, accept, each
-from suites.broker.acknowledging import result
-from suites.broker.gaps import Compacted, compacted, keys, offered
+from suites.broker.acknowledgements import result
+from suites.broker.check import ACROSS_GAP, check
+from suites.broker.logs import Compacted, compacted, keys, offered
 from suites.broker.share import Catch, Consumer, Share
-from suites.broker.situations import ACROSS_GAP
-from suites.check import check
 from suites.judge import Judge
 
 SIZE = 10

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from fixtures.clients.member import Ack, AckType, accept, each, gap, reject, release
-from suites.broker.acknowledging import judge_final, judge_held, next_catch, pinned, result, singly
-from suites.broker.locks import SLACK
+from suites.broker.acknowledgements import (
+    judge_final,
+    judge_held,
+    next_catch,
+    pinned,
+    result,
+    singly,
+)
+from suites.broker.check import ACROSS_END, ACROSS_START, BEHIND, BESIDE, RELOADED, check
 from suites.broker.share import Consumer, Share
-from suites.broker.situations import ACROSS_END, ACROSS_START, BEHIND, BESIDE, RELOADED
-from suites.check import check
+from suites.broker.timing import SLACK
 from suites.judge import Judge
 
 TYPES = (AckType.GAP, AckType.ACCEPT, AckType.RELEASE, AckType.REJECT)

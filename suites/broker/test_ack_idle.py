@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from fixtures.clients.member import Ack, AckType, accept, each
 from spec.verdict import Undecided
-from suites.broker.acknowledging import next_catch, result
+from suites.broker.acknowledgements import next_catch, result
+from suites.broker.check import IDLE, check
 from suites.broker.share import Consumer, Share
-from suites.broker.situations import IDLE
-from suites.check import check
 from suites.judge import Judge
 
 TYPES = (AckType.GAP, AckType.ACCEPT, AckType.RELEASE, AckType.REJECT)

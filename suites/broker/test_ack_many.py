@@ -6,11 +6,10 @@ import pytest
 
 from fixtures.clients.member import Ack, Response, Where, accept, each, reject, release
 from fixtures.wire.errors import error_name
-from suites.broker.acknowledging import judge_held, pinned, result, result_in
+from suites.broker.acknowledgements import judge_held, pinned, result, result_in
+from suites.broker.check import MANY, check
 from suites.broker.many import AT, Grid, among, grid, nowhere
 from suites.broker.share import Share
-from suites.broker.situations import MANY
-from suites.check import check
 from suites.judge import Judge
 
 RECORDS = 9

@@ -7,7 +7,7 @@ import time
 
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import Ack, AckType, Response, accept, release
-from suites.broker.acknowledging import (
+from suites.broker.acknowledgements import (
     judge_final,
     judge_held,
     next_catch,
@@ -15,9 +15,8 @@ from suites.broker.acknowledging import (
     result_in,
     singly,
 )
+from suites.broker.check import BEHIND, BESIDE, RELOADED, check
 from suites.broker.share import Share
-from suites.broker.situations import BEHIND, BESIDE, RELOADED
-from suites.check import check
 from suites.judge import Judge
 
 LONG_WAIT = 20_000

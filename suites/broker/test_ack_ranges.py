@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from fixtures.clients.member import Ack, AckType, accept, each, release
-from suites.broker.acknowledging import judge_held, next_catch, pinned, result, result_in, spread
+from suites.broker.acknowledgements import judge_held, next_catch, pinned, result, result_in, spread
+from suites.broker.check import ACROSS_BATCHES, AMONG, BEHIND, BESIDE, RELOADED, check
 from suites.broker.share import Share
-from suites.broker.situations import ACROSS_BATCHES, AMONG, BEHIND, BESIDE, RELOADED
-from suites.check import check
 from suites.judge import Judge
 
 FINAL = (AckType.GAP, AckType.ACCEPT, AckType.REJECT)

@@ -9,7 +9,7 @@ from fixtures.clients.cluster import Topic, attempts
 from fixtures.clients.member import Response, Session, accept, reject, release
 from fixtures.wire.errors import error_name
 from spec.verdict import OutOfReach
-from suites.broker.acknowledging import (
+from suites.broker.acknowledgements import (
     GONE,
     LEFT_OUT,
     PROBE,
@@ -20,9 +20,8 @@ from suites.broker.acknowledging import (
     result_in,
     spread,
 )
+from suites.broker.check import AMONG, check
 from suites.broker.share import Share, stopped
-from suites.broker.situations import AMONG
-from suites.check import check
 from suites.judge import Judge
 
 NOT_HERE = {

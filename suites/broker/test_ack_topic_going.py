@@ -8,10 +8,10 @@ from fixtures.clients.cluster import Topic, attempts
 from fixtures.clients.member import accept
 from fixtures.proxies.rules import FrameRule
 from spec.verdict import Undecided
-from suites.broker.acknowledging import GONE, result_in
-from suites.broker.proxied import Proxied
+from suites.broker.acknowledgements import GONE, result_in
+from suites.broker.brokers import Proxied
+from suites.broker.check import check
 from suites.broker.share import Share
-from suites.check import check
 from suites.judge import Judge
 
 REPEATED_WITHIN = 20.0

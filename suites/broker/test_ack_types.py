@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from fixtures.clients.member import AckType, accept, gap, reject, release
-from suites.broker.acknowledging import judge_final, judge_held, next_catch, pinned, result, singly
+from suites.broker.acknowledgements import (
+    judge_final,
+    judge_held,
+    next_catch,
+    pinned,
+    result,
+    singly,
+)
+from suites.broker.check import BEHIND, BESIDE, RELOADED, check
 from suites.broker.share import Share
-from suites.broker.situations import BEHIND, BESIDE, RELOADED
-from suites.check import check
 from suites.judge import Judge
 
 

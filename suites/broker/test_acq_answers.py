@@ -13,9 +13,8 @@ from fixtures.wire.codec import WireError
 from fixtures.wire.compression import Compression
 from fixtures.wire.errors import ErrorCode
 from fixtures.wire.records import Record, decode_batches, encode_batch
+from suites.broker.check import AMONG, BEHIND, BESIDE, check
 from suites.broker.share import Catch, Queue, Share
-from suites.broker.situations import AMONG, BEHIND, BESIDE
-from suites.check import check
 from suites.judge import Judge
 
 

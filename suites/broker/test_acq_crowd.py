@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from fixtures.clients.member import Ack, accept, release
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
+from suites.broker.check import AMONG, check
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG
-from suites.check import check
 from suites.judge import Judge
 
 LIMIT = 100

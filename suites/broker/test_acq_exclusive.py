@@ -7,9 +7,8 @@ from collections import Counter
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept, reject, release
 from fixtures.wire.errors import ErrorCode
+from suites.broker.check import BEHIND, BESIDE, check
 from suites.broker.share import Share
-from suites.broker.situations import BEHIND, BESIDE
-from suites.check import check
 from suites.judge import Judge
 
 

@@ -8,9 +8,8 @@ from typing import Any
 
 from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import accept, release
+from suites.broker.check import AMONG, BEHIND, BESIDE, RELOADED, check
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, BEHIND, BESIDE, RELOADED
-from suites.check import check
 from suites.judge import Judge
 
 RECORD_LIMIT = 1

@@ -8,9 +8,8 @@ import time
 from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.wire.errors import ErrorCode
 from spec.verdict import OutOfReach, Undecided
+from suites.broker.check import AMONG, BESIDE, check
 from suites.broker.share import Share
-from suites.broker.situations import AMONG, BESIDE
-from suites.check import check
 from suites.judge import Judge
 
 

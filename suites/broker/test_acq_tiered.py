@@ -12,12 +12,11 @@ from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept, reject
 from fixtures.wire.frame import Transcript
 from spec.verdict import Undecided
+from suites.broker.brokers import plugged
+from suites.broker.check import ACROSS_BATCHES, check
 from suites.broker.deadletters import boxed
-from suites.broker.gaps import Compacted, keys, rewritten
-from suites.broker.plugins import plugged
+from suites.broker.logs import Compacted, keys, rewritten
 from suites.broker.share import Queue, Share
-from suites.broker.situations import ACROSS_BATCHES
-from suites.check import check
 from suites.judge import Judge
 from suites.options import RunOptions
 

@@ -15,10 +15,9 @@ from functools import partial
 from fixtures.clients.cluster import WITHIN, gather_all
 from fixtures.clients.member import Response, accept, release
 from spec.verdict import Undecided
+from suites.broker.check import AMONG, RELOADED, check
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, RELOADED
 from suites.broker.timing import Span, apart, idle_consumer, judge_prompt, judge_span
-from suites.check import check
 from suites.judge import Judge
 
 LONG = 50_000

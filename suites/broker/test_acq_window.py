@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import Ack, accept, release
-from suites.broker.acknowledging import soon
+from suites.broker.acknowledgements import soon
+from suites.broker.check import AMONG, BESIDE, RELOADED, check
 from suites.broker.settings import LOCK
 from suites.broker.share import NOT_FOR, Consumer, Queue, Share
-from suites.broker.situations import AMONG, BESIDE, RELOADED
-from suites.check import check
 from suites.judge import Judge
 
 LIMIT = 100

@@ -14,8 +14,8 @@ from fixtures.clients.cluster import Topic, attempts
 from fixtures.clients.member import Member, accept, release
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
-from suites.broker import group_types
-from suites.broker.administering import (
+from suites.broker.check import AMONG, IDLE, check
+from suites.broker.groups import (
     NO_TOPIC,
     NON_EMPTY,
     NONE,
@@ -24,7 +24,13 @@ from suites.broker.administering import (
     UNSET,
     Answered,
     alter,
+    classic_group,
+    committed,
+    committed_offsets,
+    consumer_beat,
+    consumer_group,
     delete_offsets,
+    kind_of,
     listed,
     refusals,
     stored,
@@ -32,8 +38,6 @@ from suites.broker.administering import (
 )
 from suites.broker.membership import beat
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, IDLE
-from suites.check import check
 from suites.judge import Judge
 
 
@@ -297,11 +301,11 @@ async def test_not_on_other_kinds(share: Share, judge: Judge, kind: str) -> None
     queue = await share.queue(10)
     group, name = queue.group, queue.topic.name
     if kind == "classic":
-        await group_types.classic_group(share, queue, group, offset=7)
+        await classic_group(share, queue, group, offset=7)
     else:
-        insider = await group_types.consumer_group(share, queue, group)
-        await group_types.consumer_beat(share, group, insider, name, -1)
-        if error := await group_types.committed(share, queue, group, 7):
+        insider = await consumer_group(share, queue, group)
+        await consumer_beat(share, group, insider, name, -1)
+        if error := await committed(share, queue, group, 7):
             raise Undecided(f"OffsetCommit of an empty consumer group got {error_name(error)}")
 
     altered = await alter(share, group, {(name, 0): 3})
@@ -310,6 +314,6 @@ async def test_not_on_other_kinds(share: Share, judge: Judge, kind: str) -> None
     for what, answered in (("altering", altered), ("deleting", deleted)):
         refused = not refusals(answered) & {NONE, UNANSWERED, "UNKNOWN_SERVER_ERROR"}
         judge.holds(refused, f"{what} share offsets of a {kind} group got {answered}")
-    judge.equal([kind], await group_types.kind(share, group), "kind of the group afterwards")
-    offsets = await group_types.committed_offsets(share, group)
+    judge.equal([kind], await kind_of(share, group), "kind of the group afterwards")
+    offsets = await committed_offsets(share, group)
     judge.equal({(name, 0): 7}, offsets, "committed offsets afterwards")

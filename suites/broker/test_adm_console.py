@@ -19,13 +19,11 @@ from fixtures.clients.tools import (
     Tools,
 )
 from spec.verdict import Undecided
-from suites.broker.administering import use
-from suites.broker.group_types import delete_group
-from suites.broker.locks import in_time
+from suites.broker.check import check
+from suites.broker.groups import delete_group, use
 from suites.broker.share import Queue, Share
-from suites.broker.statestore import Store
-from suites.broker.stored import ACKNOWLEDGED, ARCHIVED, AVAILABLE, read_state
-from suites.check import check
+from suites.broker.state import ACKNOWLEDGED, ARCHIVED, AVAILABLE, Store, read_state
+from suites.broker.timing import in_time
 from suites.judge import Judge
 
 COUNT = 9

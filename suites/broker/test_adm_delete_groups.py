@@ -7,23 +7,30 @@ import pytest
 from fixtures.clients.cluster import SHARE, attempts, eventually, share_key
 from fixtures.clients.member import accept
 from fixtures.wire.errors import error_name
-from suites.broker import group_types
-from suites.broker.administering import (
+from suites.broker.check import AMONG, IDLE, check
+from suites.broker.groups import (
     NO_GROUP,
     NON_EMPTY,
     NONE,
+    SILENT,
     UNSET,
+    classic_group,
+    committed,
+    consumer_beat,
+    consumer_group,
+    delete_group,
     delete_groups,
     described,
+    kind_of,
     listed,
     neighbours,
+    streams_beat,
+    streams_group,
     use,
 )
-from suites.broker.administering import shown as shown_offsets
+from suites.broker.groups import shown as shown_offsets
 from suites.broker.membership import beat, good_beat
 from suites.broker.share import Queue, Share
-from suites.broker.situations import AMONG, IDLE
-from suites.check import check
 from suites.judge import Judge
 
 
@@ -98,15 +105,15 @@ async def test_each_group_on_its_own(share: Share, judge: Judge) -> None:
     await share.admin.delete_topics(lost.topic.name)
     await _until_forgotten(lost)
     await share.member(live, queue.topic)
-    await group_types.classic_group(share, queue, classic)
-    insider = await group_types.consumer_group(share, queue, consumer)
+    await classic_group(share, queue, classic)
+    insider = await consumer_group(share, queue, consumer)
     names = [live, classic, consumer, unknown]
     share.rng.shuffle(names)
 
     answered = await delete_groups(share, empty, *names)
 
     left = await listed(share, [empty, *names])
-    await group_types.consumer_beat(share, consumer, insider, queue.topic.name, -1)
+    await consumer_beat(share, consumer, insider, queue.topic.name, -1)
     expected = {empty: NONE, live: NON_EMPTY, classic: NONE, consumer: NON_EMPTY, unknown: NO_GROUP}
     judge["ADM-51"].equal(NONE, answered[empty], "error of the group that used a deleted topic")
     judge["ADM-36"].equal(expected, answered, "errors")
@@ -137,29 +144,29 @@ async def test_an_id_is_free_again(share: Share, judge: Judge, kind: str) -> Non
     group, topic = queue.group, queue.topic.name
     if kind == "streams":
         other = share.cluster.fresh_name("g")
-        insider = await group_types.streams_group(share, queue, other)
-        await group_types.streams_beat(share, other, insider, topic, -1)
+        insider = await streams_group(share, queue, other)
+        await streams_beat(share, other, insider, topic, -1)
     member = await share.member(group, queue.topic)
     await good_beat(member, member_epoch=-1)
 
     async def join() -> int:
         if kind == "classic":
-            return await group_types.committed(share, queue, group)
-        beat = group_types.consumer_beat if kind == "consumer" else group_types.streams_beat
+            return await committed(share, queue, group)
+        beat = consumer_beat if kind == "consumer" else streams_beat
         return int((await beat(share, group, newcomer, topic, 0)).error_code)
 
     early = await join()
-    refused = early not in group_types.SILENT
+    refused = early not in SILENT
     judge.holds(refused, f"a {kind} member of an empty share group: {error_name(early)}")
-    judge.equal(["share"], await group_types.kind(share, group), "kind before the deletion")
-    await group_types.delete_group(share, group)
+    judge.equal(["share"], await kind_of(share, group), "kind before the deletion")
+    await delete_group(share, group)
     late = await join()
     judge.equal(NONE, error_name(late), f"error of a {kind} member after the deletion")
-    judge.equal([kind], await group_types.kind(share, group), "kind after the deletion")
+    judge.equal([kind], await kind_of(share, group), "kind after the deletion")
     if kind == "consumer":
-        await group_types.consumer_beat(share, group, newcomer, topic, -1)
+        await consumer_beat(share, group, newcomer, topic, -1)
     elif kind == "streams":
-        await group_types.streams_beat(share, group, newcomer, topic, -1)
+        await streams_beat(share, group, newcomer, topic, -1)
 
 
 @check("ADM-40", fast=True, meets=IDLE)

@@ -9,7 +9,8 @@ import pytest
 from fixtures.clients.cluster import Topic, attempts
 from fixtures.clients.member import accept
 from spec.verdict import Undecided
-from suites.broker.administering import (
+from suites.broker.check import AMONG, IDLE, check
+from suites.broker.groups import (
     NO_GROUP,
     NO_TOPIC,
     NON_EMPTY,
@@ -24,8 +25,6 @@ from suites.broker.administering import (
 )
 from suites.broker.membership import beat
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, IDLE
-from suites.check import check
 from suites.judge import Judge
 
 

@@ -12,13 +12,20 @@ from fixtures.wire.codec import Struct
 from fixtures.wire.connection import Connection
 from fixtures.wire.errors import ErrorCode, error_name
 from spec.verdict import OutOfReach
-from suites.broker import group_types
-from suites.broker.administering import NO_GROUP, asked, described, offsets_of, starts
-from suites.broker.administering import neighbours as neighbouring
+from suites.broker.check import AMONG, check
+from suites.broker.groups import (
+    NO_GROUP,
+    ask_coordinator,
+    classic_group,
+    consumer_beat,
+    consumer_group,
+    described,
+    offsets_of,
+    starts,
+)
+from suites.broker.groups import neighbours as neighbouring
 from suites.broker.membership import beating, every, good_beat
 from suites.broker.share import Share
-from suites.broker.situations import AMONG
-from suites.check import check
 from suites.judge import Judge
 
 NOT_ASKED = -(2**31)
@@ -183,7 +190,7 @@ DESCRIBERS = {
 async def _describe(share: Share, group: str, by: str) -> tuple[str, int]:
     """Return error and number of members that a kind's own API shows of a group of any kind."""
     field = "groups" if by == "classic" else "group_ids"
-    response = await asked(share, group, DESCRIBERS[by], **{field: [group]})
+    response = await ask_coordinator(share, group, DESCRIBERS[by], **{field: [group]})
     found = response.groups[0]
     return error_name(found.error_code), len(found.members)
 
@@ -193,15 +200,15 @@ async def test_kinds_are_described_apart(share: Share, judge: Judge) -> None:
     queue = await share.queue()
     names = {by: share.cluster.fresh_name("g") for by in DESCRIBERS}
     await share.member(names["share"], queue.topic)
-    insider = await group_types.consumer_group(share, queue, names["consumer"])
-    await group_types.classic_group(share, queue, names["classic"])
+    insider = await consumer_group(share, queue, names["consumer"])
+    await classic_group(share, queue, names["classic"])
 
     seen = {
         (kind, by): await _describe(share, group, by)
         for kind, group in names.items()
         for by in DESCRIBERS
     }
-    await group_types.consumer_beat(share, names["consumer"], insider, queue.topic.name, -1)
+    await consumer_beat(share, names["consumer"], insider, queue.topic.name, -1)
 
     own = {kind: seen[kind, kind] for kind in names}
     alive = {"share": ("NONE", 1), "consumer": ("NONE", 1), "classic": ("NONE", 0)}

@@ -6,18 +6,26 @@ import pytest
 
 from fixtures.clients.transactions import TransactionalProducer
 from fixtures.wire.errors import error_name
-from suites.broker import group_types
-from suites.broker.administering import asked, described, listed
+from suites.broker.check import check
+from suites.broker.groups import (
+    SILENT,
+    ask_coordinator,
+    committed,
+    committed_offsets,
+    described,
+    listed,
+)
 from suites.broker.membership import good_beat
 from suites.broker.share import Queue, Share
-from suites.check import check
 from suites.judge import Judge
 
 
 async def _offset_delete(share: Share, queue: Queue) -> int:
     partitions = [{"partition_index": 0}]
     topics = [{"name": queue.topic.name, "partitions": partitions}]
-    response = await asked(share, queue.group, "OffsetDelete", group_id=queue.group, topics=topics)
+    response = await ask_coordinator(
+        share, queue.group, "OffsetDelete", group_id=queue.group, topics=topics
+    )
     if response.error_code:
         return int(response.error_code)
     return int(response.topics[0].partitions[0].error_code)
@@ -41,15 +49,15 @@ async def test_no_committed_offsets(share: Share, judge: Judge, *, empty: bool) 
     before = (await described(share, [queue.group]))[queue.group].to_dict()
 
     errors = {
-        "OffsetCommit": await group_types.committed(share, queue, queue.group),
+        "OffsetCommit": await committed(share, queue, queue.group),
         "TxnOffsetCommit": await _in_transaction(share, queue),
         "OffsetDelete": await _offset_delete(share, queue),
     }
 
     for api, error in errors.items():
         refusal = f"{api} on a share group got {error_name(error)}"
-        judge.holds(error not in group_types.SILENT, refusal)
-    stored = await group_types.committed_offsets(share, queue.group)
+        judge.holds(error not in SILENT, refusal)
+    stored = await committed_offsets(share, queue.group)
     judge.equal({}, stored, "committed offsets afterwards")
     after = (await described(share, [queue.group]))[queue.group].to_dict()
     judge.equal(before, after, "the group's description")

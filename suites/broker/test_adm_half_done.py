@@ -11,7 +11,8 @@ from fixtures.clients.admin import TOPIC_RESOURCE
 from fixtures.clients.cluster import attempts
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
-from suites.broker.administering import (
+from suites.broker.check import IDLE, check
+from suites.broker.groups import (
     NO_GROUP,
     NONE,
     UNSET,
@@ -23,8 +24,6 @@ from suites.broker.administering import (
     use,
 )
 from suites.broker.share import Queue, Share
-from suites.broker.situations import IDLE
-from suites.check import check
 from suites.judge import Judge
 
 STATE_TOPIC = "__share_group_state"

@@ -6,13 +6,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from suites.broker import group_types
-from suites.broker.administering import listed
+from suites.broker.check import MANY, check
+from suites.broker.groups import classic_group, consumer_beat, consumer_group, listed
 from suites.broker.many import AT, among
 from suites.broker.membership import good_beat
 from suites.broker.share import Share
-from suites.broker.situations import MANY
-from suites.check import check
 from suites.judge import Judge
 
 
@@ -39,12 +37,12 @@ async def zoo(share: Share) -> AsyncIterator[Zoo]:
     await share.member(animals.live, queue.topic)
     gone = await share.member(animals.empty, queue.topic)
     await good_beat(gone, member_epoch=-1)
-    insider = await group_types.consumer_group(share, queue, animals.consumer)
-    await group_types.classic_group(share, queue, animals.classic)
+    insider = await consumer_group(share, queue, animals.consumer)
+    await classic_group(share, queue, animals.classic)
     try:
         yield animals
     finally:
-        await group_types.consumer_beat(share, animals.consumer, insider, queue.topic.name, -1)
+        await consumer_beat(share, animals.consumer, insider, queue.topic.name, -1)
 
 
 @check("ADM-06", fast=True)

@@ -6,7 +6,9 @@ from fixtures.clients.cluster import Topic, attempts
 from fixtures.clients.member import Member
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
-from suites.broker.administering import (
+from suites.broker.check import MANY as MANY_AT_ONCE
+from suites.broker.check import check
+from suites.broker.groups import (
     NO_GROUP,
     NO_TOPIC,
     NONE,
@@ -25,8 +27,6 @@ from suites.broker.administering import (
 from suites.broker.many import AT, MANY, POSITIONS, Grid, among, grid
 from suites.broker.membership import beating, covered, every, good_beat
 from suites.broker.share import Share
-from suites.broker.situations import MANY as MANY_AT_ONCE
-from suites.check import check
 from suites.judge import Judge
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from suites.broker.administering import UNSET, offsets_of, shown, starts, use
+from suites.broker.check import AMONG, IDLE, check
+from suites.broker.groups import UNSET, offsets_of, shown, starts, use
 from suites.broker.share import Share
-from suites.broker.situations import AMONG, IDLE
-from suites.check import check
 from suites.judge import Judge
 
 

@@ -8,11 +8,11 @@ import re
 from fixtures.clients.tools import CONFIGS, GROUPS, ToolRun, Tools
 from fixtures.machine.maven import kafka_release
 from spec.verdict import Undecided
-from suites.broker.group_types import classic_group, consumer_group
+from suites.broker.check import check
+from suites.broker.groups import classic_group, consumer_group
 from suites.broker.membership import beating
 from suites.broker.settings import LOCK, everywhere
 from suites.broker.share import Share
-from suites.check import check
 from suites.judge import Judge
 
 PATIENCE = 340.0

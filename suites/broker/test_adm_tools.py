@@ -12,10 +12,10 @@ from typing import Any
 
 from fixtures.clients.tools import SHARE_GROUPS, ToolRun, Tools
 from fixtures.wire.records import Record, encode_batch
-from suites.broker.administering import Place, alter, listed, shown, use, vacant
+from suites.broker.check import check
+from suites.broker.groups import Place, alter, listed, shown, use, vacant
 from suites.broker.membership import beating, good_beat
 from suites.broker.share import Queue, Share
-from suites.check import check
 from suites.judge import Judge
 
 PATIENCE = 340.0

@@ -6,9 +6,9 @@ from fixtures.clients.admin import BROKER_RESOURCE, GROUP_RESOURCE
 from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.configs import TYPES, Setting, Source, describe
 from spec.configs import Config, Scope
+from suites.broker.check import check
 from suites.broker.settings import LOCK, broker_values, table
 from suites.broker.share import Share
-from suites.check import check
 from suites.judge import Judge
 
 

@@ -8,12 +8,12 @@ from fixtures.clients.member import Member, release
 from fixtures.wire.errors import ErrorCode, error_name
 from spec.configs import Scope
 from spec.verdict import OutOfReach
+from suites.broker.acknowledgements import delivery_limit, hold_at
+from suites.broker.check import check
 from suites.broker.deadletters import LIMIT
-from suites.broker.delivery_counts import delivery_limit, hold_at
-from suites.broker.locks import SLACK, reconfigure, watch
 from suites.broker.settings import HEARTBEAT, LOCK, RESET, bounds, broker_values, table
 from suites.broker.share import Queue, Share
-from suites.check import check
+from suites.broker.timing import SLACK, reconfigure, watch
 from suites.judge import Judge
 
 Told = tuple[int, int]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from fixtures.wire.errors import error_name
+from suites.broker.check import MANY as MANY_AT_ONCE
+from suites.broker.check import check
 from suites.broker.many import AT, MANY, among
 from suites.broker.settings import LOCK, RESET, everywhere
 from suites.broker.share import Share
-from suites.broker.situations import MANY as MANY_AT_ONCE
-from suites.check import check
 from suites.judge import Judge
 
 LEVEL = "share.isolation.level"

@@ -6,9 +6,9 @@ from fixtures.clients.configs import describe_group
 from fixtures.clients.member import release, renew
 from fixtures.wire.errors import ErrorCode, error_name
 from spec.configs import Scope
+from suites.broker.check import check
 from suites.broker.settings import bounds, broker_values, table
 from suites.broker.share import Share
-from suites.check import check
 from suites.judge import Judge
 
 LIMIT = "share.delivery.count.limit"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fixtures.wire.errors import ErrorCode, error_name
 from spec.configs import Scope
 from spec.verdict import OutOfReach
+from suites.broker.check import check
 from suites.broker.settings import (
     HEARTBEAT,
     LOCK,
@@ -17,7 +18,6 @@ from suites.broker.settings import (
     wrong,
 )
 from suites.broker.share import Share
-from suites.check import check
 from suites.judge import Judge
 
 INVALID = ErrorCode.INVALID_CONFIG.name

@@ -16,8 +16,8 @@ import pytest
 from fixtures.targets import TargetOptions
 from spec.verdict import EnvironmentFault, Undecided
 from suites import clusters
+from suites.broker.check import check
 from suites.broker.settings import HEARTBEAT, LOCK, SESSION
-from suites.check import check
 from suites.judge import Judge
 from suites.options import RunOptions
 

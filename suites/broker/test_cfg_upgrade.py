@@ -22,12 +22,12 @@ from fixtures.wire.errors import error_name
 from fixtures.wire.frame import Transcript
 from spec.verdict import EnvironmentFault, OutOfReach
 from suites import clusters
+from suites.broker.check import check
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
-from suites.broker.gaps import rewritten
-from suites.broker.locks import watch
+from suites.broker.logs import rewritten
 from suites.broker.membership import good_beat, in_session
 from suites.broker.share import Consumer, Queue, Share
-from suites.check import check
+from suites.broker.timing import watch
 from suites.judge import Judge
 from suites.options import RunOptions
 

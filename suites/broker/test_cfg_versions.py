@@ -12,9 +12,9 @@ from fixtures.wire.schema import SHARE_APIS, SchemaError
 from spec.releases import numbers
 from spec.requirement import SpecError
 from spec.verdict import OutOfReach
-from suites.broker.locks import watch
+from suites.broker.check import check
 from suites.broker.share import Share
-from suites.check import check
+from suites.broker.timing import watch
 from suites.judge import Judge
 
 Ranges = dict[str, tuple[int, int] | None]

@@ -11,11 +11,10 @@ from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
-from suites.broker.acknowledging import GONE, PROBE, result_in
-from suites.broker.locks import SLACK
+from suites.broker.acknowledgements import GONE, PROBE, result_in
+from suites.broker.check import AMONG, BESIDE, RELOADED, check
 from suites.broker.share import Consumer, Share
-from suites.broker.situations import AMONG, BESIDE, RELOADED
-from suites.check import check
+from suites.broker.timing import SLACK
 from suites.judge import Judge
 
 NOTICED = 8.0

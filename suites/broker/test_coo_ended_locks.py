@@ -14,10 +14,10 @@ import pytest
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept
 from spec.verdict import Undecided
-from suites.broker.proxied import Proxied
+from suites.broker.brokers import Proxied
+from suites.broker.check import check
 from suites.broker.share import Catch, Consumer, Queue
-from suites.broker.stored import AVAILABLE, read_state
-from suites.check import check
+from suites.broker.state import AVAILABLE, read_state
 from suites.judge import Judge
 
 LOCK_MS = 3000

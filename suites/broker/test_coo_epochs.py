@@ -5,9 +5,9 @@ from __future__ import annotations
 from fixtures.clients.cluster import attempts, eventually, gather_all
 from fixtures.clients.member import Member
 from fixtures.wire.codec import Struct
+from suites.broker.check import check
 from suites.broker.membership import covered, crowd, every, good_beat
 from suites.broker.share import Queue, Share
-from suites.check import check
 from suites.judge import Judge
 
 

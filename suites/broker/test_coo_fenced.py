@@ -16,12 +16,11 @@ from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept, release
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
-from suites.broker.acknowledging import next_catch, result, spread
-from suites.broker.locks import SLACK, watch
+from suites.broker.acknowledgements import next_catch, result, spread
+from suites.broker.check import AMONG, check
 from suites.broker.share import Catch, Consumer, Queue, Share
-from suites.broker.situations import AMONG
-from suites.broker.statestore import StateKey, Store
-from suites.check import check
+from suites.broker.state import StateKey, Store
+from suites.broker.timing import SLACK, watch
 from suites.judge import Judge
 
 KNOWN = {

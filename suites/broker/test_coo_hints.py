@@ -6,10 +6,9 @@ from fixtures.clients.cluster import attempts
 from fixtures.clients.member import OPEN, Part, Response, accept
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
+from suites.broker.check import MANY, check
 from suites.broker.many import POSITIONS, among
 from suites.broker.share import Queue, Share
-from suites.broker.situations import MANY
-from suites.check import check
 from suites.judge import Judge
 
 HINTED = "NOT_LEADER_OR_FOLLOWER"

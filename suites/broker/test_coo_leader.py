@@ -11,12 +11,10 @@ from fixtures.clients.cluster import Topic, attempts, eventually
 from fixtures.clients.member import OPEN, Response, accept
 from fixtures.wire.errors import error_name
 from spec.verdict import OutOfReach, Undecided
-from suites.broker.acknowledging import result
-from suites.broker.leaders import moved
-from suites.broker.mixed_states import MixedStates, judge_new_leader, prepared
+from suites.broker.acknowledgements import result
+from suites.broker.check import AMONG, check
+from suites.broker.leaders import MixedStates, judge_new_leader, moved, prepared
 from suites.broker.share import Queue, Share
-from suites.broker.situations import AMONG
-from suites.check import check
 from suites.judge import Judge
 
 HINTED = ("NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH")

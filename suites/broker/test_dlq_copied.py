@@ -12,11 +12,10 @@ from fixtures.wire.batch import TimestampType
 from fixtures.wire.compression import Compression
 from fixtures.wire.records import Record, encode_batch
 from spec.verdict import Undecided
+from suites.broker.check import AMONG, check
 from suites.broker.deadletters import DeadLetterSetup, boxed, dead_topic, offsets_of, rejecting
-from suites.broker.gaps import CLEANED_WITHIN, COMPACTED, Compacted, keys, read_log
+from suites.broker.logs import CLEANED_WITHIN, COMPACTED, Compacted, keys, read_log
 from suites.broker.share import Share
-from suites.broker.situations import AMONG
-from suites.check import check
 from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("dead-letters")

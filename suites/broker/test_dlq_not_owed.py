@@ -7,12 +7,18 @@ import pytest
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept, reject
 from spec.verdict import Undecided
+from suites.broker.check import AMONG, check
 from suites.broker.deadletters import DeadLetterSetup, boxed, offsets_of
-from suites.broker.gaps import CLEANED_WITHIN, COMMITTED, COMPACTED, Compacted, keys
+from suites.broker.logs import (
+    CLEANED_WITHIN,
+    COMMITTED,
+    COMPACTED,
+    Compacted,
+    committed,
+    jumble,
+    keys,
+)
 from suites.broker.share import Consumer, Share
-from suites.broker.situations import AMONG
-from suites.broker.transactions import committed, jumble
-from suites.check import check
 from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("dead-letters")

@@ -11,12 +11,11 @@ from fixtures.clients.deadletters import AUTO_CREATE, NAME, PERMITTED, PREFIX
 from fixtures.clients.member import accept, reject, release
 from fixtures.wire.errors import ErrorCode, error_name
 from spec.verdict import OutOfReach, Undecided
+from suites.broker.acknowledgements import hold_at
+from suites.broker.check import AMONG, check
 from suites.broker.deadletters import LIMIT, beyond, dead_name, naming
-from suites.broker.delivery_counts import hold_at
 from suites.broker.share import NOT_FOR, Share
-from suites.broker.situations import AMONG
-from suites.broker.statestore import ARCHIVING, StateKey, Trail, batches_of
-from suites.check import check
+from suites.broker.state import ARCHIVING, StateKey, Trail, batches_of
 from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("dead-letters")

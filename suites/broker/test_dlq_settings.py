@@ -11,6 +11,7 @@ from fixtures.clients.cluster import Topic, attempts, eventually
 from fixtures.clients.deadletters import AUTO_CREATE, PERMIT, PERMITTED, PREFIX
 from fixtures.clients.member import reject
 from spec.verdict import Undecided
+from suites.broker.check import AMONG, check
 from suites.broker.deadletters import (
     DeadLetterSetup,
     beyond,
@@ -21,10 +22,8 @@ from suites.broker.deadletters import (
     naming,
     offsets_of,
 )
-from suites.broker.locks import reconfigure
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG
-from suites.check import check
+from suites.broker.timing import reconfigure
 from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("dead-letters")

@@ -10,13 +10,11 @@ from fixtures.clients.cluster import attempts
 from fixtures.clients.deadletters import DeadLetter
 from fixtures.clients.member import accept, reject
 from spec.verdict import Undecided
+from suites.broker.check import AMONG, check
 from suites.broker.deadletters import DeadLetterSetup, beyond, boxed, dead_topic, naming, offsets_of
 from suites.broker.leaders import moved, replicated
 from suites.broker.share import Share
-from suites.broker.situations import AMONG
-from suites.broker.statestore import ARCHIVED, ARCHIVING, StateKey, Trail, batches_of
-from suites.broker.stored import write_state
-from suites.check import check
+from suites.broker.state import ARCHIVED, ARCHIVING, StateKey, Trail, batches_of, write_state
 from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("dead-letters")

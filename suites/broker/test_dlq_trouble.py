@@ -15,6 +15,7 @@ import pytest
 from fixtures.clients.cluster import Topic
 from fixtures.clients.member import accept, reject
 from spec.verdict import OutOfReach, Undecided
+from suites.broker.check import ACROSS_BATCHES, AMONG, check
 from suites.broker.deadletters import (
     DeadLetterSetup,
     beyond,
@@ -24,10 +25,8 @@ from suites.broker.deadletters import (
     naming,
     offsets_of,
 )
-from suites.broker.gaps import read_log
+from suites.broker.logs import read_log
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import ACROSS_BATCHES, AMONG
-from suites.check import check
 from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("dead-letters")

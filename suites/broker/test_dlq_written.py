@@ -9,6 +9,8 @@ import pytest
 from fixtures.clients.cluster import WITHIN
 from fixtures.clients.deadletters import HEADERS
 from fixtures.clients.member import reject, release
+from suites.broker.acknowledgements import hold_at
+from suites.broker.check import AMONG, check
 from suites.broker.deadletters import (
     LIMIT,
     boxed,
@@ -17,11 +19,8 @@ from suites.broker.deadletters import (
     offsets_of,
     verdicts,
 )
-from suites.broker.delivery_counts import hold_at
-from suites.broker.locks import SLACK, watch
 from suites.broker.share import Share
-from suites.broker.situations import AMONG
-from suites.check import check
+from suites.broker.timing import SLACK, watch
 from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("dead-letters")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from fixtures.clients.member import accept, release
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
-from suites.broker.delivery_counts import delivery_limit, hold_at, releases
-from suites.broker.locks import SLACK, comes_again, watch
+from suites.broker.acknowledgements import delivery_limit, hold_at, releases
+from suites.broker.check import AMONG, BESIDE, RELOADED, check
 from suites.broker.share import Consumer, Share
-from suites.broker.situations import AMONG, BESIDE, RELOADED
-from suites.check import check
+from suites.broker.timing import SLACK, comes_again, watch
 from suites.judge import Judge
 
 

@@ -6,11 +6,10 @@ import pytest
 
 from fixtures.clients.member import accept, release
 from fixtures.wire.errors import ErrorCode
-from suites.broker.delivery_counts import delivery_limit, hold_at, sentinel_only
-from suites.broker.locks import reconfigure
+from suites.broker.acknowledgements import delivery_limit, hold_at, sentinel_only
+from suites.broker.check import AMONG, check
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG
-from suites.check import check
+from suites.broker.timing import reconfigure
 from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("group-delivery-limit")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from fixtures.clients.member import release
-from suites.broker.delivery_counts import delivery_limit, hold_at, sentinel_only
+from suites.broker.acknowledgements import delivery_limit, hold_at, sentinel_only
+from suites.broker.check import AMONG, check
 from suites.broker.leaders import moved, replicated
-from suites.broker.locks import SLACK, watch
 from suites.broker.share import Share
-from suites.broker.situations import AMONG
-from suites.check import check
+from suites.broker.timing import SLACK, watch
 from suites.judge import Judge
 
 

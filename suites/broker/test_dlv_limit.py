@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept, reject, release, renew
-from suites.broker.delivery_counts import delivery_limit, hold_at, sentinel_only
-from suites.broker.locks import SLACK, comes_again, outlast, reconfigure, two_partitions, watch
+from suites.broker.acknowledgements import delivery_limit, hold_at, sentinel_only
+from suites.broker.check import BESIDE, RELOADED, check
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import BESIDE, RELOADED
-from suites.check import check
+from suites.broker.timing import SLACK, comes_again, outlast, reconfigure, two_partitions, watch
 from suites.judge import Judge
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from fixtures.clients.member import accept, release
 from spec.verdict import Undecided
-from suites.broker.delivery_counts import (
+from suites.broker.acknowledgements import (
     delivery_limit,
     descend,
     hold_at,
@@ -18,9 +18,8 @@ from suites.broker.delivery_counts import (
     releases,
     sentinel_only,
 )
+from suites.broker.check import AMONG, BESIDE, RELOADED, check
 from suites.broker.share import Queue, Share
-from suites.broker.situations import AMONG, BESIDE, RELOADED
-from suites.check import check
 from suites.judge import Judge
 
 LIMIT = "share.delivery.count.limit"

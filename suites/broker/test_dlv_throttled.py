@@ -8,12 +8,12 @@ from collections import Counter
 from fixtures.clients.cluster import attempts
 from fixtures.clients.users import BYTE_RATE, REQUEST_SHARE
 from spec.verdict import Undecided
+from suites.broker.acknowledgements import delivery_limit
+from suites.broker.check import check
 from suites.broker.deadletters import LIMIT
-from suites.broker.delivery_counts import delivery_limit
-from suites.broker.locks import SLACK, watch
-from suites.broker.quotas import LITTLE, delay, held_to
+from suites.broker.settings import LITTLE, delay, held_to
 from suites.broker.share import Consumer, Queue, Share
-from suites.check import check
+from suites.broker.timing import SLACK, watch
 from suites.judge import Judge
 
 RECORDS, SIZE = 10, 1050

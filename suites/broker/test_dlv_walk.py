@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from fixtures.clients.member import Ack, accept, reject, release
-from suites.broker.delivery_counts import delivery_limit, sentinel_only
+from suites.broker.acknowledgements import delivery_limit, sentinel_only
+from suites.broker.check import AMONG, check
 from suites.broker.share import Consumer, Share
-from suites.broker.situations import AMONG
-from suites.check import check
 from suites.judge import Judge
 
 STEPS = 80

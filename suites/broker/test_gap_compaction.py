@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import pytest
 
 from fixtures.clients.member import Ack, accept, each, release
-from suites.broker.acknowledging import result
-from suites.broker.gaps import (
+from suites.broker.acknowledgements import result
+from suites.broker.check import AMONG, check
+from suites.broker.logs import (
     CLEANED_WITHIN,
     Compacted,
     acknowledge,
@@ -23,8 +24,6 @@ from suites.broker.gaps import (
     rewritten,
 )
 from suites.broker.share import Catch, Consumer, Share
-from suites.broker.situations import AMONG
-from suites.check import check
 from suites.judge import Judge
 
 pytestmark = pytest.mark.timeout(CLEANED_WITHIN + 60)

@@ -12,11 +12,10 @@ from fixtures.clients.cluster import Topic, attempts
 from fixtures.clients.member import Ack, accept, reject, release
 from fixtures.wire.records import Record, encode_batch
 from spec.verdict import OutOfReach, Undecided
-from suites.broker.acknowledging import next_catch, result, spread
-from suites.broker.gaps import offered, rewritten
+from suites.broker.acknowledgements import next_catch, result, spread
+from suites.broker.check import AMONG, BESIDE, RELOADED, check
+from suites.broker.logs import offered, rewritten
 from suites.broker.share import Queue, Share
-from suites.broker.situations import AMONG, BESIDE, RELOADED
-from suites.check import check
 from suites.judge import Judge
 
 Deleting = Callable[[Queue, int], Awaitable[None]]

@@ -9,12 +9,20 @@ import pytest
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import Where, accept
 from fixtures.clients.transactions import TransactionalProducer
-from suites.broker.acknowledging import up_to
-from suites.broker.gaps import COMMITTED, UNCOMMITTED, acknowledge, offered, rewritten
+from suites.broker.acknowledgements import up_to
+from suites.broker.check import AMONG, check
+from suites.broker.logs import (
+    COMMITTED,
+    UNCOMMITTED,
+    Ledger,
+    aborted,
+    acknowledge,
+    jumble,
+    offered,
+    producers,
+    rewritten,
+)
 from suites.broker.share import NOT_FOR, Consumer, Share
-from suites.broker.situations import AMONG
-from suites.broker.transactions import Ledger, aborted, jumble, producers
-from suites.check import check
 from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("isolation-level")

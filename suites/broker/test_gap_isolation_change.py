@@ -10,13 +10,11 @@ from collections.abc import Callable
 import pytest
 
 from fixtures.clients.member import Ack, accept, reject, release
-from suites.broker.acknowledging import next_catch, result
-from suites.broker.gaps import COMMITTED, UNCOMMITTED
-from suites.broker.locks import reconfigure
+from suites.broker.acknowledgements import next_catch, result
+from suites.broker.check import AMONG, check
+from suites.broker.logs import COMMITTED, UNCOMMITTED, aborted, committed
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG
-from suites.broker.transactions import aborted, committed
-from suites.check import check
+from suites.broker.timing import reconfigure
 from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("isolation-level")

@@ -8,12 +8,18 @@ from fixtures.clients.cluster import attempts
 from fixtures.clients.member import each, gap
 from fixtures.clients.transactions import TransactionalProducer
 from spec.verdict import Undecided
-from suites.broker.acknowledging import judge_final, result
-from suites.broker.gaps import COMMITTED, UNCOMMITTED, acknowledge, offered, rewritten
+from suites.broker.acknowledgements import judge_final, result
+from suites.broker.check import AMONG, check
+from suites.broker.logs import (
+    COMMITTED,
+    UNCOMMITTED,
+    acknowledge,
+    committed,
+    jumble,
+    offered,
+    rewritten,
+)
 from suites.broker.share import NOT_FOR, Queue, Share
-from suites.broker.situations import AMONG
-from suites.broker.transactions import committed, jumble
-from suites.check import check
 from suites.judge import Judge
 
 LEVELS = pytest.mark.parametrize(

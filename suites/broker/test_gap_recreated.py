@@ -9,10 +9,9 @@ import pytest
 from fixtures.clients.cluster import attempts, eventually
 from fixtures.clients.member import accept, release
 from fixtures.wire.errors import error_name
-from suites.broker.acknowledging import GONE
+from suites.broker.acknowledgements import GONE
+from suites.broker.check import AMONG, check
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG
-from suites.check import check
 from suites.judge import Judge
 
 

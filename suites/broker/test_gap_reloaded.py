@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import accept
-from suites.broker.gaps import (
+from suites.broker.check import AMONG, check
+from suites.broker.leaders import moved, replicated
+from suites.broker.logs import (
     CLEANED_WITHIN,
     COMPACTED,
     Compacted,
@@ -13,10 +15,7 @@ from suites.broker.gaps import (
     offered,
     rewritten,
 )
-from suites.broker.leaders import moved, replicated
 from suites.broker.share import Share
-from suites.broker.situations import AMONG
-from suites.check import check
 from suites.judge import Judge
 
 SIZE = 12

@@ -8,12 +8,10 @@ from fixtures.clients.cluster import SHARE, attempts, share_key
 from fixtures.clients.member import Ack, accept
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
-from suites.broker.acknowledging import pinned, result
-from suites.broker.gaps import rewritten
+from suites.broker.acknowledgements import pinned, result
+from suites.broker.check import AMONG, BESIDE, RELOADED, check
+from suites.broker.logs import aborted, rewritten
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, BESIDE, RELOADED
-from suites.broker.transactions import aborted
-from suites.check import check
 from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("lag")

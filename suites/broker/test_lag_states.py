@@ -13,14 +13,11 @@ import pytest
 
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import Ack, accept, reject, release
-from suites.broker.acknowledging import pinned
-from suites.broker.delivery_counts import delivery_limit, hold_at
-from suites.broker.gaps import acknowledge, offered, rewritten
-from suites.broker.locks import SLACK, watch
+from suites.broker.acknowledgements import delivery_limit, hold_at, pinned
+from suites.broker.check import AMONG, BESIDE, RELOADED, check
+from suites.broker.logs import acknowledge, jumble, offered, rewritten
 from suites.broker.share import Queue, Share
-from suites.broker.situations import AMONG, BESIDE, RELOADED
-from suites.broker.transactions import jumble
-from suites.check import check
+from suites.broker.timing import SLACK, watch
 from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("lag")

@@ -8,11 +8,19 @@ from functools import partial
 from fixtures.clients.member import accept
 from fixtures.wire.errors import ErrorCode
 from spec.verdict import OutOfReach
-from suites.broker.locks import EARLY, SLACK, in_time, reconfigure, watch
+from suites.broker.check import AMONG, check
 from suites.broker.share import Share
-from suites.broker.situations import AMONG
-from suites.broker.timing import apart, judge_span, locks_of, waits_end_late
-from suites.check import check
+from suites.broker.timing import (
+    EARLY,
+    SLACK,
+    apart,
+    in_time,
+    judge_span,
+    locks_of,
+    reconfigure,
+    waits_end_late,
+    watch,
+)
 from suites.judge import Judge
 
 GROUP_KEY = "share.record.lock.duration.ms"

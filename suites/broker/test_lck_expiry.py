@@ -7,7 +7,9 @@ import time
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept, reject, release
 from fixtures.wire.errors import ErrorCode
-from suites.broker.locks import (
+from suites.broker.check import AMONG, BEHIND, BESIDE, RELOADED, check
+from suites.broker.share import Share
+from suites.broker.timing import (
     EARLY,
     SLACK,
     in_time,
@@ -17,9 +19,6 @@ from suites.broker.locks import (
     two_partitions,
     watch,
 )
-from suites.broker.share import Share
-from suites.broker.situations import AMONG, BEHIND, BESIDE, RELOADED
-from suites.check import check
 from suites.judge import Judge
 
 

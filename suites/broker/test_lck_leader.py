@@ -6,11 +6,10 @@ import time
 
 from fixtures.clients.member import OPEN, accept
 from fixtures.wire.errors import ErrorCode
+from suites.broker.check import AMONG, check
 from suites.broker.leaders import moved, replicated
-from suites.broker.locks import SLACK, in_time, watch
 from suites.broker.share import Share
-from suites.broker.situations import AMONG
-from suites.check import check
+from suites.broker.timing import SLACK, in_time, watch
 from suites.judge import Judge
 
 

@@ -9,10 +9,9 @@ from fixtures.clients.cluster import SHARE, share_key
 from fixtures.clients.member import accept, release
 from fixtures.wire.errors import ErrorCode
 from spec.verdict import Undecided
-from suites.broker.locks import SLACK, linger, watch
+from suites.broker.check import AMONG, BEHIND, BESIDE, RELOADED, check
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, BEHIND, BESIDE, RELOADED
-from suites.check import check
+from suites.broker.timing import SLACK, linger, watch
 from suites.judge import Judge
 
 

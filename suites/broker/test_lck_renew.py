@@ -9,10 +9,9 @@ import pytest
 from fixtures.clients.member import Ack, accept, reject, release, renew
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
-from suites.broker.locks import EARLY, RENEW_ONLY, SLACK, in_time, linger, reconfigure, watch
+from suites.broker.check import AMONG, BEHIND, BESIDE, check
 from suites.broker.share import Consumer, Share
-from suites.broker.situations import AMONG, BEHIND, BESIDE
-from suites.check import check
+from suites.broker.timing import EARLY, RENEW_ONLY, SLACK, in_time, linger, reconfigure, watch
 from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("renew")

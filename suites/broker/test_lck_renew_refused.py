@@ -8,7 +8,9 @@ import pytest
 
 from fixtures.clients.member import accept, reject, release, renew
 from fixtures.wire.errors import ErrorCode
-from suites.broker.locks import (
+from suites.broker.check import AMONG, BEHIND, BESIDE, RELOADED, check
+from suites.broker.share import Share
+from suites.broker.timing import (
     EARLY,
     RENEW_ONLY,
     SLACK,
@@ -18,9 +20,6 @@ from suites.broker.locks import (
     two_partitions,
     watch,
 )
-from suites.broker.share import Share
-from suites.broker.situations import AMONG, BEHIND, BESIDE, RELOADED
-from suites.check import check
 from suites.judge import Judge
 
 REFUSED = int(ErrorCode.INVALID_RECORD_STATE)

@@ -12,9 +12,9 @@ from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import Member
 from fixtures.wire.errors import ErrorCode
 from spec.verdict import OutOfReach, Undecided
+from suites.broker.check import check
 from suites.broker.membership import beating, covered, crowd, every, good_beat, member_ids
 from suites.broker.share import Queue, Share
-from suites.check import check
 from suites.judge import Judge
 
 INTERVAL = 3.0

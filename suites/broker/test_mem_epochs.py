@@ -6,9 +6,9 @@ from fixtures.clients.cluster import attempts
 from fixtures.clients.member import Member
 from fixtures.wire.errors import ErrorCode
 from spec.verdict import Undecided
+from suites.broker.check import check
 from suites.broker.membership import beat, good_beat, group_epoch, member_ids, risen, shown_epoch
 from suites.broker.share import Queue, Share
-from suites.check import check
 from suites.judge import Judge
 
 

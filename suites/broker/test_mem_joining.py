@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fixtures.clients.member import Member
 from fixtures.wire.errors import ErrorCode
+from suites.broker.check import check
 from suites.broker.membership import (
     assigned_in,
     beat,
@@ -15,7 +16,6 @@ from suites.broker.membership import (
     risen,
 )
 from suites.broker.share import Share
-from suites.check import check
 from suites.judge import Judge
 
 

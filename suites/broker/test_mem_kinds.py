@@ -6,21 +6,21 @@ import pytest
 
 from fixtures.clients.member import Member
 from fixtures.wire.errors import ErrorCode, error_name
-from suites.broker.group_types import (
+from suites.broker.check import check
+from suites.broker.groups import (
     SILENT,
+    ask_coordinator,
     classic_group,
     classic_join,
     committed,
     committed_offsets,
     consumer_beat,
     consumer_group,
-    coordinated,
     delete_group,
-    kind,
+    kind_of,
 )
 from suites.broker.membership import beat, good_beat, member_ids
 from suites.broker.share import Share
-from suites.check import check
 from suites.judge import Judge
 
 
@@ -30,7 +30,7 @@ async def intact(share: Share, judge: Judge, member: Member) -> None:
     judge.equal(ErrorCode.NONE, after.error_code, "error of the share member's heartbeat")
     listed = await member_ids(share, member.group)
     judge.equal([member.member_id], listed, "members of the share group")
-    judge.equal(["share"], await kind(share, member.group), "kind of the group")
+    judge.equal(["share"], await kind_of(share, member.group), "kind of the group")
 
 
 @check("MEM-44")
@@ -40,8 +40,10 @@ async def test_share_member_in_a_consumer_group(share: Share, judge: Judge) -> N
     intruder = await share.member(queue.group)
 
     response = await beat(intruder, member_epoch=0, subscribed_topic_names=[queue.topic.name])
-    after = await coordinated(share, queue.group, "ConsumerGroupDescribe", group_ids=[queue.group])
-    seen = await kind(share, queue.group)
+    after = await ask_coordinator(
+        share, queue.group, "ConsumerGroupDescribe", group_ids=[queue.group]
+    )
+    seen = await kind_of(share, queue.group)
     await consumer_beat(share, queue.group, insider, queue.topic.name, -1)
 
     refusal = f"a share heartbeat on a consumer group got {error_name(response.error_code)}"
@@ -60,7 +62,7 @@ async def test_share_member_in_a_classic_group(share: Share, judge: Judge) -> No
 
     refusal = f"a share heartbeat on a classic group got {error_name(response.error_code)}"
     judge.holds(response.error_code not in SILENT, refusal)
-    judge.equal(["classic"], await kind(share, queue.group), "kind of the group")
+    judge.equal(["classic"], await kind_of(share, queue.group), "kind of the group")
     stored = await committed_offsets(share, queue.group)
     judge.equal({(queue.topic.name, 0): 1}, stored, "committed offsets of the group")
 
@@ -77,7 +79,7 @@ async def test_classic_requests_on_a_share_group(share: Share, judge: Judge) -> 
     ]
     responses = [("JoinGroup", await classic_join(share, queue.group))]
     for api, fields in requests:
-        responses.append((api, await coordinated(share, queue.group, api, **fields)))
+        responses.append((api, await ask_coordinator(share, queue.group, api, **fields)))
     for api, response in responses:
         refusal = f"{api} on a share group got {error_name(response.error_code)}"
         judge.holds(response.error_code not in SILENT, refusal)
@@ -110,7 +112,7 @@ async def test_offset_commit_on_a_share_group(share: Share, judge: Judge, *, emp
     refusal = f"OffsetCommit on a share group got {error_name(error)}"
     judge.holds(error not in SILENT, refusal)
     judge.equal({}, stored, "committed offsets")
-    judge.equal(["share"], await kind(share, queue.group), "kind of the group")
+    judge.equal(["share"], await kind_of(share, queue.group), "kind of the group")
 
 
 @check("MEM-48")
@@ -124,9 +126,9 @@ async def test_group_id_is_bound_until_deletion(share: Share, judge: Judge) -> N
     judge.holds(early.error_code not in SILENT, refusal)
 
     await delete_group(share, queue.group)
-    judge.equal([], await kind(share, queue.group), "kind once the group was deleted")
+    judge.equal([], await kind_of(share, queue.group), "kind once the group was deleted")
     late = await consumer_beat(share, queue.group, newcomer, queue.topic.name, 0)
-    seen = await kind(share, queue.group)
+    seen = await kind_of(share, queue.group)
     await consumer_beat(share, queue.group, newcomer, queue.topic.name, -1)
     judge.equal(ErrorCode.NONE, late.error_code, "error of joining under the free id")
     judge.equal(["consumer"], seen, "kind of the group that took the id")

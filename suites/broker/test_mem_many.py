@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from fixtures.clients.cluster import gather_all
+from suites.broker.check import MANY, check
 from suites.broker.many import AT, among
 from suites.broker.many import MANY as THREE
 from suites.broker.membership import beating, every, good_beat
 from suites.broker.share import Share
-from suites.broker.situations import MANY
-from suites.check import check
 from suites.judge import Judge
 
 

@@ -10,11 +10,11 @@ from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import Member, accept
 from fixtures.wire.errors import ErrorCode
 from spec.verdict import OutOfReach, Undecided
-from suites.broker.locks import EARLY, in_time
+from suites.broker.check import check
 from suites.broker.membership import good_beat, member_ids
 from suites.broker.settings import HEARTBEAT, SESSION
 from suites.broker.share import Consumer, Queue, Share
-from suites.check import check
+from suites.broker.timing import EARLY, in_time
 from suites.judge import Judge
 
 ENDS = pytest.mark.parametrize("end", ["left", "expired"])

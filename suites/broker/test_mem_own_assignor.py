@@ -9,10 +9,10 @@ import pytest
 
 from fixtures.clients.member import Member
 from fixtures.wire.frame import Transcript
+from suites.broker.brokers import plugged
+from suites.broker.check import check
 from suites.broker.membership import beating, crowd
-from suites.broker.plugins import plugged
 from suites.broker.share import Share
-from suites.check import check
 from suites.judge import Judge
 from suites.options import RunOptions
 

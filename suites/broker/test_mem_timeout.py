@@ -13,12 +13,11 @@ from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import Member
 from fixtures.wire.errors import ErrorCode
 from spec.verdict import OutOfReach, Undecided
-from suites.broker.locks import EARLY
+from suites.broker.check import check
 from suites.broker.membership import beat, beating, covered, every, good_beat, member_ids
 from suites.broker.settings import HEARTBEAT, SESSION
 from suites.broker.share import Queue, Share
-from suites.broker.timing import apart, judge_span, silences_of, waits_end_late
-from suites.check import check
+from suites.broker.timing import EARLY, apart, judge_span, silences_of, waits_end_late
 from suites.judge import Judge
 
 

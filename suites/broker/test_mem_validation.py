@@ -8,9 +8,9 @@ import pytest
 
 from fixtures.clients.member import Member, accept
 from fixtures.wire.errors import ErrorCode
+from suites.broker.check import check
 from suites.broker.membership import beat, good_beat
 from suites.broker.share import Consumer, Share
-from suites.check import check
 from suites.judge import Judge
 
 INVALID = ErrorCode.INVALID_REQUEST

@@ -8,10 +8,9 @@ from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept, release
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode
+from suites.broker.check import AMONG, BESIDE, RELOADED, check
 from suites.broker.membership import group_epoch
 from suites.broker.share import Catch, Queue, Share
-from suites.broker.situations import AMONG, BESIDE, RELOADED
-from suites.check import check
 from suites.judge import Judge
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 
 from fixtures.clients.member import Ack, accept, gap, reject, release
+from suites.broker.check import check
 from suites.broker.share import Consumer, Queue, Share
-from suites.check import check
 from suites.judge import Judge
 
 RECORDS = 14

@@ -12,11 +12,10 @@ import time
 from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import accept, reject, release
 from spec.verdict import Undecided
+from suites.broker.check import AMONG, BESIDE, RELOADED, check
 from suites.broker.settings import LOCK
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, BESIDE, RELOADED
-from suites.broker.stored import ACKNOWLEDGED, ARCHIVED, AVAILABLE, read_state
-from suites.check import check
+from suites.broker.state import ACKNOWLEDGED, ARCHIVED, AVAILABLE, read_state
 from suites.judge import Judge
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fixtures.clients.member import accept, release
+from suites.broker.check import BESIDE, RELOADED, check
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import BESIDE, RELOADED
-from suites.check import check
 from suites.judge import Judge
 
 STATES = ["acquired", "released", "accepted"]

@@ -11,9 +11,8 @@ from collections.abc import Callable
 
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import Ack, accept, gap, reject, release
+from suites.broker.check import BESIDE, RELOADED, check
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import BESIDE, RELOADED
-from suites.check import check
 from suites.judge import Judge
 
 RECORDS = 10

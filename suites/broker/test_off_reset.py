@@ -11,13 +11,11 @@ from fixtures.clients.member import accept
 from fixtures.wire.errors import ErrorCode
 from fixtures.wire.records import Record, encode_batch
 from spec.verdict import Undecided
-from suites.broker.acknowledging import soon
-from suites.broker.administering import NONE, alter, refusals
-from suites.broker.leaders import moved, replicated
-from suites.broker.reconnecting import ReconnectingConsumer
+from suites.broker.acknowledgements import soon
+from suites.broker.check import AMONG, IDLE, check
+from suites.broker.groups import NONE, alter, refusals
+from suites.broker.leaders import ReconnectingConsumer, moved, replicated
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, IDLE
-from suites.check import check
 from suites.judge import Judge
 
 RESET = "share.auto.offset.reset"

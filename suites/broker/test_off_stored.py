@@ -6,9 +6,9 @@ import pytest
 
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept, release
+from suites.broker.check import check
 from suites.broker.share import Share
-from suites.broker.stored import ACKNOWLEDGED, ARCHIVED, AVAILABLE, write_state
-from suites.check import check
+from suites.broker.state import ACKNOWLEDGED, ARCHIVED, AVAILABLE, write_state
 from suites.judge import Judge
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from fixtures.clients.cluster import attempts
 from fixtures.wire.errors import error_name
 from spec.model.durable import StateBatch
-from suites.broker.situations import KEYS
-from suites.broker.statestore import ACKNOWLEDGED, AVAILABLE, STATE_TOPIC, StateKey, Store, shown
-from suites.check import check
+from suites.broker.check import KEYS, check
+from suites.broker.state import ACKNOWLEDGED, AVAILABLE, STATE_TOPIC, StateKey, Store, shown
 from suites.judge import Judge
 
 INVALID = "INVALID_REQUEST"

@@ -13,8 +13,8 @@ import pytest
 from fixtures.wire.errors import error_name
 from fixtures.wire.state_records import SNAPSHOT
 from spec.model.durable import StateBatch
-from suites.broker.situations import KEYS
-from suites.broker.statestore import (
+from suites.broker.check import KEYS, check
+from suites.broker.state import (
     ACKNOWLEDGED,
     ARCHIVED,
     AVAILABLE,
@@ -27,7 +27,6 @@ from suites.broker.statestore import (
     batches_of,
     shown,
 )
-from suites.check import check
 from suites.judge import Judge
 
 SOME = (StateBatch(12, 14, ACKNOWLEDGED, 1), StateBatch(17, 17, AVAILABLE, 3))

@@ -10,9 +10,9 @@ from fixtures.clients.cluster import RETRIABLE, SHARE, eventually, share_key
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import error_name
 from fixtures.wire.placing import partition_of
+from suites.broker.check import check
 from suites.broker.share import Share
-from suites.broker.statestore import STATE_TOPIC
-from suites.check import check
+from suites.broker.state import STATE_TOPIC
 from suites.judge import Judge
 
 ODD_GROUPS = (

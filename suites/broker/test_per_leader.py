@@ -7,11 +7,10 @@ import pytest
 from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import Ack, accept, reject, release
 from fixtures.wire.errors import error_name
-from suites.broker.acknowledging import pinned
-from suites.broker.locks import SLACK
+from suites.broker.acknowledgements import pinned
+from suites.broker.check import AMONG, check
 from suites.broker.share import Share
-from suites.broker.situations import AMONG
-from suites.broker.statestore import (
+from suites.broker.state import (
     ACKNOWLEDGED,
     ACQUIRED,
     ARCHIVED,
@@ -21,10 +20,11 @@ from suites.broker.statestore import (
     batches_of,
     joined,
     per_offset,
+    read_state,
     replayed,
+    write_state,
 )
-from suites.broker.stored import read_state, write_state
-from suites.check import check
+from suites.broker.timing import SLACK
 from suites.judge import Judge
 
 KEPT = {accept: (ACKNOWLEDGED, 1), reject: (ARCHIVED, 1), release: (AVAILABLE, 1)}

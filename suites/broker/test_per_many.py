@@ -9,9 +9,10 @@ from fixtures.wire.codec import Struct
 from fixtures.wire.errors import error_name
 from spec.model.durable import StateBatch
 from spec.verdict import Undecided
+from suites.broker.check import MANY as MANY_AT_ONCE
+from suites.broker.check import check
 from suites.broker.many import AT, MANY, among
-from suites.broker.situations import MANY as MANY_AT_ONCE
-from suites.broker.statestore import (
+from suites.broker.state import (
     ACKNOWLEDGED,
     ARCHIVED,
     AVAILABLE,
@@ -24,7 +25,6 @@ from suites.broker.statestore import (
     StateKey,
     Store,
 )
-from suites.check import check
 from suites.judge import Judge
 
 BATCHES = (

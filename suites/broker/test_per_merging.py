@@ -21,8 +21,8 @@ from fixtures.wire.codec import Struct
 from fixtures.wire.errors import error_name
 from spec.model.durable import Coordinator, StateBatch
 from spec.verdict import Undecided
-from suites.broker.situations import KEYS
-from suites.broker.statestore import (
+from suites.broker.check import KEYS, check
+from suites.broker.state import (
     ACKNOWLEDGED,
     ARCHIVED,
     AVAILABLE,
@@ -33,7 +33,6 @@ from suites.broker.statestore import (
     shown,
     some_batches,
 )
-from suites.check import check
 from suites.judge import Judge
 
 Written = dict[int, list[tuple[int, int]]]

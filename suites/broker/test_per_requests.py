@@ -13,7 +13,8 @@ from fixtures.clients.cluster import eventually
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode, error_name
 from spec.verdict import Undecided
-from suites.broker.statestore import (
+from suites.broker.check import check
+from suites.broker.state import (
     DELETE,
     EVERY,
     INITIALIZE,
@@ -24,7 +25,6 @@ from suites.broker.statestore import (
     Store,
     shown,
 )
-from suites.check import check
 from suites.judge import Judge
 
 INVALID, UNKNOWN = "INVALID_REQUEST", "UNKNOWN_TOPIC_OR_PARTITION"

@@ -17,11 +17,10 @@ from fixtures.clients.configs import alter
 from fixtures.clients.member import AckType, Part, accept, each
 from fixtures.wire.errors import error_name
 from spec.verdict import OutOfReach, Undecided
-from suites.broker.acknowledging import result
+from suites.broker.acknowledgements import result
+from suites.broker.check import check
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.statestore import STATE_TOPIC
-from suites.broker.stored import ACKNOWLEDGED, ARCHIVED, read_state
-from suites.check import check
+from suites.broker.state import ACKNOWLEDGED, ARCHIVED, STATE_TOPIC, read_state
 from suites.judge import Judge
 
 LIMIT, SMALL = "max.message.bytes", "600"

@@ -16,9 +16,9 @@ from fixtures.clients.member import accept, release
 from fixtures.wire.errors import ErrorCode, error_name
 from fixtures.wire.state_records import SNAPSHOT, StateRecord
 from spec.model.durable import StateBatch
+from suites.broker.check import ACROSS_BATCHES, check
 from suites.broker.share import Share
-from suites.broker.situations import ACROSS_BATCHES
-from suites.broker.statestore import (
+from suites.broker.state import (
     ACKNOWLEDGED,
     AVAILABLE,
     STATE_TOPIC,
@@ -31,7 +31,6 @@ from suites.broker.statestore import (
     replayed,
     rising_batches,
 )
-from suites.check import check
 from suites.judge import Judge
 
 UNUSUAL = {

@@ -10,10 +10,9 @@ import pytest
 
 from fixtures.clients.member import CLOSE, OPEN, accept
 from fixtures.wire.errors import ErrorCode
+from suites.broker.check import AMONG, BEHIND, BESIDE, check
 from suites.broker.sessions import acquired, others, taken
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, BEHIND, BESIDE
-from suites.check import check
 from suites.judge import Judge
 
 

@@ -13,10 +13,9 @@ from fixtures.clients.cluster import attempts
 from fixtures.clients.member import OPEN, Session, accept
 from fixtures.wire.connection import ConnectionLost
 from fixtures.wire.errors import ErrorCode
+from suites.broker.check import AMONG, BEHIND, BESIDE, RELOADED, check
 from suites.broker.sessions import others, taken
 from suites.broker.share import NOT_FOR, Consumer, Queue, Share
-from suites.broker.situations import AMONG, BEHIND, BESIDE, RELOADED
-from suites.check import check
 from suites.judge import Judge
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from fixtures.clients.member import CLOSE, OPEN, accept
 from fixtures.wire.errors import ErrorCode
+from suites.broker.check import AMONG, check
 from suites.broker.sessions import others, taken
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG
-from suites.check import check
 from suites.judge import Judge
 
 BAD_EPOCH = ErrorCode.INVALID_SHARE_SESSION_EPOCH

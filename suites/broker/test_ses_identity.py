@@ -9,10 +9,9 @@ import pytest
 from fixtures.clients.member import OPEN, Session, accept
 from fixtures.wire.errors import ErrorCode
 from spec.verdict import OutOfReach
+from suites.broker.check import AMONG, check
 from suites.broker.sessions import others
 from suites.broker.share import Consumer, Share
-from suites.broker.situations import AMONG
-from suites.check import check
 from suites.judge import Judge
 
 NO_SESSION = ErrorCode.SHARE_SESSION_NOT_FOUND

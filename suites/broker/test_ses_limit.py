@@ -7,8 +7,8 @@ import time
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import OPEN, accept
 from fixtures.wire.errors import ErrorCode
+from suites.broker.check import check
 from suites.broker.share import Consumer, Queue, Share
-from suites.check import check
 from suites.judge import Judge
 
 LIMIT = 2

@@ -5,10 +5,9 @@ from __future__ import annotations
 from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import OPEN, Where
 from fixtures.wire.errors import error_name
+from suites.broker.check import MANY, check
 from suites.broker.many import AT, Grid, among, grid, nowhere
 from suites.broker.share import Consumer, Share
-from suites.broker.situations import MANY
-from suites.check import check
 from suites.judge import Judge
 
 

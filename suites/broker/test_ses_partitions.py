@@ -8,11 +8,10 @@ import uuid
 from fixtures.clients.cluster import WITHIN, Topic, attempts
 from fixtures.clients.member import OPEN, Response, Session, Where, accept
 from fixtures.wire.errors import ErrorCode
+from suites.broker.check import AMONG, BEHIND, RELOADED, check
 from suites.broker.membership import beating, every, good_beat
 from suites.broker.sessions import acquired, error_in, offsets_in, others
 from suites.broker.share import Consumer, Queue, Share
-from suites.broker.situations import AMONG, BEHIND, RELOADED
-from suites.check import check
 from suites.judge import Judge
 
 GONE = {

@@ -12,7 +12,7 @@ from fixtures.clients.cluster import attempts
 from fixtures.clients.handle import Handle
 from fixtures.clients.member import AckType
 from spec.verdict import OutOfReach, Undecided
-from suites.check import check
+from suites.broker.check import check
 from suites.client.harness import READY, Harness
 from suites.client.wire import SHARE, acked, acquired, busiest, carries_acks
 from suites.judge import Judge

@@ -14,7 +14,7 @@ from fixtures.clients.adapter import Refused
 from fixtures.clients.handle import Delivery
 from fixtures.wire.errors import ErrorCode
 from spec.verdict import OutOfReach, Undecided
-from suites.check import check
+from suites.broker.check import check
 from suites.client.harness import ARRIVES, READY, Harness
 from suites.client.wire import HEARTBEAT, SHARE, acked
 from suites.judge import Judge

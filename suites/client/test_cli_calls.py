@@ -11,7 +11,7 @@ import pytest
 
 from fixtures.clients.adapter import AdapterDied, Refused
 from fixtures.hostile.changes import INSTANCE
-from suites.check import check
+from suites.broker.check import check
 from suites.client.harness import ARRIVES, Harness
 from suites.client.wire import acked, acquired
 from suites.judge import Judge

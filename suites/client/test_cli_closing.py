@@ -11,7 +11,7 @@ from fixtures.clients.adapter import Adapter, AdapterHang, Refused
 from fixtures.clients.handle import Delivery, Handle
 from fixtures.clients.member import AckType
 from spec.adapter import Capability
-from suites.check import check
+from suites.broker.check import check
 from suites.client.harness import Harness
 from suites.client.wire import HEARTBEAT, SHARE, acked
 from suites.judge import Judge

@@ -11,8 +11,8 @@ from fixtures.clients.adapter import Refused, Unsupported
 from fixtures.clients.handle import Delivery, Handle
 from fixtures.clients.member import AckType
 from spec.verdict import OutOfReach
+from suites.broker.check import check
 from suites.broker.share import Queue
-from suites.check import check
 from suites.client.harness import ARRIVES, READY, Harness
 from suites.client.wire import acked, acquired
 from suites.judge import Judge

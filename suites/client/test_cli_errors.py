@@ -9,7 +9,7 @@ import pytest
 
 from fixtures.clients.adapter import Refused
 from fixtures.clients.handle import Handle
-from suites.check import check
+from suites.broker.check import check
 from suites.client.harness import FLOOD, HASTE, Harness
 from suites.client.wire import SHARE, busiest, hasty
 from suites.judge import Judge

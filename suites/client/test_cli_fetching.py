@@ -12,8 +12,8 @@ from fixtures.clients.member import AckType
 from fixtures.clients.transactions import TransactionalProducer
 from fixtures.wire.records import Compression, Record, encode_batch
 from spec.verdict import Undecided
+from suites.broker.check import check
 from suites.broker.share import Queue
-from suites.check import check
 from suites.client.harness import ARRIVES, Harness
 from suites.client.wire import acked, acquired, named
 from suites.judge import Judge

@@ -10,7 +10,7 @@ import pytest
 
 from fixtures.clients.adapter import Refused
 from spec.verdict import Undecided
-from suites.check import check
+from suites.broker.check import check
 from suites.client.harness import FLOOD, HASTE, READY, Harness
 from suites.client.wire import HEARTBEAT, busiest, hasty, named
 from suites.judge import Judge

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fixtures.clients.adapter import Refused
 from fixtures.clients.handle import Handle
 from fixtures.proxies.exchange import Exchange
-from suites.check import check
+from suites.broker.check import check
 from suites.client.harness import Harness
 from suites.client.wire import SHARE, acked
 from suites.judge import Judge

@@ -13,8 +13,8 @@ from fixtures.clients.handle import Delivery, Handle
 from fixtures.clients.member import AckType
 from spec.adapter import Capability
 from spec.verdict import OutOfReach
+from suites.broker.check import check
 from suites.broker.share import Queue
-from suites.check import check
 from suites.client.harness import ARRIVES, Harness
 from suites.client.wire import SHARE, acked
 from suites.judge import Judge

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from fixtures.proxies.exchange import Exchange
-from suites.check import check
+from suites.broker.check import check
 from suites.client.harness import ARRIVES, FLOOD, HASTE, Harness
 from suites.client.wire import SHARE, acked, busiest, carries_acks, forgotten, hasty, named
 from suites.judge import Judge

@@ -6,7 +6,7 @@ import pytest
 
 from spec.settings import settings_of
 from spec.verdict import OutOfReach
-from suites.check import check
+from suites.broker.check import check
 from suites.client.harness import Harness
 from suites.client.settings.trials import Trial, trials
 from suites.client.settings.trying import broken, tried

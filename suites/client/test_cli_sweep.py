@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spec.verdict import OutOfReach
-from suites.check import check
+from suites.broker.check import check
 from suites.client.harness import Harness
 from suites.client.sweep.edges import all_cases
 from suites.client.sweep.judging import judge as findings_of

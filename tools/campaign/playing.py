@@ -17,7 +17,7 @@ from fixtures.wire.frame import Transcript
 from shareproof.runner.outcome import observe
 from spec.verdict import Observation, OutOfReach, Undecided, Verdict
 from suites.broker.share import world
-from suites.broker.statestore import Store
+from suites.broker.state import Store
 from suites.judge import Judge, Vacuous
 from tools.campaign.cases import Case
 

@@ -27,7 +27,7 @@ from shareproof.runner.inventory import by_rule
 from shareproof.runner.outcome import observe
 from spec.verdict import Observation, Undecided, Verdict
 from suites.broker.share import world
-from suites.broker.statestore import Store
+from suites.broker.state import Store
 from suites.judge import Judge, Vacuous
 from tools.campaign.cases import Case
 from tools.campaign.hunting import cases_of, checks

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from fixtures.clients.member import release
+from suites.broker.acknowledgements import hold_at, sentinel_only
 from suites.broker.alone.single_broker import SingleBroker
-from suites.broker.delivery_counts import hold_at, sentinel_only
+from suites.broker.check import check
 from suites.broker.share import Share
-from suites.check import check
 from suites.judge import Judge
 
 STORED = {

@@ -9,8 +9,8 @@ from fixtures.clients.member import accept
 from fixtures.wire.errors import ErrorCode, error_name
 from spec.configs import Config, Scope, load_configs
 from suites.broker.alone.single_broker import SingleBroker
+from suites.broker.check import check
 from suites.broker.share import Share
-from suites.check import check
 from suites.judge import Judge
 
 EVERYWHERE = ""

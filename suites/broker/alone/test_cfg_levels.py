@@ -7,10 +7,10 @@ from fixtures.clients.member import accept, reject
 from fixtures.wire.errors import error_name
 from spec.verdict import OutOfReach, Undecided
 from suites.broker.alone.single_broker import SingleBroker
+from suites.broker.check import check
 from suites.broker.deadletters import beyond, boxed, dead_letters_in, dead_topic, naming, offsets_of
 from suites.broker.share import Consumer, Queue
-from suites.broker.stored import read_state
-from suites.check import check
+from suites.broker.state import read_state
 from suites.judge import Judge
 
 STORABLE = {0, 2, 4}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fixtures.wire.errors import ErrorCode, error_name
 from spec.verdict import Undecided
 from suites.broker.alone.single_broker import SingleBroker
+from suites.broker.check import check
 from suites.broker.settings import SESSION, broker_values
-from suites.check import check
 from suites.judge import Judge
 
 

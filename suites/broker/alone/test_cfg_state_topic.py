@@ -6,8 +6,8 @@ from fixtures.clients.cluster import SHARE, WITHIN, attempts, share_key
 from fixtures.clients.member import accept
 from fixtures.wire.errors import ErrorCode, error_name
 from suites.broker.alone.single_broker import SingleBroker
+from suites.broker.check import check
 from suites.broker.share import Queue
-from suites.check import check
 from suites.judge import Judge
 
 STATE = "__share_group_state"

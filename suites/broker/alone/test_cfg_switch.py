@@ -7,9 +7,9 @@ from fixtures.clients.member import accept, release
 from fixtures.wire.errors import ErrorCode, error_name
 from spec.verdict import Undecided
 from suites.broker.alone.single_broker import SingleBroker
-from suites.broker.locks import watch
+from suites.broker.check import check
 from suites.broker.share import Consumer, Queue
-from suites.check import check
+from suites.broker.timing import watch
 from suites.judge import Judge
 
 APIS = ("ShareGroupHeartbeat", "ShareGroupDescribe", "ShareFetch", "ShareAcknowledge")

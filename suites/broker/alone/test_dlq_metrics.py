@@ -6,8 +6,8 @@ from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import reject
 from spec.verdict import Undecided
 from suites.broker.alone.single_broker import SingleBroker
+from suites.broker.check import check
 from suites.broker.deadletters import DeadLetterSetup, boxed, dead_topic
-from suites.check import check
 from suites.judge import Judge
 
 BEAN = "ShareGroupMetrics"

@@ -12,10 +12,10 @@ from fixtures.clients.member import accept, reject, release, renew
 from fixtures.wire.errors import ErrorCode
 from spec.verdict import Undecided
 from suites.broker.alone.single_broker import SingleBroker
-from suites.broker.locks import SLACK, watch
+from suites.broker.check import check
 from suites.broker.membership import good_beat
 from suites.broker.share import Consumer, Queue
-from suites.check import check
+from suites.broker.timing import SLACK, watch
 from suites.judge import Judge
 
 PARTITION, GROUPS, CACHE = "SharePartitionMetrics", "ShareGroupMetrics", "ShareSessionCache"

@@ -10,11 +10,10 @@ from typing import Any
 from fixtures.clients.cluster import RETRIABLE, attempts
 from fixtures.wire.errors import error_name
 from fixtures.wire.placing import partition_of
-from suites.broker.administering import codes_in, use
-from suites.broker.failover.failover_cluster import FailoverCluster
-from suites.broker.failover.placing import OFFSETS
+from suites.broker.check import check
+from suites.broker.failover.cluster import OFFSETS, FailoverCluster
+from suites.broker.groups import codes_in, use
 from suites.broker.share import Queue
-from suites.check import check
 from suites.judge import Judge
 
 

@@ -9,12 +9,11 @@ import pytest
 from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import accept, reject
 from fixtures.wire.errors import error_name
+from suites.broker.check import check
 from suites.broker.deadletters import DeadLetterSetup, beyond, boxed, dead_topic, naming, offsets_of
-from suites.broker.failover.failover_cluster import FailoverCluster
+from suites.broker.failover.cluster import FailoverCluster
 from suites.broker.share import Consumer
-from suites.broker.statestore import ARCHIVING
-from suites.broker.stored import read_state
-from suites.check import check
+from suites.broker.state import ARCHIVING, read_state
 from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("dead-letters")

@@ -8,29 +8,31 @@ from fixtures.clients.cluster import RETRIABLE, attempts
 from fixtures.clients.member import Part, accept
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
-from suites.broker.failover.all_roles import (
+from suites.broker.check import IDLE, check
+from suites.broker.failover.cluster import FailoverCluster
+from suites.broker.failover.roles import (
     Pulse,
     cast,
     judge_came_back,
     judge_member,
     judge_progress,
+    judge_raised,
+    raised,
 )
-from suites.broker.failover.failover_cluster import FailoverCluster
-from suites.broker.failover.fencing import judge_raised, raised
-from suites.broker.leaders import moved
-from suites.broker.locks import watch
-from suites.broker.membership import Assigned
-from suites.broker.mixed_states import (
+from suites.broker.leaders import (
     FRESH,
+    TAKEN_OVER,
     MixedStates,
+    ReconnectingConsumer,
     judge_holder,
     judge_new_leader,
     judge_open,
+    located,
+    moved,
 )
-from suites.broker.reconnecting import TAKEN_OVER, ReconnectingConsumer, located
+from suites.broker.membership import Assigned
 from suites.broker.share import Queue
-from suites.broker.situations import IDLE
-from suites.check import check
+from suites.broker.timing import watch
 from suites.judge import Judge
 
 ANSWERED_WITHIN = 45.0

@@ -11,12 +11,10 @@ from fixtures.clients.cluster import Topic, attempts
 from fixtures.clients.member import accept, reject
 from fixtures.wire.placing import partition_of
 from spec.verdict import Undecided
+from suites.broker.check import ACROSS_BATCHES, check
 from suites.broker.deadletters import dead_topic, naming
-from suites.broker.failover.failover_cluster import FailoverCluster
-from suites.broker.failover.placing import OFFSETS, STATE, state_partition
+from suites.broker.failover.cluster import OFFSETS, STATE, FailoverCluster, state_partition
 from suites.broker.share import NOT_FOR, Consumer, Queue
-from suites.broker.situations import ACROSS_BATCHES
-from suites.check import check
 from suites.judge import Judge
 
 pytestmark = [pytest.mark.feature("lag"), pytest.mark.timeout(180)]

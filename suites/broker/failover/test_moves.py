@@ -15,17 +15,15 @@ from fixtures.clients.member import accept
 from fixtures.wire.errors import error_name
 from fixtures.wire.placing import partition_of
 from spec.verdict import Undecided
-from suites.broker.acknowledging import result
-from suites.broker.failover.all_roles import MOVING, Pulse, judge_member
-from suites.broker.failover.failover_cluster import FailoverCluster
-from suites.broker.failover.fencing import START, judge_raised, raised
-from suites.broker.failover.placing import OFFSETS, STATE, state_partition
+from suites.broker.acknowledgements import result
+from suites.broker.check import check
+from suites.broker.failover.cluster import OFFSETS, STATE, FailoverCluster, state_partition
+from suites.broker.failover.roles import MOVING, START, Pulse, judge_member, judge_raised, raised
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
-from suites.broker.locks import SLACK
 from suites.broker.membership import in_session, member_ids
 from suites.broker.settings import HEARTBEAT, SESSION
-from suites.broker.statestore import EVERY, SUMMARY, StateKey
-from suites.check import check
+from suites.broker.state import EVERY, SUMMARY, StateKey
+from suites.broker.timing import SLACK
 from suites.judge import Judge
 
 pytestmark = pytest.mark.moves

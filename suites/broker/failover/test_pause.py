@@ -5,12 +5,18 @@ from __future__ import annotations
 import asyncio
 
 from fixtures.clients.member import Part, accept
-from suites.broker.failover.all_roles import AllRoles, Pulse, cast, judge_member, judge_progress
-from suites.broker.failover.failover_cluster import FailoverCluster
-from suites.broker.leaders import moved
-from suites.broker.mixed_states import MixedStates, judge_new_leader, judge_open, prepared
-from suites.broker.reconnecting import ReconnectingConsumer, located
-from suites.check import check
+from suites.broker.check import check
+from suites.broker.failover.cluster import FailoverCluster
+from suites.broker.failover.roles import AllRoles, Pulse, cast, judge_member, judge_progress
+from suites.broker.leaders import (
+    MixedStates,
+    ReconnectingConsumer,
+    judge_new_leader,
+    judge_open,
+    located,
+    moved,
+    prepared,
+)
 from suites.judge import Judge
 
 CUT_FOR = 1.0

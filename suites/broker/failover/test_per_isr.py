@@ -7,12 +7,11 @@ import asyncio
 from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import accept
 from fixtures.wire.errors import error_name
-from suites.broker.failover.failover_cluster import FailoverCluster
-from suites.broker.failover.in_sync import demand, in_force
+from suites.broker.check import ACROSS_BATCHES, check
+from suites.broker.failover.cluster import FailoverCluster
+from suites.broker.failover.roles import demand, in_force
 from suites.broker.share import NOT_FOR
-from suites.broker.situations import ACROSS_BATCHES
-from suites.broker.stored import read_state
-from suites.check import check
+from suites.broker.state import read_state
 from suites.judge import Judge
 
 

@@ -11,14 +11,13 @@ from fixtures.clients.member import accept
 from fixtures.wire.errors import error_name
 from fixtures.wire.placing import partition_of
 from spec.verdict import Undecided
-from suites.broker.acknowledging import result
-from suites.broker.failover.all_roles import Pulse
-from suites.broker.failover.failover_cluster import FailoverCluster
-from suites.broker.failover.placing import OFFSETS
-from suites.broker.gaps import CLEANED_WITHIN, data_offsets, read_log
+from suites.broker.acknowledgements import result
+from suites.broker.check import check
+from suites.broker.failover.cluster import OFFSETS, FailoverCluster
+from suites.broker.failover.roles import Pulse
+from suites.broker.logs import CLEANED_WITHIN, data_offsets, read_log
 from suites.broker.membership import good_beat
 from suites.broker.share import Consumer
-from suites.check import check
 from suites.judge import Judge
 
 EAGER = {"segment.ms": "50", "min.cleanable.dirty.ratio": "0.0"}

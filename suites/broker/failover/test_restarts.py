@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from suites.broker.failover.all_roles import Pulse, judge_came_back, judge_member
-from suites.broker.failover.failover_cluster import FailoverCluster
+from suites.broker.check import check
+from suites.broker.failover.cluster import FailoverCluster
+from suites.broker.failover.roles import Pulse, judge_came_back, judge_member
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
-from suites.broker.mixed_states import judge_counts, prepared
-from suites.check import check
+from suites.broker.leaders import judge_counts, prepared
 from suites.judge import Judge
 
 

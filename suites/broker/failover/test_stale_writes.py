@@ -14,11 +14,11 @@ import pytest
 
 from fixtures.clients.member import accept, release
 from spec.verdict import Undecided
-from suites.broker.failover.failover_cluster import FailoverCluster
-from suites.broker.failover.in_sync import demand, in_force
-from suites.broker.reconnecting import ReconnectingConsumer, located
-from suites.broker.stored import ACKNOWLEDGED, read_state, write_state
-from suites.check import check
+from suites.broker.check import check
+from suites.broker.failover.cluster import FailoverCluster
+from suites.broker.failover.roles import demand, in_force
+from suites.broker.leaders import ReconnectingConsumer, located
+from suites.broker.state import ACKNOWLEDGED, read_state, write_state
 from suites.judge import Judge
 
 RECORDS = 5

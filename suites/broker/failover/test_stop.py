@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from fixtures.clients.member import accept
-from suites.broker.failover.all_roles import (
+from suites.broker.check import check
+from suites.broker.failover.cluster import FailoverCluster
+from suites.broker.failover.roles import (
     Pulse,
     cast,
     judge_came_back,
     judge_member,
     judge_progress,
 )
-from suites.broker.failover.failover_cluster import FailoverCluster
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
-from suites.broker.mixed_states import judge_new_leader
-from suites.check import check
+from suites.broker.leaders import judge_new_leader
 from suites.judge import Judge
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fixtures.clients.member import accept
 from spec.verdict import Undecided
-from suites.broker.failover.failover_cluster import FailoverCluster
-from suites.broker.reconnecting import ReconnectingConsumer, append, located
-from suites.check import check
+from suites.broker.check import check
+from suites.broker.failover.cluster import FailoverCluster
+from suites.broker.leaders import ReconnectingConsumer, append, located
 from suites.judge import Judge
 
 

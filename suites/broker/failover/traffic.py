@@ -14,8 +14,8 @@ from fixtures.clients.cluster import attempts
 from fixtures.clients.member import Ack, Part, accept, release
 from fixtures.wire.connection import CallFailed
 from spec.verdict import Undecided
-from suites.broker.gaps import data_offsets, read_log
-from suites.broker.reconnecting import ReconnectingConsumer, located
+from suites.broker.leaders import ReconnectingConsumer, located
+from suites.broker.logs import data_offsets, read_log
 from suites.broker.share import Queue
 from suites.judge import Judge
 

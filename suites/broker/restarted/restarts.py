@@ -11,7 +11,7 @@ from fixtures.interface.handle import Handle
 from fixtures.interface.info import ClusterInfo
 from fixtures.wire.frame import Transcript
 from spec.verdict import OutOfReach
-from suites.broker.failover.guest import GuestCluster
+from suites.broker.failover.cluster import GuestCluster
 from suites.broker.share import Share, world
 
 PRUNE = "share.coordinator.state.topic.prune.interval.ms"

@@ -17,12 +17,11 @@ from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import ErrorCode, error_name
 from spec.model.durable import Coordinator, Durable, StateBatch
 from spec.verdict import Undecided
-from suites.broker.locks import watch
+from suites.broker.check import check
 from suites.broker.restarted.restarts import Restarts, prunes_soon
 from suites.broker.share import Queue, Share
-from suites.broker.statestore import ACKNOWLEDGED, StateKey, Store, joined, rising_batches
-from suites.broker.stored import read_state
-from suites.check import check
+from suites.broker.state import ACKNOWLEDGED, StateKey, Store, joined, read_state, rising_batches
+from suites.broker.timing import watch
 from suites.judge import Judge
 
 LEADER = 5

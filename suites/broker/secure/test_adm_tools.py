@@ -6,10 +6,9 @@ import asyncio
 
 from fixtures.clients.tools import SHARE_GROUPS, Tools
 from spec.verdict import Undecided
+from suites.broker.check import check
 from suites.broker.membership import beating
-from suites.broker.secure.realm import Realm
-from suites.broker.secure.settings import BARE_TLS
-from suites.check import check
+from suites.broker.secure.realm import BARE_TLS, Realm
 from suites.judge import Judge
 
 PATIENCE = 120.0

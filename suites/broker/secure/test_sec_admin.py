@@ -9,11 +9,11 @@ from fixtures.clients.admin import GROUP_RESOURCE
 from fixtures.clients.cluster import Topic, attempts
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode, error_name
-from suites.broker.administering import use
+from suites.broker.check import check
+from suites.broker.groups import use
 from suites.broker.secure.matrix import INTERVAL, NO_GROUP, NO_TOPIC
 from suites.broker.secure.realm import Realm, User
 from suites.broker.share import Queue, Share
-from suites.check import check
 from suites.judge import Judge
 
 GROUP, TOPIC = Resource.GROUP, Resource.TOPIC

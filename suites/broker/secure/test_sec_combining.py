@@ -6,9 +6,9 @@ import pytest
 
 from fixtures.clients.acls import EVERY, Operation, Resource
 from fixtures.wire.errors import error_name
+from suites.broker.check import check
 from suites.broker.secure.matrix import NO_GROUP, ROWS, Seen, expected_results, scene, walk
 from suites.broker.secure.realm import Realm
-from suites.check import check
 from suites.judge import Judge
 
 GROUP, TOPIC = Resource.GROUP, Resource.TOPIC

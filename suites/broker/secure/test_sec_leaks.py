@@ -9,8 +9,8 @@ import pytest
 
 from fixtures.clients.acls import Operation, Resource
 from fixtures.clients.member import Member
+from suites.broker.check import check
 from suites.broker.secure.realm import Realm, User
-from suites.check import check
 from suites.judge import Judge
 
 Ask = Callable[[str, str, str], dict[str, Any]]

@@ -13,8 +13,8 @@ from fixtures.clients.member import accept, reject, release
 from fixtures.wire.connection import ConnectionLost
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
-from suites.broker.secure.realm import Realm, User, may_use
-from suites.broker.secure.settings import (
+from suites.broker.check import check
+from suites.broker.secure.realm import (
     BARE_TLS,
     LOGIN_LASTS,
     PLAIN_PASSWORD,
@@ -22,11 +22,13 @@ from suites.broker.secure.settings import (
     RENEWED,
     SECURED,
     TLS,
+    Realm,
+    User,
+    may_use,
 )
 from suites.broker.sessions import acquired
 from suites.broker.share import Queue
-from suites.broker.stored import settled_below
-from suites.check import check
+from suites.broker.state import settled_below
 from suites.judge import Judge
 
 NOBODY = "ANONYMOUS"

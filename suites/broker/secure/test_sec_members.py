@@ -9,10 +9,10 @@ from fixtures.clients.admin import Admin
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import Member
 from fixtures.wire.errors import ErrorCode, error_name
+from suites.broker.check import check
 from suites.broker.secure.matrix import NO_GROUP, NO_TOPIC
 from suites.broker.secure.realm import Realm, User
 from suites.broker.share import Queue, Share
-from suites.check import check
 from suites.judge import Judge
 
 GROUP, TOPIC = Resource.GROUP, Resource.TOPIC

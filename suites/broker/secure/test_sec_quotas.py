@@ -16,11 +16,11 @@ from fixtures.clients.member import Response, Session, Where, accept, release
 from fixtures.clients.users import BYTE_RATE, REQUEST_SHARE
 from fixtures.wire.errors import error_name
 from spec.verdict import OutOfReach, Undecided
-from suites.broker.locks import SLACK, watch
+from suites.broker.check import check
 from suites.broker.secure.realm import Realm, User, may_use
 from suites.broker.share import Queue
-from suites.broker.stored import read_state, settled_below
-from suites.check import check
+from suites.broker.state import read_state, settled_below
+from suites.broker.timing import SLACK, watch
 from suites.judge import Judge
 
 SIZE = 10_000

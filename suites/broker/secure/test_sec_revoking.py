@@ -12,12 +12,12 @@ from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.member import Session, Where, accept
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
+from suites.broker.check import check
 from suites.broker.secure.matrix import LET_IN, NO_GROUP, NO_TOPIC, ROWS, scene, walk
 from suites.broker.secure.realm import Realm, User, may_use
 from suites.broker.sessions import acquired
 from suites.broker.share import Catch, Queue
-from suites.broker.stored import settled_below
-from suites.check import check
+from suites.broker.state import settled_below
 from suites.judge import Judge
 
 GROUP, TOPIC = Resource.GROUP, Resource.TOPIC

@@ -1,4 +1,4 @@
-"""Situations: the same check again, where the broker has more to do than the check asks for.
+"""What makes a test a check: its rules, and the situations in which it is played.
 
 A check makes one topic, one partition, one member and one session, and begins at offset 0 of a
 partition that nobody has touched. A defect that acts from the second partition on, inside a batch,
@@ -19,8 +19,7 @@ import pytest
 
 from fixtures.clients.access import refusal
 from spec.verdict import OutOfReach, Undecided
-from suites.broker.crossing import Below, CrossedShare, Setup
-from suites.broker.crossing_store import CrossedStore
+from suites.broker.crossing import Below, CrossedShare, CrossedStore, Setup
 from suites.judge import AS_WRITTEN, Judge
 
 IDLE = "nothing in flight"
@@ -112,3 +111,57 @@ def in_situations(check: Check, setups: Sequence[str], situations: Sequence[str]
     first = pytest.mark.parametrize("setup", [AS_WRITTEN, *named]).mark
     play.pytestmark = [first, *getattr(check, "pytestmark", [])]  # type: ignore[attr-defined]
     return play
+
+
+Names = str | Sequence[str]
+
+
+def check(
+    *rules: str,
+    fast: bool = False,
+    feature: Names = (),
+    needs: Names = (),
+    crossed: Names = (),
+    meets: Names = (),
+    solo: Mapping[str, object] | None = None,
+    timeout: float | None = None,
+    moves: bool = False,
+    draft: str = "",
+) -> Callable[[Check], Check]:
+    """Say which rules a check judges.
+
+    Args:
+        *rules: their ids. One rule is judged by ``judge.equal``, several by ``judge[rule].equal``.
+        fast: whether it takes less than about two seconds, and so is part of the ``--fast`` subset.
+        feature: what it needs that a profile may declare absent.
+        needs: what it needs of the client under test; ``a|b`` needs one of them.
+        crossed: set-ups in which it is played again, see :mod:`suites.broker.check`.
+        meets: situations that it brings about itself.
+        solo: broker properties of the cluster of its own that it needs, of one broker or as many
+            as ``brokers`` says.
+        timeout: seconds, if it needs more than the usual minute.
+        moves: whether this check of a stage only moves leaders, and may do so on somebody's
+            cluster.
+        draft: why it is not trusted yet.
+    """
+    marks = [pytest.mark.requirement(*rules)]
+    marks += [pytest.mark.feature(name) for name in _names(feature)]
+    marks += [pytest.mark.needs(*_names(needs))] if needs else []
+    marks += [pytest.mark.fast] if fast else []
+    marks += [pytest.mark.solo(dict(solo))] if solo is not None else []
+    marks += [pytest.mark.timeout(timeout)] if timeout else []
+    marks += [pytest.mark.moves] if moves else []
+    marks += [pytest.mark.draft(draft)] if draft else []
+
+    def declare(function: Check) -> Check:
+        if crossed or meets:
+            function = in_situations(function, _names(crossed), _names(meets))
+        for mark in marks:
+            function = mark(function)
+        return function
+
+    return declare
+
+
+def _names(given: Names) -> Sequence[str]:
+    return (given,) if isinstance(given, str) else given

@@ -11,18 +11,27 @@ import asyncio
 import contextlib
 from dataclasses import dataclass, field
 
+from fixtures.clients.admin import TOPIC_RESOURCE
 from fixtures.clients.cluster import RETRIABLE, attempts, eventually
+from fixtures.clients.configs import alter
 from fixtures.clients.member import Member, accept
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
-from suites.broker.acknowledging import result
-from suites.broker.failover.failover_cluster import FailoverCluster
+from suites.broker.acknowledgements import result
+from suites.broker.failover.cluster import STATE, FailoverCluster
+from suites.broker.leaders import (
+    TAKEN_OVER,
+    MixedStates,
+    ReconnectingConsumer,
+    append,
+    judge_open,
+    prepared,
+)
 from suites.broker.membership import in_session
-from suites.broker.mixed_states import MixedStates, judge_open, prepared
-from suites.broker.reconnecting import TAKEN_OVER, ReconnectingConsumer, append
-from suites.broker.share import Consumer
+from suites.broker.share import Consumer, Queue
+from suites.broker.state import StateKey
 from suites.judge import Judge
 
 LOCK_MS = 15_000
@@ -180,3 +189,51 @@ async def judge_came_back(judge: Judge, scene: MixedStates) -> dict[int, int]:
     judge.holds(part.ack_error, f"an ACCEPT of before the restart got {result(part)}")
     await judge_progress(judge, seen.roamer)
     return seen.counts
+
+
+START = 7
+"""The start offset in the state of :func:`raised`."""
+
+
+async def raised(queue: Queue) -> StateKey:
+    """Return the state of a queue that nobody consumes, its leader epoch raised to 5 by reading.
+
+    Raises:
+        Undecided: that did not come about.
+    """
+    key = StateKey(queue.share, queue.group, queue.topic.id)
+    if (error := await key.initialize(start=START)) != "NONE":
+        raise Undecided(f"Initialize answered {error}")
+    await key.read(leader_epoch=5)
+    if await key.write(leader_epoch=4) != "FENCED_LEADER_EPOCH":
+        raise Undecided("the leader epoch could not be raised")
+    return key
+
+
+async def judge_raised(judge: Judge, key: StateKey) -> None:
+    """Demand that the next coordinator knows the epoch, too."""
+    judge.equal("FENCED_LEADER_EPOCH", await key.write(leader_epoch=4), "older Write")
+    judge.equal("NONE", await key.write(leader_epoch=5), "Write with the raised epoch")
+
+
+IN_SYNC = "min.insync.replicas"
+
+
+async def demand(stage: FailoverCluster, in_sync: str) -> str:
+    """Demand so many replicas in sync of every state write; return how many were before."""
+    before = (await stage.share.admin.configs(TOPIC_RESOURCE, STATE))[IN_SYNC]
+    response = await alter(stage.cluster, TOPIC_RESOURCE, STATE, {IN_SYNC: in_sync})
+    if response.error_code:
+        raise Undecided(f"altering {STATE}: {error_name(response.error_code)}")
+    return before
+
+
+async def in_force(stage: FailoverCluster, in_sync: str) -> None:
+    """Wait until every broker that is there has heard of the demand."""
+
+    async def ask() -> bool | None:
+        there = [node for node in stage.nodes if node not in stage.cluster.away]
+        shown = [await stage.share.admin.configs(TOPIC_RESOURCE, STATE, node=n) for n in there]
+        return True if all(configs[IN_SYNC] == in_sync for configs in shown) else None
+
+    await eventually(f"{IN_SYNC} {in_sync} of {STATE} in force", ask)
