@@ -1,25 +1,8 @@
 """All or nothing: acknowledgements of one partition stand or fall together, partitions alone."""
 
-from __future__ import annotations
-
 import asyncio
 
-from fixtures.clients.cluster import SHARE, gather_all, share_key
-from fixtures.clients.member import Ack, AckType, accept, each, reject, release
-from spec.verdict import Undecided
-from suites.broker.acknowledgements import (
-    LEFT_OUT,
-    Pinned,
-    judge_held,
-    pinned,
-    result,
-    result_in,
-    singly,
-    spread,
-)
-from suites.broker.check import AMONG, BEHIND, BESIDE, check
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 WRONG_STATE = "INVALID_RECORD_STATE"
 COUNT = 30

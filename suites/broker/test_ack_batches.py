@@ -1,14 +1,7 @@
 """Acknowledgement batches that are malformed: each is refused and settles nothing."""
 
-from __future__ import annotations
-
-from fixtures.clients.member import Ack, accept, reject, release
 from fixtures.wire.codec import Raw
-from fixtures.wire.connection import CallFailed
-from suites.broker.acknowledgements import Pinned, judge_held, pinned, result, result_in
-from suites.broker.check import AMONG, BEHIND, BESIDE, check
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 COUNT = 30
 NULL_ARRAY = Raw(b"\x00")

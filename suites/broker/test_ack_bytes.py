@@ -1,17 +1,9 @@
 """Acknowledge types as bytes: all 256 of them, and what IsRenewAck allows."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable
 
-from fixtures.clients.member import Ack, AckType, accept, each, release, renew
-from fixtures.wire.errors import error_name
-from suites.broker.acknowledgements import judge_held, next_catch, pinned, result, result_in
-from suites.broker.check import AMONG, check
-from suites.broker.share import Share
-from suites.broker.timing import in_time
-from suites.judge import Judge
+from suites.broker.kit import *
 
 BYTES = range(-128, 128)
 WITHOUT_RENEW = range(4)

@@ -1,14 +1,9 @@
 """Acknowledgements in the request that closes the share session."""
 
-from __future__ import annotations
-
 import pytest
 
-from fixtures.clients.member import CLOSE, Ack, Response, accept, reject, release
-from suites.broker.acknowledgements import Pinned, next_catch, pinned, result_in, soon
-from suites.broker.check import BEHIND, BESIDE, RELOADED, check
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.acknowledgements import soon
+from suites.broker.kit import *
 
 COUNT = 10
 

@@ -1,15 +1,11 @@
 """The batch with gaps of KIP-932: offsets that hold no record inside what was acquired."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
-from fixtures.clients.member import AckType, Range, accept, each
-from suites.broker.acknowledgements import result
-from suites.broker.check import ACROSS_GAP, check
+from fixtures.clients.member import Range
+from suites.broker.check import ACROSS_GAP
+from suites.broker.kit import *
 from suites.broker.logs import Compacted, compacted, keys, offered
-from suites.broker.share import Catch, Consumer, Share
-from suites.judge import Judge
 
 SIZE = 10
 

@@ -1,20 +1,7 @@
 """Who may settle a record, and in which state it has to be."""
 
-from __future__ import annotations
-
-from fixtures.clients.member import Ack, AckType, accept, each, gap, reject, release
-from suites.broker.acknowledgements import (
-    judge_final,
-    judge_held,
-    next_catch,
-    pinned,
-    result,
-    singly,
-)
-from suites.broker.check import ACROSS_END, ACROSS_START, BEHIND, BESIDE, RELOADED, check
-from suites.broker.share import Consumer, Share
-from suites.broker.timing import SLACK
-from suites.judge import Judge
+from suites.broker.check import ACROSS_END, ACROSS_START
+from suites.broker.kit import *
 
 TYPES = (AckType.GAP, AckType.ACCEPT, AckType.RELEASE, AckType.REJECT)
 FINAL = (AckType.GAP, AckType.ACCEPT, AckType.REJECT)

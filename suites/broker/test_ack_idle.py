@@ -1,13 +1,6 @@
 """Acknowledging where nothing is in flight: never anything, not any more, or not since a reload."""
 
-from __future__ import annotations
-
-from fixtures.clients.member import Ack, AckType, accept, each
-from spec.verdict import Undecided
-from suites.broker.acknowledgements import next_catch, result
-from suites.broker.check import IDLE, check
-from suites.broker.share import Consumer, Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 TYPES = (AckType.GAP, AckType.ACCEPT, AckType.RELEASE, AckType.REJECT)
 WRONG_STATE = "INVALID_RECORD_STATE"

@@ -1,16 +1,10 @@
 """Acknowledging nine partitions of three topics in one request, one of them wrongly."""
 
-from __future__ import annotations
-
 import pytest
 
-from fixtures.clients.member import Ack, Response, Where, accept, each, reject, release
-from fixtures.wire.errors import error_name
-from suites.broker.acknowledgements import judge_held, pinned, result, result_in
-from suites.broker.check import MANY, check
+from suites.broker.check import MANY
+from suites.broker.kit import *
 from suites.broker.many import AT, Grid, among, grid, nowhere
-from suites.broker.share import Share
-from suites.judge import Judge
 
 RECORDS = 9
 BY = pytest.mark.parametrize("by_fetch", [False, True], ids=["acknowledge", "fetch"])

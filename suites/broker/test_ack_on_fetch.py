@@ -1,23 +1,9 @@
 """Acknowledgements that ride on a ShareFetch, and requests that follow each other closely."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import Ack, AckType, Response, accept, release
-from suites.broker.acknowledgements import (
-    judge_final,
-    judge_held,
-    next_catch,
-    pinned,
-    result_in,
-    singly,
-)
-from suites.broker.check import BEHIND, BESIDE, RELOADED, check
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 LONG_WAIT = 20_000
 """Milliseconds that a fetch may wait for records when it should not wait at all."""

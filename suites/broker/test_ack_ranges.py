@@ -1,12 +1,6 @@
 """Which offsets a batch reaches: parts and spans of what was acquired, types one by one."""
 
-from __future__ import annotations
-
-from fixtures.clients.member import Ack, AckType, accept, each, release
-from suites.broker.acknowledgements import judge_held, next_catch, pinned, result, result_in, spread
-from suites.broker.check import ACROSS_BATCHES, AMONG, BEHIND, BESIDE, RELOADED, check
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 FINAL = (AckType.GAP, AckType.ACCEPT, AckType.REJECT)
 LONG = 500

@@ -1,28 +1,10 @@
 """ShareAcknowledge requests as a whole: empty ones, wrong addresses, fields from the future."""
 
-from __future__ import annotations
-
 import uuid
 from typing import Any
 
-from fixtures.clients.cluster import Topic, attempts
-from fixtures.clients.member import Response, Session, accept, reject, release
-from fixtures.wire.errors import error_name
-from spec.verdict import OutOfReach
-from suites.broker.acknowledgements import (
-    GONE,
-    LEFT_OUT,
-    PROBE,
-    judge_held,
-    next_catch,
-    pinned,
-    result,
-    result_in,
-    spread,
-)
-from suites.broker.check import AMONG, check
-from suites.broker.share import Share, stopped
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.share import stopped
 
 NOT_HERE = {
     "NOT_LEADER_OR_FOLLOWER": "ShareAcknowledgeResponse ErrorCode: not the partition's leader",

@@ -1,18 +1,10 @@
 """An acknowledgement whose state write meets the end of its topic."""
 
-from __future__ import annotations
-
 import asyncio
 
-from fixtures.clients.cluster import Topic, attempts
-from fixtures.clients.member import accept
 from fixtures.proxies.rules import FrameRule
-from spec.verdict import Undecided
-from suites.broker.acknowledgements import GONE, result_in
 from suites.broker.brokers import Proxied
-from suites.broker.check import check
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 REPEATED_WITHIN = 20.0
 """Seconds after which a write that was refused is repeated for the third time; see ``MOST``."""

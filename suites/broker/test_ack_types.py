@@ -1,19 +1,6 @@
 """Acknowledge types: what ACCEPT, RELEASE, REJECT and GAP do to a record."""
 
-from __future__ import annotations
-
-from fixtures.clients.member import AckType, accept, gap, reject, release
-from suites.broker.acknowledgements import (
-    judge_final,
-    judge_held,
-    next_catch,
-    pinned,
-    result,
-    singly,
-)
-from suites.broker.check import BEHIND, BESIDE, RELOADED, check
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
 async def judge_final_type(share: Share, judge: Judge, kind: AckType) -> None:

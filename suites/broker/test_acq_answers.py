@@ -1,21 +1,14 @@
 """What a ShareFetch answer looks like: ranges, records, counts, the lock, partitions, errors."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Sequence
 
 import pytest
 
-from fixtures.clients.cluster import Topic, attempts
-from fixtures.clients.member import Part, Response, Where, accept, release
 from fixtures.wire.codec import WireError
 from fixtures.wire.compression import Compression
-from fixtures.wire.errors import ErrorCode
 from fixtures.wire.records import Record, decode_batches, encode_batch
-from suites.broker.check import AMONG, BEHIND, BESIDE, check
-from suites.broker.share import Catch, Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
 def _one_broker(share: Share, partitions: int) -> list[list[int]]:

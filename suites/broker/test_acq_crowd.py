@@ -1,17 +1,10 @@
 """A crowd of members on one share-partition: nobody shares an offset, the window holds."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from dataclasses import dataclass, field
 
-from fixtures.clients.member import Ack, accept, release
-from fixtures.wire.errors import error_name
-from spec.verdict import Undecided
-from suites.broker.check import AMONG, check
-from suites.broker.share import Consumer, Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 LIMIT = 100
 """In-flight limit where the window is watched: the lowest allowed by default (KIP-1240)."""

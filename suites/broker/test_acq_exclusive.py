@@ -1,15 +1,8 @@
 """Exclusivity: an offset has one holder at a time, groups know nothing of each other."""
 
-from __future__ import annotations
-
 from collections import Counter
 
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import accept, reject, release
-from fixtures.wire.errors import ErrorCode
-from suites.broker.check import BEHIND, BESIDE, check
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
 @check("ACQ-20", "ACQ-21", fast=True, crossed=(BESIDE, BEHIND))

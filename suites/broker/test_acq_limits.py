@@ -1,16 +1,10 @@
 """How many records one fetch acquires: MaxRecords, BatchSize, acquire modes, MaxBytes, fairness."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from typing import Any
 
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import accept, release
-from suites.broker.check import AMONG, BEHIND, BESIDE, RELOADED, check
-from suites.broker.share import Consumer, Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 RECORD_LIMIT = 1
 """ShareAcquireMode of a strict MaxRecords (KIP-1206)."""

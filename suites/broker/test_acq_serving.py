@@ -1,16 +1,9 @@
 """Who serves a ShareFetch, and whom: leaders, members, share-partitions that are not ready."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.wire.errors import ErrorCode
-from spec.verdict import OutOfReach, Undecided
-from suites.broker.check import AMONG, BESIDE, check
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
 def _another(share: Share, leader: int) -> int:

@@ -1,23 +1,16 @@
 """Records whose segments are in remote storage only (KIP-405), which a plug-in of ours plays."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from random import Random
 
 import pytest
 
 from fixtures.clients.admin import EARLIEST
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import accept, reject
 from fixtures.wire.frame import Transcript
-from spec.verdict import Undecided
 from suites.broker.brokers import plugged
-from suites.broker.check import ACROSS_BATCHES, check
 from suites.broker.deadletters import boxed
-from suites.broker.logs import Compacted, keys, rewritten
-from suites.broker.share import Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.logs import Compacted, keys
 from suites.options import RunOptions
 
 EARLIEST_LOCAL = -4

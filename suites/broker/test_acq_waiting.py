@@ -4,26 +4,19 @@ A fetch that has to be woken may wait ``LONG`` and has to be answered within ``W
 event, so that a broker that only answers when the time is over is always found out.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from functools import partial
 
-from fixtures.clients.cluster import WITHIN, gather_all
-from fixtures.clients.member import Response, accept, release
-from spec.verdict import Undecided
-from suites.broker.check import AMONG, RELOADED, check
-from suites.broker.share import Consumer, Queue, Share
+from suites.broker.kit import *
 from suites.broker.timing import Span, apart, idle_consumer, judge_prompt, judge_span
-from suites.judge import Judge
 
 LONG = 50_000
 """MaxWaitMs of a fetch that has to be answered before it is over."""
 
-EARLY = 0.05
+WAKES_EARLY = 0.05
 """Seconds that the clocks of the two sides may disagree over one wait."""
 
 
@@ -76,7 +69,7 @@ async def test_empty_fetch_takes_max_wait(share: Share, judge: Judge) -> None:
     took = time.monotonic() - sent
 
     judge.equal(((), []), (response.errors, response.offsets), "errors and offsets")
-    judge.holds(took > wait - EARLY, f"answered after {took:.3f} s, MaxWaitMs {wait} s")
+    judge.holds(took > wait - WAKES_EARLY, f"answered after {took:.3f} s, MaxWaitMs {wait} s")
     judge.holds(took < wait + WITHIN, f"answered after {took:.1f} s, MaxWaitMs {wait} s")
 
 

@@ -1,14 +1,7 @@
 """The in-flight window: where it ends, what fills it, what moves it, and that nothing gets lost."""
 
-from __future__ import annotations
-
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import Ack, accept, release
 from suites.broker.acknowledgements import soon
-from suites.broker.check import AMONG, BESIDE, RELOADED, check
-from suites.broker.settings import LOCK
-from suites.broker.share import NOT_FOR, Consumer, Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 LIMIT = 100
 """In-flight limit of the groups here: the lowest that a broker allows by default (KIP-1240)."""

@@ -4,17 +4,10 @@ What a single alteration means for the deliveries of its partition is with the s
 (``test_off_alter.py``).
 """
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
 
-from fixtures.clients.cluster import Topic, attempts
-from fixtures.clients.member import Member, accept, release
-from fixtures.wire.errors import error_name
-from spec.verdict import Undecided
-from suites.broker.check import AMONG, IDLE, check
 from suites.broker.groups import (
     NO_TOPIC,
     NON_EMPTY,
@@ -36,9 +29,7 @@ from suites.broker.groups import (
     stored,
     use,
 )
-from suites.broker.membership import beat
-from suites.broker.share import Consumer, Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
 async def _used(share: Share, **options: object) -> Queue:

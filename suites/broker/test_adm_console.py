@@ -1,7 +1,5 @@
 """The tools that consume as members of share groups, and the one that prints the share state."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time
@@ -9,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from fixtures.clients.cluster import attempts
 from fixtures.clients.tools import (
     CONSOLE_CONSUMER,
     CONSOLE_SHARE_CONSUMER,
@@ -18,13 +15,9 @@ from fixtures.clients.tools import (
     ToolRun,
     Tools,
 )
-from spec.verdict import Undecided
-from suites.broker.check import check
 from suites.broker.groups import delete_group, use
-from suites.broker.share import Queue, Share
-from suites.broker.state import ACKNOWLEDGED, ARCHIVED, AVAILABLE, Store, read_state
-from suites.broker.timing import in_time
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.state import ACKNOWLEDGED, ARCHIVED, AVAILABLE
 
 COUNT = 9
 """Records for a tool to consume."""

@@ -1,13 +1,7 @@
 """DeleteGroups on share groups: only empty ones, each on its own, and nothing of them is left."""
 
-from __future__ import annotations
-
 import pytest
 
-from fixtures.clients.cluster import SHARE, attempts, eventually, share_key
-from fixtures.clients.member import accept
-from fixtures.wire.errors import error_name
-from suites.broker.check import AMONG, IDLE, check
 from suites.broker.groups import (
     NO_GROUP,
     NON_EMPTY,
@@ -29,9 +23,7 @@ from suites.broker.groups import (
     use,
 )
 from suites.broker.groups import shown as shown_offsets
-from suites.broker.membership import beat, good_beat
-from suites.broker.share import Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
 async def _summary(queue: Queue, partition: int) -> int:

@@ -1,15 +1,9 @@
 """DeleteShareGroupOffsets: a group forgets a topic, if nobody uses it."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
 
-from fixtures.clients.cluster import Topic, attempts
-from fixtures.clients.member import accept
-from spec.verdict import Undecided
-from suites.broker.check import AMONG, IDLE, check
 from suites.broker.groups import (
     NO_GROUP,
     NO_TOPIC,
@@ -23,9 +17,7 @@ from suites.broker.groups import (
     shown,
     use,
 )
-from suites.broker.membership import beat
-from suites.broker.share import Consumer, Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
 @check("ADM-27", fast=True)

@@ -1,18 +1,10 @@
 """Describing share groups: what is shown of a group and its members, and of which groups."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 
-from fixtures.clients.cluster import Topic, attempts
-from fixtures.clients.member import Member
-from fixtures.wire.codec import Struct
 from fixtures.wire.connection import Connection
-from fixtures.wire.errors import ErrorCode, error_name
-from spec.verdict import OutOfReach
-from suites.broker.check import AMONG, check
 from suites.broker.groups import (
     NO_GROUP,
     ask_coordinator,
@@ -24,9 +16,8 @@ from suites.broker.groups import (
     starts,
 )
 from suites.broker.groups import neighbours as neighbouring
-from suites.broker.membership import beating, every, good_beat
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.membership import every
 
 NOT_ASKED = -(2**31)
 READ, DESCRIBE = 1 << 3, 1 << 8
@@ -116,7 +107,7 @@ class _Four:
         self.topic = topic
 
     @classmethod
-    async def make(cls, share: Share) -> _Four:
+    async def make(cls, share: Share) -> "_Four":
         names = await neighbouring(share, 3)
         four = cls(share, names, await share.admin.create_topic(2))
         for group in (four.live, four.empty):

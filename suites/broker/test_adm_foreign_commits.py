@@ -1,12 +1,8 @@
 """Committed offsets are not for share groups: no request of the other protocols gets one in."""
 
-from __future__ import annotations
-
 import pytest
 
 from fixtures.clients.transactions import TransactionalProducer
-from fixtures.wire.errors import error_name
-from suites.broker.check import check
 from suites.broker.groups import (
     SILENT,
     ask_coordinator,
@@ -15,9 +11,7 @@ from suites.broker.groups import (
     described,
     listed,
 )
-from suites.broker.membership import good_beat
-from suites.broker.share import Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
 async def _offset_delete(share: Share, queue: Queue) -> int:

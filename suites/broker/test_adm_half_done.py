@@ -5,13 +5,7 @@ The state topic of a cluster of the check's own is told to take no record any mo
 coordinator that is not there would be asked again for half a minute.
 """
 
-from __future__ import annotations
-
 from fixtures.clients.admin import TOPIC_RESOURCE
-from fixtures.clients.cluster import attempts
-from fixtures.wire.errors import error_name
-from spec.verdict import Undecided
-from suites.broker.check import IDLE, check
 from suites.broker.groups import (
     NO_GROUP,
     NONE,
@@ -23,8 +17,7 @@ from suites.broker.groups import (
     refusals,
     use,
 )
-from suites.broker.share import Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 STATE_TOPIC = "__share_group_state"
 _SET, _DELETE = 0, 1

@@ -1,17 +1,13 @@
 """Listing groups: share groups among those of other kinds, by type and by state."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from suites.broker.check import MANY, check
+from suites.broker.check import MANY
 from suites.broker.groups import classic_group, consumer_beat, consumer_group, listed
+from suites.broker.kit import *
 from suites.broker.many import AT, among
-from suites.broker.membership import good_beat
-from suites.broker.share import Share
-from suites.judge import Judge
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,6 @@
 """Administering many groups, topics and partitions in one request, one of them wrongly."""
 
-from __future__ import annotations
-
-from fixtures.clients.cluster import Topic, attempts
-from fixtures.clients.member import Member
-from fixtures.wire.errors import error_name
-from spec.verdict import Undecided
 from suites.broker.check import MANY as MANY_AT_ONCE
-from suites.broker.check import check
 from suites.broker.groups import (
     NO_GROUP,
     NO_TOPIC,
@@ -24,10 +17,9 @@ from suites.broker.groups import (
     starts,
     vacant,
 )
+from suites.broker.kit import *
 from suites.broker.many import AT, MANY, POSITIONS, Grid, among, grid
-from suites.broker.membership import beating, covered, every, good_beat
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.membership import covered, every
 
 
 def _places(topics: tuple[Topic, ...]) -> list[Place]:

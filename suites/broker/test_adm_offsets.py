@@ -1,11 +1,7 @@
 """DescribeShareGroupOffsets: what a group shows of its share-partitions, and of all others."""
 
-from __future__ import annotations
-
-from suites.broker.check import AMONG, IDLE, check
 from suites.broker.groups import UNSET, offsets_of, shown, starts, use
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
 @check("ADM-09", "ADM-10", fast=True, meets=IDLE)

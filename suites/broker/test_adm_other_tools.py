@@ -1,19 +1,13 @@
 """kafka-groups.sh and kafka-configs.sh, which are for groups of every kind, put to share groups."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 
 from fixtures.clients.tools import CONFIGS, GROUPS, ToolRun, Tools
 from fixtures.machine.maven import kafka_release
-from spec.verdict import Undecided
-from suites.broker.check import check
 from suites.broker.groups import classic_group, consumer_group
-from suites.broker.membership import beating
-from suites.broker.settings import LOCK, everywhere
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.settings import everywhere
 
 PATIENCE = 340.0
 """Seconds that the tools may take together."""

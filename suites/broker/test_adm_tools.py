@@ -3,8 +3,6 @@
 Every command is a process of its own, so that one command is judged for all that it says.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from datetime import UTC, datetime
@@ -12,11 +10,8 @@ from typing import Any
 
 from fixtures.clients.tools import SHARE_GROUPS, ToolRun, Tools
 from fixtures.wire.records import Record, encode_batch
-from suites.broker.check import check
 from suites.broker.groups import Place, alter, listed, shown, use, vacant
-from suites.broker.membership import beating, good_beat
-from suites.broker.share import Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 PATIENCE = 340.0
 """Seconds that the tools may take together."""

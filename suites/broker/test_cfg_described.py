@@ -1,15 +1,10 @@
 """What an administrator is shown of the configurations, key by key of the release's table."""
 
-from __future__ import annotations
-
 from fixtures.clients.admin import BROKER_RESOURCE, GROUP_RESOURCE
-from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.configs import TYPES, Setting, Source, describe
 from spec.configs import Config, Scope
-from suites.broker.check import check
-from suites.broker.settings import LOCK, broker_values, table
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.settings import broker_values, table
 
 
 def _type(config: Config) -> str:

@@ -1,20 +1,10 @@
 """Whose configuration is in force: the group's own or the broker's, from when on, and where."""
 
-from __future__ import annotations
-
-from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.configs import describe_group
-from fixtures.clients.member import Member, release
-from fixtures.wire.errors import ErrorCode, error_name
 from spec.configs import Scope
-from spec.verdict import OutOfReach
-from suites.broker.acknowledgements import delivery_limit, hold_at
-from suites.broker.check import check
 from suites.broker.deadletters import LIMIT
-from suites.broker.settings import HEARTBEAT, LOCK, RESET, bounds, broker_values, table
-from suites.broker.share import Queue, Share
-from suites.broker.timing import SLACK, reconfigure, watch
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.settings import RESET, bounds, broker_values, table
 
 Told = tuple[int, int]
 """Lock duration and heartbeat interval in ms, as a group's members are told them."""

@@ -1,14 +1,9 @@
 """Configuring many groups, and many keys of each, in one request, one of them wrongly."""
 
-from __future__ import annotations
-
-from fixtures.wire.errors import error_name
 from suites.broker.check import MANY as MANY_AT_ONCE
-from suites.broker.check import check
+from suites.broker.kit import *
 from suites.broker.many import AT, MANY, among
-from suites.broker.settings import LOCK, RESET, everywhere
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.settings import RESET, everywhere
 
 LEVEL = "share.isolation.level"
 GOOD = {RESET: "latest", LEVEL: "read_committed", LOCK: "20002"}

@@ -1,15 +1,9 @@
 """The group keys of KIP-1240: their bounds, and that each value does what it says."""
 
-from __future__ import annotations
-
 from fixtures.clients.configs import describe_group
-from fixtures.clients.member import release, renew
-from fixtures.wire.errors import ErrorCode, error_name
 from spec.configs import Scope
-from suites.broker.check import check
+from suites.broker.kit import *
 from suites.broker.settings import bounds, broker_values, table
-from suites.broker.share import Share
-from suites.judge import Judge
 
 LIMIT = "share.delivery.count.limit"
 WINDOW = "share.partition.max.record.locks"

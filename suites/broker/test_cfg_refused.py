@@ -1,24 +1,8 @@
 """Group configurations that are refused, and what is left of them: nothing."""
 
-from __future__ import annotations
-
-from fixtures.wire.errors import ErrorCode, error_name
 from spec.configs import Scope
-from spec.verdict import OutOfReach
-from suites.broker.check import check
-from suites.broker.settings import (
-    HEARTBEAT,
-    LOCK,
-    RESET,
-    SESSION,
-    bounds,
-    broker_values,
-    everywhere,
-    table,
-    wrong,
-)
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.settings import RESET, bounds, broker_values, everywhere, table, wrong
 
 INVALID = ErrorCode.INVALID_CONFIG.name
 GOOD_RESETS = (

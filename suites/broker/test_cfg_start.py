@@ -4,8 +4,6 @@ Each is a broker of its own that gives up within a second. Which bound is crosse
 so that a run needs one start for each key.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import Mapping
@@ -14,11 +12,9 @@ from random import Random
 import pytest
 
 from fixtures.targets import TargetOptions
-from spec.verdict import EnvironmentFault, Undecided
+from spec.verdict import EnvironmentFault
 from suites import clusters
-from suites.broker.check import check
-from suites.broker.settings import HEARTBEAT, LOCK, SESSION
-from suites.judge import Judge
+from suites.broker.kit import *
 from suites.options import RunOptions
 
 Properties = Mapping[str, str]

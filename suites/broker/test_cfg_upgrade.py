@@ -1,7 +1,5 @@
 """Three brokers that are upgraded one after the other while members go on consuming."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import dataclasses
@@ -11,31 +9,25 @@ from random import Random
 import pytest
 
 from fixtures.clients.bounds import bounds_of
-from fixtures.clients.cluster import RETRIABLE, WITHIN, Cluster, attempts
-from fixtures.clients.member import Member, accept, release
+from fixtures.clients.cluster import Cluster
 from fixtures.interface.capability import Capability
 from fixtures.interface.names import innermost
 from fixtures.targets import Target, TargetOptions
 from fixtures.targets.broker import Broker
 from fixtures.targets.upgrading import release_before, upgrade
-from fixtures.wire.errors import error_name
 from fixtures.wire.frame import Transcript
-from spec.verdict import EnvironmentFault, OutOfReach
+from spec.verdict import EnvironmentFault
 from suites import clusters
-from suites.broker.check import check
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
-from suites.broker.logs import rewritten
-from suites.broker.membership import good_beat, in_session
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.timing import watch
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.membership import in_session
 from suites.options import RunOptions
 
 RECORDS = 8
 DONE, RELEASED = (0, 1, 4), 2
 """Accepted records, a hole among them, and one released, before the first broker is upgraded."""
 
-OPEN = {2: 2, 3: 2, 5: 2, 6: 2, 7: 2}
+UNSETTLED = {2: 2, 3: 2, 5: 2, 6: 2, 7: 2}
 """What is left, and the highest delivery count that each may come with the next time."""
 
 
@@ -71,7 +63,7 @@ async def old(
 
 
 async def _settled_before(queue: Queue) -> Member:
-    """Leave in each partition what DONE, RELEASED and OPEN say; return the member."""
+    """Leave in each partition what DONE, RELEASED and UNSETTLED say; return the member."""
     member = await queue.share.member(queue.group, queue.topic)
     for partition in queue.topic.partitions:
         await queue.produce(RECORDS, partition)
@@ -110,10 +102,10 @@ async def _judge_part(judge: Judge, queue: Queue, number: int) -> None:
     """Judge what a broker that was just upgraded makes of the partition that it leads."""
     mixed = await queue.consumer(number, join=False)
     last = await queue.produce(1, number)
-    came = await watch(mixed, [*OPEN, last], WITHIN + 30)
+    came = await watch(mixed, [*UNSETTLED, last], WITHIN + 30)
     what = f"offsets of partition {number} with {number + 1} brokers upgraded"
-    judge["CFG-20"].equal([*OPEN, last], sorted(came), what)
-    high = {o: s.count for o, s in came.items() if o in OPEN and s.count > OPEN[o]}
+    judge["CFG-20"].equal([*UNSETTLED, last], sorted(came), what)
+    high = {o: s.count for o, s in came.items() if o in UNSETTLED and s.count > UNSETTLED[o]}
     judge["CFG-20"].equal({}, high, "delivery counts that are too high")
     judge["CFG-20"].equal(2, came[RELEASED].count, "delivery count of the record released")
     part = await mixed.ack(*map(accept, sorted(came)))

@@ -1,21 +1,12 @@
 """Versions of the share APIs: what a broker offers, and what a client of the first one gets."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
-from fixtures.clients.cluster import WITHIN
-from fixtures.clients.member import accept, reject, release, renew
-from fixtures.wire.connection import CallFailed, Connection
-from fixtures.wire.errors import ErrorCode, error_name
+from fixtures.wire.connection import Connection
 from fixtures.wire.schema import SHARE_APIS, SchemaError
 from spec.releases import numbers
 from spec.requirement import SpecError
-from spec.verdict import OutOfReach
-from suites.broker.check import check
-from suites.broker.share import Share
-from suites.broker.timing import watch
-from suites.judge import Judge
+from suites.broker.kit import *
 
 Ranges = dict[str, tuple[int, int] | None]
 

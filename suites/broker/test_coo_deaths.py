@@ -1,21 +1,11 @@
 """What becomes of records whose consumer dies, and of consumers whose topic does."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 
 import pytest
 
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import accept
-from fixtures.wire.errors import error_name
-from spec.verdict import Undecided
-from suites.broker.acknowledgements import GONE, PROBE, result_in
-from suites.broker.check import AMONG, BESIDE, RELOADED, check
-from suites.broker.share import Consumer, Share
-from suites.broker.timing import SLACK
-from suites.judge import Judge
+from suites.broker.kit import *
 
 NOTICED = 8.0
 """Seconds, counted from when acknowledgements show that the leader has heard of a deletion."""

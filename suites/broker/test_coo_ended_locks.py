@@ -5,20 +5,13 @@ that is not ready, the leader repeats it after one, two, four seconds and so on,
 stored in between.
 """
 
-from __future__ import annotations
-
 import contextlib
 
 import pytest
 
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import accept
-from spec.verdict import Undecided
 from suites.broker.brokers import Proxied
-from suites.broker.check import check
-from suites.broker.share import Catch, Consumer, Queue
-from suites.broker.state import AVAILABLE, read_state
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.state import AVAILABLE
 
 LOCK_MS = 3000
 RECORDS = 5

@@ -1,14 +1,7 @@
 """The epochs of a share group at rest."""
 
-from __future__ import annotations
-
-from fixtures.clients.cluster import attempts, eventually, gather_all
-from fixtures.clients.member import Member
-from fixtures.wire.codec import Struct
-from suites.broker.check import check
-from suites.broker.membership import covered, crowd, every, good_beat
-from suites.broker.share import Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.membership import covered, crowd, every
 
 
 async def _described(share: Share, group: str) -> Struct:

@@ -5,23 +5,12 @@ higher epoch under its leader, by the same RPCs that brokers send each other, so
 next write fails at once and for good.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
 
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import accept, release
-from fixtures.wire.errors import error_name
-from spec.verdict import Undecided
-from suites.broker.acknowledgements import next_catch, result, spread
-from suites.broker.check import AMONG, check
-from suites.broker.share import Catch, Consumer, Queue, Share
-from suites.broker.state import StateKey, Store
-from suites.broker.timing import SLACK, watch
-from suites.judge import Judge
+from suites.broker.kit import *
 
 KNOWN = {
     "NOT_LEADER_OR_FOLLOWER": "ShareAcknowledgeResponse ErrorCode: the leader was fenced",

@@ -1,15 +1,8 @@
 """Leaders of many partitions named in one response: of four brokers one can name three others."""
 
-from __future__ import annotations
-
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import OPEN, Part, Response, accept
-from fixtures.wire.errors import error_name
-from spec.verdict import Undecided
-from suites.broker.check import MANY, check
+from suites.broker.check import MANY
+from suites.broker.kit import *
 from suites.broker.many import POSITIONS, among
-from suites.broker.share import Queue, Share
-from suites.judge import Judge
 
 HINTED = "NOT_LEADER_OR_FOLLOWER"
 

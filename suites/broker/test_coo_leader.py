@@ -1,21 +1,12 @@
 """A partition that gets another leader while every broker lives."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import pytest
 
-from fixtures.clients.cluster import Topic, attempts, eventually
-from fixtures.clients.member import OPEN, Response, accept
-from fixtures.wire.errors import error_name
-from spec.verdict import OutOfReach, Undecided
-from suites.broker.acknowledgements import result
-from suites.broker.check import AMONG, check
-from suites.broker.leaders import MixedStates, judge_new_leader, moved, prepared
-from suites.broker.share import Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.leaders import MixedStates, judge_new_leader, prepared
 
 HINTED = ("NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH")
 """Errors that come with the leader's name."""

@@ -1,31 +1,25 @@
 """What a dead letter holds of its source record: nothing by default, key and value on demand."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 
 import pytest
 
 from fixtures.clients.deadletters import NAME, DeadLetter
-from fixtures.clients.member import reject
 from fixtures.wire.batch import TimestampType
 from fixtures.wire.compression import Compression
 from fixtures.wire.records import Record, encode_batch
-from spec.verdict import Undecided
-from suites.broker.check import AMONG, check
 from suites.broker.deadletters import DeadLetterSetup, boxed, dead_topic, offsets_of, rejecting
+from suites.broker.kit import *
 from suites.broker.logs import CLEANED_WITHIN, COMPACTED, Compacted, keys, read_log
-from suites.broker.share import Share
-from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("dead-letters")
 
 PAST = 1_000_000_000_000
 """September 2001 in milliseconds."""
 
-KEYS = (None, b"", b"key", bytes(range(256)))
+RECORD_KEYS = (None, b"", b"key", bytes(range(256)))
 VALUES = (None, b"", b"value", bytes(reversed(range(256))))
-CONTENT = [(key, value) for key in KEYS for value in VALUES]
+CONTENT = [(key, value) for key in RECORD_KEYS for value in VALUES]
 
 FOREVER = {"retention.ms": "-1", "message.timestamp.before.max.ms": str(2**63 - 1)}
 """For records that say they are old."""

@@ -1,14 +1,9 @@
 """What is no dead letter though its group has a dead-letter topic: nothing was given up."""
 
-from __future__ import annotations
-
 import pytest
 
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import accept, reject
-from spec.verdict import Undecided
-from suites.broker.check import AMONG, check
 from suites.broker.deadletters import DeadLetterSetup, boxed, offsets_of
+from suites.broker.kit import *
 from suites.broker.logs import (
     CLEANED_WITHIN,
     COMMITTED,
@@ -18,8 +13,6 @@ from suites.broker.logs import (
     jumble,
     keys,
 )
-from suites.broker.share import Consumer, Share
-from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("dead-letters")
 

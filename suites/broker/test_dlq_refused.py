@@ -1,22 +1,13 @@
 """Dead-letter topics that may not be used, and groups without one: records are archived at once."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest
 
-from fixtures.clients.cluster import attempts
 from fixtures.clients.deadletters import AUTO_CREATE, NAME, PERMITTED, PREFIX
-from fixtures.clients.member import accept, reject, release
-from fixtures.wire.errors import ErrorCode, error_name
-from spec.verdict import OutOfReach, Undecided
-from suites.broker.acknowledgements import hold_at
-from suites.broker.check import AMONG, check
 from suites.broker.deadletters import LIMIT, beyond, dead_name, naming
-from suites.broker.share import NOT_FOR, Share
-from suites.broker.state import ARCHIVING, StateKey, Trail, batches_of
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.state import ARCHIVING, Trail, batches_of
 
 pytestmark = pytest.mark.feature("dead-letters")
 

@@ -1,17 +1,11 @@
 """Settings of dead letters that change under a live group, and topics that brokers make."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest
 
 from fixtures.clients.admin import BROKER_RESOURCE, TOPIC_RESOURCE
-from fixtures.clients.cluster import Topic, attempts, eventually
 from fixtures.clients.deadletters import AUTO_CREATE, PERMIT, PERMITTED, PREFIX
-from fixtures.clients.member import reject
-from spec.verdict import Undecided
-from suites.broker.check import AMONG, check
 from suites.broker.deadletters import (
     DeadLetterSetup,
     beyond,
@@ -22,9 +16,7 @@ from suites.broker.deadletters import (
     naming,
     offsets_of,
 )
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.timing import reconfigure
-from suites.judge import Judge
+from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("dead-letters")
 

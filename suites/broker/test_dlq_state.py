@@ -1,21 +1,13 @@
 """The two phases of a dead letter: archiving while it is written, archived afterwards."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest
 
-from fixtures.clients.cluster import attempts
 from fixtures.clients.deadletters import DeadLetter
-from fixtures.clients.member import accept, reject
-from spec.verdict import Undecided
-from suites.broker.check import AMONG, check
 from suites.broker.deadletters import DeadLetterSetup, beyond, boxed, dead_topic, naming, offsets_of
-from suites.broker.leaders import moved, replicated
-from suites.broker.share import Share
-from suites.broker.state import ARCHIVED, ARCHIVING, StateKey, Trail, batches_of, write_state
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.state import ARCHIVED, ARCHIVING, Trail, batches_of, write_state
 
 pytestmark = pytest.mark.feature("dead-letters")
 

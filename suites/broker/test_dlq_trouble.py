@@ -4,18 +4,12 @@ What a broker does its best for and does not promise is counted, not judged: how
 many rejected records were there in the end.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
-from fixtures.clients.cluster import Topic
-from fixtures.clients.member import accept, reject
-from spec.verdict import OutOfReach, Undecided
-from suites.broker.check import ACROSS_BATCHES, AMONG, check
 from suites.broker.deadletters import (
     DeadLetterSetup,
     beyond,
@@ -25,9 +19,8 @@ from suites.broker.deadletters import (
     naming,
     offsets_of,
 )
+from suites.broker.kit import *
 from suites.broker.logs import read_log
-from suites.broker.share import Consumer, Queue, Share
-from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("dead-letters")
 

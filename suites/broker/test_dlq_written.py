@@ -1,16 +1,10 @@
 """Which records become dead letters, and what a dead letter says of its source record."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest
 
-from fixtures.clients.cluster import WITHIN
 from fixtures.clients.deadletters import HEADERS
-from fixtures.clients.member import reject, release
-from suites.broker.acknowledgements import hold_at
-from suites.broker.check import AMONG, check
 from suites.broker.deadletters import (
     LIMIT,
     boxed,
@@ -19,9 +13,7 @@ from suites.broker.deadletters import (
     offsets_of,
     verdicts,
 )
-from suites.broker.share import Share
-from suites.broker.timing import SLACK, watch
-from suites.judge import Judge
+from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("dead-letters")
 

@@ -1,15 +1,8 @@
 """What counts as a delivery, and what the count belongs to."""
 
-from __future__ import annotations
-
-from fixtures.clients.member import accept, release
-from fixtures.wire.errors import error_name
-from spec.verdict import Undecided
-from suites.broker.acknowledgements import delivery_limit, hold_at, releases
-from suites.broker.check import AMONG, BESIDE, RELOADED, check
-from suites.broker.share import Consumer, Share
-from suites.broker.timing import SLACK, comes_again, watch
-from suites.judge import Judge
+from suites.broker.acknowledgements import releases
+from suites.broker.kit import *
+from suites.broker.timing import comes_again
 
 
 @check("DLV-01", fast=True, crossed=(BESIDE, RELOADED))

@@ -1,16 +1,8 @@
 """The group's own delivery limit (KIP-1240), and what changing it means for records under way."""
 
-from __future__ import annotations
-
 import pytest
 
-from fixtures.clients.member import accept, release
-from fixtures.wire.errors import ErrorCode
-from suites.broker.acknowledgements import delivery_limit, hold_at, sentinel_only
-from suites.broker.check import AMONG, check
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.timing import reconfigure
-from suites.judge import Judge
+from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("group-delivery-limit")
 

@@ -1,14 +1,6 @@
 """What a new leader knows of delivery counts: those that were stored."""
 
-from __future__ import annotations
-
-from fixtures.clients.member import release
-from suites.broker.acknowledgements import delivery_limit, hold_at, sentinel_only
-from suites.broker.check import AMONG, check
-from suites.broker.leaders import moved, replicated
-from suites.broker.share import Share
-from suites.broker.timing import SLACK, watch
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
 @check("DLV-31", fast=True)

@@ -1,14 +1,7 @@
 """What becomes of a record on its last permitted delivery."""
 
-from __future__ import annotations
-
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import accept, reject, release, renew
-from suites.broker.acknowledgements import delivery_limit, hold_at, sentinel_only
-from suites.broker.check import BESIDE, RELOADED, check
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.timing import SLACK, comes_again, outlast, reconfigure, two_partitions, watch
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.timing import comes_again
 
 
 @check("DLV-10", fast=True, crossed=(BESIDE, RELOADED))

@@ -4,23 +4,10 @@ A consumer that dies of one record takes with it whatever came along. Handing ou
 the last time one record alone, is what saves the neighbours.
 """
 
-from __future__ import annotations
-
 import pytest
 
-from fixtures.clients.member import accept, release
-from spec.verdict import Undecided
-from suites.broker.acknowledgements import (
-    delivery_limit,
-    descend,
-    hold_at,
-    ladder,
-    releases,
-    sentinel_only,
-)
-from suites.broker.check import AMONG, BESIDE, RELOADED, check
-from suites.broker.share import Queue, Share
-from suites.judge import Judge
+from suites.broker.acknowledgements import descend, ladder, releases
+from suites.broker.kit import *
 
 LIMIT = "share.delivery.count.limit"
 

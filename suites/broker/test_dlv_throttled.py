@@ -1,20 +1,12 @@
 """What a quota makes of delivery counts: a response left empty has delivered nothing."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 
-from fixtures.clients.cluster import attempts
 from fixtures.clients.users import BYTE_RATE, REQUEST_SHARE
-from spec.verdict import Undecided
-from suites.broker.acknowledgements import delivery_limit
-from suites.broker.check import check
 from suites.broker.deadletters import LIMIT
+from suites.broker.kit import *
 from suites.broker.settings import LITTLE, delay, held_to
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.timing import SLACK, watch
-from suites.judge import Judge
 
 RECORDS, SIZE = 10, 1050
 LONG_MS = 2000

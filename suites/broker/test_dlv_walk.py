@@ -1,14 +1,8 @@
 """A random walk of two members over one partition, beside a small model of delivery counts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
-from fixtures.clients.member import Ack, accept, reject, release
-from suites.broker.acknowledgements import delivery_limit, sentinel_only
-from suites.broker.check import AMONG, check
-from suites.broker.share import Consumer, Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 STEPS = 80
 

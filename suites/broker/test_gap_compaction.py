@@ -4,27 +4,13 @@ Compaction keeps the last record of each key. A batch keeps its range of offsets
 of its records is left, and goes as a whole otherwise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
 
-from fixtures.clients.member import Ack, accept, each, release
-from suites.broker.acknowledgements import result
-from suites.broker.check import AMONG, check
-from suites.broker.logs import (
-    CLEANED_WITHIN,
-    Compacted,
-    acknowledge,
-    compacted,
-    keys,
-    offered,
-    rewritten,
-)
-from suites.broker.share import Catch, Consumer, Share
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.logs import CLEANED_WITHIN, Compacted, acknowledge, compacted, keys, offered
 
 pytestmark = pytest.mark.timeout(CLEANED_WITHIN + 60)
 

@@ -1,22 +1,14 @@
 """Records that leave the log at its start: DeleteRecords and retention, under a group at work."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Awaitable, Callable
 
 import pytest
 
 from fixtures.clients.admin import EARLIEST, TOPIC_RESOURCE
-from fixtures.clients.cluster import Topic, attempts
-from fixtures.clients.member import Ack, accept, reject, release
 from fixtures.wire.records import Record, encode_batch
-from spec.verdict import OutOfReach, Undecided
-from suites.broker.acknowledgements import next_catch, result, spread
-from suites.broker.check import AMONG, BESIDE, RELOADED, check
-from suites.broker.logs import offered, rewritten
-from suites.broker.share import Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.logs import offered
 
 Deleting = Callable[[Queue, int], Awaitable[None]]
 """Makes the records below an offset leave the log."""

@@ -1,16 +1,12 @@
 """share.isolation.level: who sees what of transactions, however they end, if they end."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
 
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import Where, accept
 from fixtures.clients.transactions import TransactionalProducer
 from suites.broker.acknowledgements import up_to
-from suites.broker.check import AMONG, check
+from suites.broker.kit import *
 from suites.broker.logs import (
     COMMITTED,
     UNCOMMITTED,
@@ -20,10 +16,7 @@ from suites.broker.logs import (
     jumble,
     offered,
     producers,
-    rewritten,
 )
-from suites.broker.share import NOT_FOR, Consumer, Share
-from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("isolation-level")
 

@@ -3,19 +3,12 @@
 ``reconfigure`` waits until the partition's leader goes by the new configs, not only describes them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest
 
-from fixtures.clients.member import Ack, accept, reject, release
-from suites.broker.acknowledgements import next_catch, result
-from suites.broker.check import AMONG, check
+from suites.broker.kit import *
 from suites.broker.logs import COMMITTED, UNCOMMITTED, aborted, committed
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.timing import reconfigure
-from suites.judge import Judge
 
 pytestmark = pytest.mark.feature("isolation-level")
 

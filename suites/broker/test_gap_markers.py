@@ -1,26 +1,10 @@
 """Commit and abort markers: offsets of the log that hold nothing for an application."""
 
-from __future__ import annotations
-
 import pytest
 
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import each, gap
 from fixtures.clients.transactions import TransactionalProducer
-from spec.verdict import Undecided
-from suites.broker.acknowledgements import judge_final, result
-from suites.broker.check import AMONG, check
-from suites.broker.logs import (
-    COMMITTED,
-    UNCOMMITTED,
-    acknowledge,
-    committed,
-    jumble,
-    offered,
-    rewritten,
-)
-from suites.broker.share import NOT_FOR, Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.logs import COMMITTED, UNCOMMITTED, acknowledge, committed, jumble, offered
 
 LEVELS = pytest.mark.parametrize(
     "level", [UNCOMMITTED, COMMITTED], ids=["uncommitted", "committed"]

@@ -1,18 +1,10 @@
 """A topic deleted and created again under the same name: another topic, as far as groups go."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
 
-from fixtures.clients.cluster import attempts, eventually
-from fixtures.clients.member import accept, release
-from fixtures.wire.errors import error_name
-from suites.broker.acknowledgements import GONE
-from suites.broker.check import AMONG, check
-from suites.broker.share import Consumer, Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
 async def _recreated(queue: Queue) -> Queue:

@@ -1,22 +1,7 @@
 """Holes in the state that a new leader reads: open records between settled ones, and no records."""
 
-from __future__ import annotations
-
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import accept
-from suites.broker.check import AMONG, check
-from suites.broker.leaders import moved, replicated
-from suites.broker.logs import (
-    CLEANED_WITHIN,
-    COMPACTED,
-    Compacted,
-    acknowledge,
-    keys,
-    offered,
-    rewritten,
-)
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.logs import CLEANED_WITHIN, COMPACTED, Compacted, acknowledge, keys, offered
 
 SIZE = 12
 

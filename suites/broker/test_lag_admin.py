@@ -1,18 +1,9 @@
 """The lag before there is a start offset, and after an administrator has set or deleted one."""
 
-from __future__ import annotations
-
 import pytest
 
-from fixtures.clients.cluster import SHARE, attempts, share_key
-from fixtures.clients.member import Ack, accept
-from fixtures.wire.errors import error_name
-from spec.verdict import Undecided
-from suites.broker.acknowledgements import pinned, result
-from suites.broker.check import AMONG, BESIDE, RELOADED, check
-from suites.broker.logs import aborted, rewritten
-from suites.broker.share import Consumer, Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.logs import aborted
 
 pytestmark = pytest.mark.feature("lag")
 

@@ -4,21 +4,13 @@ The admin's view is that of the last state write. So every expectation is read b
 the record that caused it (``rewritten``: acquired, then released) is part of the lag.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 
 import pytest
 
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import Ack, accept, reject, release
-from suites.broker.acknowledgements import delivery_limit, hold_at, pinned
-from suites.broker.check import AMONG, BESIDE, RELOADED, check
-from suites.broker.logs import acknowledge, jumble, offered, rewritten
-from suites.broker.share import Queue, Share
-from suites.broker.timing import SLACK, watch
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.logs import acknowledge, jumble, offered
 
 pytestmark = pytest.mark.feature("lag")
 

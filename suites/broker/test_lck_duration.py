@@ -1,27 +1,10 @@
 """How long an acquisition lock lasts: whose value counts, from when on, and who is told."""
 
-from __future__ import annotations
-
 import time
 from functools import partial
 
-from fixtures.clients.member import accept
-from fixtures.wire.errors import ErrorCode
-from spec.verdict import OutOfReach
-from suites.broker.check import AMONG, check
-from suites.broker.share import Share
-from suites.broker.timing import (
-    EARLY,
-    SLACK,
-    apart,
-    in_time,
-    judge_span,
-    locks_of,
-    reconfigure,
-    waits_end_late,
-    watch,
-)
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.timing import apart, judge_span, locks_of, waits_end_late
 
 GROUP_KEY = "share.record.lock.duration.ms"
 BROKER_KEY = "group.share.{}record.lock.duration.ms"

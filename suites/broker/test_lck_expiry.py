@@ -1,25 +1,8 @@
 """What happens when an acquisition lock runs out, and what does not prolong it."""
 
-from __future__ import annotations
-
 import time
 
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import accept, reject, release
-from fixtures.wire.errors import ErrorCode
-from suites.broker.check import AMONG, BEHIND, BESIDE, RELOADED, check
-from suites.broker.share import Share
-from suites.broker.timing import (
-    EARLY,
-    SLACK,
-    in_time,
-    linger,
-    outlast,
-    reconfigure,
-    two_partitions,
-    watch,
-)
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
 @check("LCK-01", "LCK-02", fast=True, crossed=(BESIDE, RELOADED))

@@ -1,16 +1,8 @@
 """Locks do not outlive the leader that gave them."""
 
-from __future__ import annotations
-
 import time
 
-from fixtures.clients.member import OPEN, accept
-from fixtures.wire.errors import ErrorCode
-from suites.broker.check import AMONG, check
-from suites.broker.leaders import moved, replicated
-from suites.broker.share import Share
-from suites.broker.timing import SLACK, in_time, watch
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
 @check("LCK-19", fast=True, crossed=AMONG)

@@ -1,18 +1,9 @@
 """Locks under races, failures and the end of a session."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 
-from fixtures.clients.cluster import SHARE, share_key
-from fixtures.clients.member import accept, release
-from fixtures.wire.errors import ErrorCode
-from spec.verdict import Undecided
-from suites.broker.check import AMONG, BEHIND, BESIDE, RELOADED, check
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.timing import SLACK, linger, watch
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
 @check("LCK-18", fast=True, crossed=(BESIDE, BEHIND))

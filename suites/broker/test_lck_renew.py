@@ -1,18 +1,11 @@
 """RENEW (KIP-1222): keeping a record beyond its acquisition lock."""
 
-from __future__ import annotations
-
 import time
 
 import pytest
 
-from fixtures.clients.member import Ack, accept, reject, release, renew
-from fixtures.wire.errors import error_name
-from spec.verdict import Undecided
-from suites.broker.check import AMONG, BEHIND, BESIDE, check
-from suites.broker.share import Consumer, Share
-from suites.broker.timing import EARLY, RENEW_ONLY, SLACK, in_time, linger, reconfigure, watch
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.timing import RENEW_ONLY
 
 pytestmark = pytest.mark.feature("renew")
 

@@ -1,26 +1,11 @@
 """RENEW where there is nothing to renew, or where it may not be used."""
 
-from __future__ import annotations
-
 import time
 
 import pytest
 
-from fixtures.clients.member import accept, reject, release, renew
-from fixtures.wire.errors import ErrorCode
-from suites.broker.check import AMONG, BEHIND, BESIDE, RELOADED, check
-from suites.broker.share import Share
-from suites.broker.timing import (
-    EARLY,
-    RENEW_ONLY,
-    SLACK,
-    in_time,
-    outlast,
-    reconfigure,
-    two_partitions,
-    watch,
-)
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.timing import RENEW_ONLY
 
 REFUSED = int(ErrorCode.INVALID_RECORD_STATE)
 INVALID = int(ErrorCode.INVALID_REQUEST)

@@ -1,15 +1,7 @@
 """Assignments as heartbeats tell them, and what changes them."""
 
-from __future__ import annotations
-
-from fixtures.clients.cluster import RETRIABLE, WITHIN, attempts
-from fixtures.wire.errors import ErrorCode
-from spec.verdict import OutOfReach
-from suites.broker.check import check
-from suites.broker.membership import assigned_in, beat, beating, every, good_beat
-from suites.broker.settings import HEARTBEAT
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.membership import assigned_in, every
 
 
 @check("MEM-09", fast=True)

@@ -4,18 +4,10 @@ KIP-932 leaves open who gets what. Promised is that every subscribed partition i
 and that every member has work, so assignments are judged once they have settled, by that alone.
 """
 
-from __future__ import annotations
-
 import time
 
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import Member
-from fixtures.wire.errors import ErrorCode
-from spec.verdict import OutOfReach, Undecided
-from suites.broker.check import check
-from suites.broker.membership import beating, covered, crowd, every, good_beat, member_ids
-from suites.broker.share import Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.membership import covered, crowd, every
 
 INTERVAL = 3.0
 """Seconds of share.assignment.interval.ms where that is what is checked."""

@@ -1,15 +1,7 @@
 """Member epochs: which are accepted, which are fenced, and what a refusal leaves alone."""
 
-from __future__ import annotations
-
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import Member
-from fixtures.wire.errors import ErrorCode
-from spec.verdict import Undecided
-from suites.broker.check import check
-from suites.broker.membership import beat, good_beat, group_epoch, member_ids, risen, shown_epoch
-from suites.broker.share import Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.membership import group_epoch, risen, shown_epoch
 
 
 async def aged(share: Share, queue: Queue, changes: int) -> tuple[Member, list[int]]:

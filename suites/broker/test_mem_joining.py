@@ -1,22 +1,7 @@
 """Joining and leaving a share group."""
 
-from __future__ import annotations
-
-from fixtures.clients.member import Member
-from fixtures.wire.errors import ErrorCode
-from suites.broker.check import check
-from suites.broker.membership import (
-    assigned_in,
-    beat,
-    beating,
-    every,
-    good_beat,
-    group_epoch,
-    member_ids,
-    risen,
-)
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.membership import assigned_in, every, group_epoch, risen
 
 
 @check("MEM-01", fast=True)

@@ -1,12 +1,7 @@
 """A group id is of one kind: share, consumer and classic groups keep out of each other's way."""
 
-from __future__ import annotations
-
 import pytest
 
-from fixtures.clients.member import Member
-from fixtures.wire.errors import ErrorCode, error_name
-from suites.broker.check import check
 from suites.broker.groups import (
     SILENT,
     ask_coordinator,
@@ -19,9 +14,7 @@ from suites.broker.groups import (
     delete_group,
     kind_of,
 )
-from suites.broker.membership import beat, good_beat, member_ids
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
 async def intact(share: Share, judge: Judge, member: Member) -> None:

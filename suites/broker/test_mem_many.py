@@ -1,14 +1,10 @@
 """Subscribing to many topics at once, one of which does not exist."""
 
-from __future__ import annotations
-
-from fixtures.clients.cluster import gather_all
-from suites.broker.check import MANY, check
+from suites.broker.check import MANY
+from suites.broker.kit import *
 from suites.broker.many import AT, among
 from suites.broker.many import MANY as THREE
-from suites.broker.membership import beating, every, good_beat
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.membership import every
 
 
 @check("MEM-16", meets=MANY)

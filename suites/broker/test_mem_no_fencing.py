@@ -1,21 +1,10 @@
 """There is no fencing: who is not in the group any more keeps its share session and its locks."""
 
-from __future__ import annotations
-
 import time
 
 import pytest
 
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import Member, accept
-from fixtures.wire.errors import ErrorCode
-from spec.verdict import OutOfReach, Undecided
-from suites.broker.check import check
-from suites.broker.membership import good_beat, member_ids
-from suites.broker.settings import HEARTBEAT, SESSION
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.timing import EARLY, in_time
-from suites.judge import Judge
+from suites.broker.kit import *
 
 ENDS = pytest.mark.parametrize("end", ["left", "expired"])
 """The two ways out of a group that a member can take by itself."""

@@ -1,19 +1,14 @@
 """An assignor that is not Kafka's own: a class of ours on the class path of the broker."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from random import Random
 
 import pytest
 
-from fixtures.clients.member import Member
 from fixtures.wire.frame import Transcript
 from suites.broker.brokers import plugged
-from suites.broker.check import check
-from suites.broker.membership import beating, crowd
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.membership import crowd
 from suites.options import RunOptions
 
 ASSIGNOR = "OneTakesAll"

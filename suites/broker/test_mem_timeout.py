@@ -4,21 +4,12 @@ Lower bounds count from before the last heartbeat was sent, so a slow machine ca
 safer. Where the harness itself was too slow to heartbeat in time, nothing is judged.
 """
 
-from __future__ import annotations
-
 import time
 from functools import partial
 
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import Member
-from fixtures.wire.errors import ErrorCode
-from spec.verdict import OutOfReach, Undecided
-from suites.broker.check import check
-from suites.broker.membership import beat, beating, covered, every, good_beat, member_ids
-from suites.broker.settings import HEARTBEAT, SESSION
-from suites.broker.share import Queue, Share
-from suites.broker.timing import EARLY, apart, judge_span, silences_of, waits_end_late
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.membership import covered, every
+from suites.broker.timing import apart, judge_span, silences_of, waits_end_late
 
 
 async def hasty(share: Share, timeout_ms: int, partitions: int = 1) -> Queue:

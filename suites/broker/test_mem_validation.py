@@ -1,17 +1,10 @@
 """Heartbeats that break the protocol's own rules, and the limits of the group."""
 
-from __future__ import annotations
-
 import string
 
 import pytest
 
-from fixtures.clients.member import Member, accept
-from fixtures.wire.errors import ErrorCode
-from suites.broker.check import check
-from suites.broker.membership import beat, good_beat
-from suites.broker.share import Consumer, Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 INVALID = ErrorCode.INVALID_REQUEST
 

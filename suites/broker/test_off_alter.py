@@ -1,17 +1,9 @@
 """An administrator sets the start offset: AlterShareGroupOffsets (KIP-932 §Managing the SPSO)."""
 
-from __future__ import annotations
-
 import pytest
 
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import accept, release
-from fixtures.wire.codec import Struct
-from fixtures.wire.errors import ErrorCode
-from suites.broker.check import AMONG, BESIDE, RELOADED, check
+from suites.broker.kit import *
 from suites.broker.membership import group_epoch
-from suites.broker.share import Catch, Queue, Share
-from suites.judge import Judge
 
 
 def _codes(response: Struct) -> dict[int, int]:

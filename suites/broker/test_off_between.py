@@ -4,14 +4,9 @@ One group for each place of the reload goes through the same steps on the same r
 at once. When the last connection of a group is gone, its share-partition is loaded again.
 """
 
-from __future__ import annotations
-
 import asyncio
 
-from fixtures.clients.member import Ack, accept, gap, reject, release
-from suites.broker.check import check
-from suites.broker.share import Consumer, Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 RECORDS = 14
 BATCHES = 2

@@ -5,18 +5,10 @@ that the leader has; the admin's view is at most one state write behind, which i
 allows the value of the step before it as well, and never any other.
 """
 
-from __future__ import annotations
-
 import time
 
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import accept, reject, release
-from spec.verdict import Undecided
-from suites.broker.check import AMONG, BESIDE, RELOADED, check
-from suites.broker.settings import LOCK
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.state import ACKNOWLEDGED, ARCHIVED, AVAILABLE, read_state
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.state import ACKNOWLEDGED, ARCHIVED, AVAILABLE
 
 
 async def _lock(queue: Queue, milliseconds: int) -> None:

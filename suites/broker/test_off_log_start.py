@@ -1,13 +1,8 @@
 """The log's start moves into or past the in-flight records: DeleteRecords under a share group."""
 
-from __future__ import annotations
-
 import pytest
 
-from fixtures.clients.member import accept, release
-from suites.broker.check import BESIDE, RELOADED, check
-from suites.broker.share import Consumer, Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 STATES = ["acquired", "released", "accepted"]
 

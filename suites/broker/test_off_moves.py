@@ -5,15 +5,9 @@ that the admin's view may be one write behind. Every check here therefore holds 
 beyond those it is about, and releases one of them to cause a write that moves nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import Ack, accept, gap, reject, release
-from suites.broker.check import BESIDE, RELOADED, check
-from suites.broker.share import Consumer, Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 RECORDS = 10
 """Records that a check is about: offsets 0 to 9. Those it writes with come after them."""
@@ -28,7 +22,7 @@ class Window:
         self._spare = RECORDS
 
     @classmethod
-    async def held(cls, share: Share, spare: int = 3) -> Window:
+    async def held(cls, share: Share, spare: int = 3) -> "Window":
         """Return a window whose records and spares are all held by one member."""
         queue = await share.queue(RECORDS, batches=share.rng.choice([1, 2, RECORDS]))
         await queue.produce(spare, batches=spare)

@@ -1,22 +1,13 @@
 """Where a share-partition begins that has no start offset yet: share.auto.offset.reset."""
 
-from __future__ import annotations
-
 import time
 
 import pytest
 
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import accept
-from fixtures.wire.errors import ErrorCode
 from fixtures.wire.records import Record, encode_batch
-from spec.verdict import Undecided
 from suites.broker.acknowledgements import soon
-from suites.broker.check import AMONG, IDLE, check
 from suites.broker.groups import NONE, alter, refusals
-from suites.broker.leaders import ReconnectingConsumer, moved, replicated
-from suites.broker.share import Consumer, Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 RESET = "share.auto.offset.reset"
 

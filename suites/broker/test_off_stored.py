@@ -1,15 +1,9 @@
 """A share-partition begins with its stored state: once, and only if that state can be true."""
 
-from __future__ import annotations
-
 import pytest
 
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import accept, release
-from suites.broker.check import check
-from suites.broker.share import Share
+from suites.broker.kit import *
 from suites.broker.state import ACKNOWLEDGED, ARCHIVED, AVAILABLE, write_state
-from suites.judge import Judge
 
 
 @check("OFF-43", meets="stored start", solo={})

@@ -1,13 +1,8 @@
 """Share-partitions without state, summaries of what there is, and how state goes away."""
 
-from __future__ import annotations
-
-from fixtures.clients.cluster import attempts
-from fixtures.wire.errors import error_name
 from spec.model.durable import StateBatch
-from suites.broker.check import KEYS, check
-from suites.broker.state import ACKNOWLEDGED, AVAILABLE, STATE_TOPIC, StateKey, Store, shown
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.state import ACKNOWLEDGED, AVAILABLE, STATE_TOPIC, shown
 
 INVALID = "INVALID_REQUEST"
 SOME = (StateBatch(12, 14, ACKNOWLEDGED, 1), StateBatch(17, 17, AVAILABLE, 3))

@@ -4,16 +4,13 @@ An Initialize begins a new state epoch, a Read with a higher leader epoch begins
 whoever comes with an older one is fenced (KIP-932 §Managing durable share-partition state).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 
-from fixtures.wire.errors import error_name
 from fixtures.wire.state_records import SNAPSHOT
 from spec.model.durable import StateBatch
-from suites.broker.check import KEYS, check
+from suites.broker.kit import *
 from suites.broker.state import (
     ACKNOWLEDGED,
     ARCHIVED,
@@ -21,13 +18,10 @@ from suites.broker.state import (
     INITIALIZE,
     READ,
     WRITE,
-    StateKey,
-    Store,
     as_model,
     batches_of,
     shown,
 )
-from suites.judge import Judge
 
 SOME = (StateBatch(12, 14, ACKNOWLEDGED, 1), StateBatch(17, 17, AVAILABLE, 3))
 """State batches above the start offset 10."""

@@ -1,19 +1,12 @@
 """Finding the share coordinator of a share-partition (FindCoordinator, key type SHARE)."""
 
-from __future__ import annotations
-
 import base64
 import uuid
 from collections.abc import Sequence
 
-from fixtures.clients.cluster import RETRIABLE, SHARE, eventually, share_key
-from fixtures.wire.codec import Struct
-from fixtures.wire.errors import error_name
 from fixtures.wire.placing import partition_of
-from suites.broker.check import check
-from suites.broker.share import Share
+from suites.broker.kit import *
 from suites.broker.state import STATE_TOPIC
-from suites.judge import Judge
 
 ODD_GROUPS = (
     "g",

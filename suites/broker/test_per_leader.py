@@ -1,31 +1,20 @@
 """What the leader of a share-partition has its coordinator keep, compared with its responses."""
 
-from __future__ import annotations
-
 import pytest
 
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import Ack, accept, reject, release
-from fixtures.wire.errors import error_name
-from suites.broker.acknowledgements import pinned
-from suites.broker.check import AMONG, check
-from suites.broker.share import Share
+from suites.broker.kit import *
 from suites.broker.state import (
     ACKNOWLEDGED,
     ACQUIRED,
     ARCHIVED,
     ARCHIVING,
     AVAILABLE,
-    Store,
     batches_of,
     joined,
     per_offset,
-    read_state,
     replayed,
     write_state,
 )
-from suites.broker.timing import SLACK
-from suites.judge import Judge
 
 KEPT = {accept: (ACKNOWLEDGED, 1), reject: (ARCHIVED, 1), release: (AVAILABLE, 1)}
 """State and delivery count that an acknowledgement of a first delivery leaves behind."""

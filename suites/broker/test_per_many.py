@@ -1,16 +1,11 @@
 """State RPCs about nine share-partitions of three topics, and one that is not there."""
 
-from __future__ import annotations
-
 import uuid
 from collections import defaultdict
 
-from fixtures.wire.codec import Struct
-from fixtures.wire.errors import error_name
 from spec.model.durable import StateBatch
-from spec.verdict import Undecided
 from suites.broker.check import MANY as MANY_AT_ONCE
-from suites.broker.check import check
+from suites.broker.kit import *
 from suites.broker.many import AT, MANY, among
 from suites.broker.state import (
     ACKNOWLEDGED,
@@ -22,10 +17,7 @@ from suites.broker.state import (
     READ,
     SUMMARY,
     WRITE,
-    StateKey,
-    Store,
 )
-from suites.judge import Judge
 
 BATCHES = (
     StateBatch(5, 6, ACKNOWLEDGED, 1),

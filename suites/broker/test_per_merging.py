@@ -6,8 +6,6 @@ state. KIP-932 does not say which of several entries is kept, and findings 027 a
 choice: an offset is judged against the model only where every choice keeps the same entry.
 """
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import AsyncIterator
@@ -17,23 +15,17 @@ from random import Random
 import pytest
 
 from fixtures.clients.admin import BROKER_RESOURCE
-from fixtures.wire.codec import Struct
-from fixtures.wire.errors import error_name
 from spec.model.durable import Coordinator, StateBatch
-from spec.verdict import Undecided
-from suites.broker.check import KEYS, check
+from suites.broker.kit import *
 from suites.broker.state import (
     ACKNOWLEDGED,
     ARCHIVED,
     AVAILABLE,
-    StateKey,
-    Store,
     batches_of,
     per_offset,
     shown,
     some_batches,
 )
-from suites.judge import Judge
 
 Written = dict[int, list[tuple[int, int]]]
 """What each offset was written as, (state, count), one after the other."""

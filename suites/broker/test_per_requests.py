@@ -1,7 +1,5 @@
 """State RPCs that are empty, malformed, about nothing, or about several share-partitions."""
 
-from __future__ import annotations
-
 import uuid
 from collections import defaultdict
 from collections.abc import Mapping
@@ -9,23 +7,8 @@ from typing import Any
 
 import pytest
 
-from fixtures.clients.cluster import eventually
-from fixtures.wire.codec import Struct
-from fixtures.wire.errors import ErrorCode, error_name
-from spec.verdict import Undecided
-from suites.broker.check import check
-from suites.broker.state import (
-    DELETE,
-    EVERY,
-    INITIALIZE,
-    READ,
-    SUMMARY,
-    WRITE,
-    StateKey,
-    Store,
-    shown,
-)
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.state import DELETE, EVERY, INITIALIZE, READ, SUMMARY, WRITE, shown
 
 INVALID, UNKNOWN = "INVALID_REQUEST", "UNKNOWN_TOPIC_OR_PARTITION"
 FIELDS: Mapping[str, dict[str, Any]] = {

@@ -4,24 +4,15 @@ The state topic of a cluster of the check's own is told to take small records on
 many records acknowledged in turns does not fit, that of one record does.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Iterable
 
 import pytest
 
 from fixtures.clients.admin import TOPIC_RESOURCE
-from fixtures.clients.cluster import eventually
 from fixtures.clients.configs import alter
-from fixtures.clients.member import AckType, Part, accept, each
-from fixtures.wire.errors import error_name
-from spec.verdict import OutOfReach, Undecided
-from suites.broker.acknowledgements import result
-from suites.broker.check import check
-from suites.broker.share import Consumer, Queue, Share
-from suites.broker.state import ACKNOWLEDGED, ARCHIVED, STATE_TOPIC, read_state
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.state import ACKNOWLEDGED, ARCHIVED, STATE_TOPIC
 
 LIMIT, SMALL = "max.message.bytes", "600"
 MANY, PAIRS = 60, 6

@@ -4,26 +4,18 @@ Each check has a broker of its own, because it needs settings of the share coord
 common cluster does not have.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Sequence
 
 from fixtures.clients.admin import EARLIEST, TOPIC_RESOURCE
-from fixtures.clients.cluster import SHARE, attempts, eventually, share_key
-from fixtures.clients.member import accept, release
-from fixtures.wire.errors import ErrorCode, error_name
 from fixtures.wire.state_records import SNAPSHOT, StateRecord
 from spec.model.durable import StateBatch
-from suites.broker.check import ACROSS_BATCHES, check
-from suites.broker.share import Share
+from suites.broker.kit import *
 from suites.broker.state import (
     ACKNOWLEDGED,
     AVAILABLE,
     STATE_TOPIC,
-    StateKey,
-    Store,
     Trail,
     as_model,
     batches_of,
@@ -31,7 +23,6 @@ from suites.broker.state import (
     replayed,
     rising_batches,
 )
-from suites.judge import Judge
 
 UNUSUAL = {
     "share.coordinator.state.topic.num.partitions": 7,

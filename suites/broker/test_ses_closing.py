@@ -4,16 +4,10 @@ Locks last 60 s here, three times as long as anything is waited for: records tha
 the wait were released, they did not expire.
 """
 
-from __future__ import annotations
-
 import pytest
 
-from fixtures.clients.member import CLOSE, OPEN, accept
-from fixtures.wire.errors import ErrorCode
-from suites.broker.check import AMONG, BEHIND, BESIDE, check
+from suites.broker.kit import *
 from suites.broker.sessions import acquired, others, taken
-from suites.broker.share import Consumer, Queue, Share
-from suites.judge import Judge
 
 
 async def holding(share: Share, records: int) -> tuple[Queue, Consumer, Consumer]:

@@ -4,19 +4,12 @@ Locks last 60 s here, three times as long as anything is waited for: records tha
 the wait were released, they did not expire.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import OPEN, Session, accept
 from fixtures.wire.connection import ConnectionLost
-from fixtures.wire.errors import ErrorCode
-from suites.broker.check import AMONG, BEHIND, BESIDE, RELOADED, check
+from suites.broker.kit import *
 from suites.broker.sessions import others, taken
-from suites.broker.share import NOT_FOR, Consumer, Queue, Share
-from suites.judge import Judge
 
 
 async def holding(share: Share, records: int) -> tuple[Queue, Consumer, Consumer]:

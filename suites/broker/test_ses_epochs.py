@@ -1,13 +1,7 @@
 """Session epochs: the sequence, and every way to get it wrong."""
 
-from __future__ import annotations
-
-from fixtures.clients.member import CLOSE, OPEN, accept
-from fixtures.wire.errors import ErrorCode
-from suites.broker.check import AMONG, check
+from suites.broker.kit import *
 from suites.broker.sessions import others, taken
-from suites.broker.share import Consumer, Queue, Share
-from suites.judge import Judge
 
 BAD_EPOCH = ErrorCode.INVALID_SHARE_SESSION_EPOCH
 NO_SESSION = ErrorCode.SHARE_SESSION_NOT_FOUND

@@ -1,18 +1,11 @@
 """Whose a session is: one for each member, group and broker; and ids that nobody may have."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 
-from fixtures.clients.member import OPEN, Session, accept
-from fixtures.wire.errors import ErrorCode
-from spec.verdict import OutOfReach
-from suites.broker.check import AMONG, check
+from suites.broker.kit import *
 from suites.broker.sessions import others
-from suites.broker.share import Consumer, Share
-from suites.judge import Judge
 
 NO_SESSION = ErrorCode.SHARE_SESSION_NOT_FOUND
 BAD_IDS = pytest.mark.parametrize("bad", [None, "", "m" * 37], ids=["null", "empty", "long"])

@@ -1,15 +1,8 @@
 """The number of share sessions that a broker keeps (group.share.max.share.sessions)."""
 
-from __future__ import annotations
-
 import time
 
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import OPEN, accept
-from fixtures.wire.errors import ErrorCode
-from suites.broker.check import check
-from suites.broker.share import Consumer, Queue, Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 LIMIT = 2
 TWO_SESSIONS = {"group.share.max.share.sessions": LIMIT, "group.share.max.size": LIMIT}

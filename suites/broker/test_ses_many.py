@@ -1,14 +1,8 @@
 """A session over nine partitions of three topics: many are added, forgotten or unknown at once."""
 
-from __future__ import annotations
-
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import OPEN, Where
-from fixtures.wire.errors import error_name
-from suites.broker.check import MANY, check
+from suites.broker.check import MANY
+from suites.broker.kit import *
 from suites.broker.many import AT, Grid, among, grid, nowhere
-from suites.broker.share import Consumer, Share
-from suites.judge import Judge
 
 
 async def _served(world: Grid, wanted: list[Where]) -> dict[Where, list[int]]:

@@ -1,20 +1,13 @@
 """Partitions of a session: remembered, added, forgotten, unknown and gone."""
 
-from __future__ import annotations
-
 import dataclasses
 import uuid
 
-from fixtures.clients.cluster import WITHIN, Topic, attempts
-from fixtures.clients.member import OPEN, Response, Session, Where, accept
-from fixtures.wire.errors import ErrorCode
-from suites.broker.check import AMONG, BEHIND, RELOADED, check
-from suites.broker.membership import beating, every, good_beat
+from suites.broker.kit import *
+from suites.broker.membership import every
 from suites.broker.sessions import acquired, error_in, offsets_in, others
-from suites.broker.share import Consumer, Queue, Share
-from suites.judge import Judge
 
-GONE = {
+NOT_KNOWN = {
     ErrorCode.UNKNOWN_TOPIC_ID: "ShareFetchResponse ErrorCode: a topic id that is not known",
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "ShareFetchResponse ErrorCode: no such partition",
 }
@@ -23,7 +16,7 @@ GONE = {
 World = tuple[Queue, Consumer, Where, Where]
 
 
-async def two_partitions(share: Share, records: int = 2) -> World:
+async def consumer_of_two(share: Share, records: int = 2) -> World:
     """Return a queue with two partitions on one broker, each with records, and a consumer."""
     node = share.rng.choice(sorted(share.cluster.brokers))
     queue = await share.queue(records, partitions=2, assignments=[[node], [node]])
@@ -34,7 +27,7 @@ async def two_partitions(share: Share, records: int = 2) -> World:
 
 @check("SES-21", fast=True, crossed=BEHIND)
 async def test_partitions_are_remembered(share: Share, judge: Judge) -> None:
-    queue, consumer, first, second = await two_partitions(share, records=0)
+    queue, consumer, first, second = await consumer_of_two(share, records=0)
     await consumer.session.fetch(first, second, epoch=OPEN, max_wait_ms=0)
     await queue.produce(2, 0)
     await queue.produce(2, 1)
@@ -52,7 +45,7 @@ async def test_partitions_are_remembered(share: Share, judge: Judge) -> None:
 
 @check("SES-22", crossed=RELOADED)
 async def test_partition_added_later(share: Share, judge: Judge) -> None:
-    queue, consumer, first, second = await two_partitions(share)
+    queue, consumer, first, second = await consumer_of_two(share)
     before = await acquired(consumer.session, first, count=2)
     after = await acquired(consumer.session, second, count=2)
     await queue.produce(1, 0)
@@ -67,7 +60,7 @@ async def test_partition_added_later(share: Share, judge: Judge) -> None:
 
 @check("SES-23", fast=True)
 async def test_forgotten_partition(share: Share, judge: Judge) -> None:
-    queue, consumer, first, second = await two_partitions(share, records=0)
+    queue, consumer, first, second = await consumer_of_two(share, records=0)
     await consumer.session.fetch(first, second, epoch=OPEN, max_wait_ms=0)
     await queue.produce(2, 0)
     await queue.produce(2, 1)
@@ -95,7 +88,7 @@ async def drained(session: Session, where: Where) -> list[Response]:
 
 @check("SES-24", crossed=RELOADED)
 async def test_forgetting_releases_nothing(share: Share, judge: Judge) -> None:
-    queue, consumer, first, _ = await two_partitions(share)
+    queue, consumer, first, _ = await consumer_of_two(share)
     await acquired(consumer.session, first, count=2)
 
     await consumer.session.fetch(forget=[first], max_wait_ms=0)
@@ -109,7 +102,7 @@ async def test_forgetting_releases_nothing(share: Share, judge: Judge) -> None:
 
 @check("SES-25", crossed=RELOADED)
 async def test_forgetting_and_acknowledging(share: Share, judge: Judge) -> None:
-    queue, consumer, first, _ = await two_partitions(share)
+    queue, consumer, first, _ = await consumer_of_two(share)
     await acquired(consumer.session, first, count=2)
     await queue.produce(2, 0)
 
@@ -126,7 +119,7 @@ async def test_forgetting_and_acknowledging(share: Share, judge: Judge) -> None:
 
 @check("SES-26")
 async def test_session_without_partitions(share: Share, judge: Judge) -> None:
-    _, consumer, first, _ = await two_partitions(share)
+    _, consumer, first, _ = await consumer_of_two(share)
     session = consumer.session
 
     opened = await session.fetch(epoch=OPEN, max_wait_ms=0)
@@ -143,7 +136,7 @@ async def test_session_without_partitions(share: Share, judge: Judge) -> None:
 
 @check("SES-27", crossed=RELOADED)
 async def test_unknown_topic_id(share: Share, judge: Judge) -> None:
-    _, consumer, first, _ = await two_partitions(share)
+    _, consumer, first, _ = await consumer_of_two(share)
     unknown = (dataclasses.replace(first[0], id=uuid.UUID(int=share.rng.getrandbits(128))), 0)
 
     opened = await consumer.session.fetch(unknown, first, epoch=OPEN, max_wait_ms=10000)
@@ -192,7 +185,7 @@ async def test_deleted_topic(share: Share, judge: Judge) -> None:
     await share.admin.delete_topics(queue.topic.name)
     top, error = await first_error(consumer)
     judge.equal(ErrorCode.NONE, top, "error of the whole fetch after the deletion")
-    judge.one_of(GONE, error, "error of the deleted topic's partition")
+    judge.one_of(NOT_KNOWN, error, "error of the deleted topic's partition")
     await share.admin.produce(stays, 1)
     served = await acquired(consumer.session, (stays, 0), count=1)
     judge.equal({(stays, 0): [0]}, served, "records of the other topic")
@@ -219,7 +212,7 @@ async def test_old_id_of_a_topic_created_again(share: Share, judge: Judge) -> No
 
     told = await first_error(consumer)
 
-    allowed = {(ErrorCode.NONE, gone): source for gone, source in GONE.items()}
+    allowed = {(ErrorCode.NONE, gone): source for gone, source in NOT_KNOWN.items()}
     judge.one_of(allowed, told, "errors of the fetch and of the old topic id")
 
 

@@ -1,13 +1,7 @@
 """Group values that were fine when they were set, under a broker with narrower bounds."""
 
-from __future__ import annotations
-
-from fixtures.clients.member import release
-from suites.broker.acknowledgements import hold_at, sentinel_only
 from suites.broker.alone.single_broker import SingleBroker
-from suites.broker.check import check
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 STORED = {
     "share.record.lock.duration.ms": "50000",

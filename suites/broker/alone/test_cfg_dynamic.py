@@ -1,17 +1,10 @@
 """Which broker keys a running broker takes, and that it leaves the others as they are."""
 
-from __future__ import annotations
-
 from fixtures.clients.admin import BROKER_RESOURCE
-from fixtures.clients.cluster import WITHIN, attempts
 from fixtures.clients.configs import Setting, alter, describe
-from fixtures.clients.member import accept
-from fixtures.wire.errors import ErrorCode, error_name
 from spec.configs import Config, Scope, load_configs
 from suites.broker.alone.single_broker import SingleBroker
-from suites.broker.check import check
-from suites.broker.share import Share
-from suites.judge import Judge
+from suites.broker.kit import *
 
 EVERYWHERE = ""
 """The resource name of the default of all brokers."""

@@ -1,17 +1,8 @@
 """The two levels of share.version that a cluster of 4.4 may have (KIP-1191 §Compatibility)."""
 
-from __future__ import annotations
-
-from fixtures.clients.cluster import WITHIN
-from fixtures.clients.member import accept, reject
-from fixtures.wire.errors import error_name
-from spec.verdict import OutOfReach, Undecided
 from suites.broker.alone.single_broker import SingleBroker
-from suites.broker.check import check
 from suites.broker.deadletters import beyond, boxed, dead_letters_in, dead_topic, naming, offsets_of
-from suites.broker.share import Consumer, Queue
-from suites.broker.state import read_state
-from suites.judge import Judge
+from suites.broker.kit import *
 
 STORABLE = {0, 2, 4}
 """Delivery states that a broker without dead letters can load."""

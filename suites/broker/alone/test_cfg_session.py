@@ -1,13 +1,8 @@
 """A group's session timeout against a heartbeat interval that only the broker has."""
 
-from __future__ import annotations
-
-from fixtures.wire.errors import ErrorCode, error_name
-from spec.verdict import Undecided
 from suites.broker.alone.single_broker import SingleBroker
-from suites.broker.check import check
-from suites.broker.settings import SESSION, broker_values
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.settings import broker_values
 
 
 @check("CFG-12")

@@ -1,18 +1,11 @@
 """The state topic of a cluster with one broker: with what it can meet, and with what it cannot."""
 
-from __future__ import annotations
-
-from fixtures.clients.cluster import SHARE, WITHIN, attempts, share_key
-from fixtures.clients.member import accept
-from fixtures.wire.errors import ErrorCode, error_name
 from suites.broker.alone.single_broker import SingleBroker
-from suites.broker.check import check
-from suites.broker.share import Queue
-from suites.judge import Judge
+from suites.broker.kit import *
 
 STATE = "__share_group_state"
 FACTOR = "share.coordinator.state.topic.replication.factor"
-RETRIABLE = dict.fromkeys(
+NOT_READY = dict.fromkeys(
     (
         ErrorCode.COORDINATOR_NOT_AVAILABLE.name,
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS.name,
@@ -49,4 +42,4 @@ async def test_replicas_that_are_not_there(lone: SingleBroker, judge: Judge) -> 
     await lone.restart({FACTOR: "3"})
     await lone.share.admin.delete_topics(STATE)
     told = await _sought(queue)
-    judge["CFG-31"].one_of(RETRIABLE, told, "response with one replica, three wanted")
+    judge["CFG-31"].one_of(NOT_READY, told, "response with one replica, three wanted")

@@ -1,16 +1,7 @@
 """Share groups switched off and on again while a group is at work (KIP-932 §Compatibility)."""
 
-from __future__ import annotations
-
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import accept, release
-from fixtures.wire.errors import ErrorCode, error_name
-from spec.verdict import Undecided
 from suites.broker.alone.single_broker import SingleBroker
-from suites.broker.check import check
-from suites.broker.share import Consumer, Queue
-from suites.broker.timing import watch
-from suites.judge import Judge
+from suites.broker.kit import *
 
 APIS = ("ShareGroupHeartbeat", "ShareGroupDescribe", "ShareFetch", "ShareAcknowledge")
 

@@ -1,14 +1,8 @@
 """What a broker counts of the dead letters that it writes (KIP-1191 §Metrics)."""
 
-from __future__ import annotations
-
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import reject
-from spec.verdict import Undecided
 from suites.broker.alone.single_broker import SingleBroker
-from suites.broker.check import check
 from suites.broker.deadletters import DeadLetterSetup, boxed, dead_topic
-from suites.judge import Judge
+from suites.broker.kit import *
 
 BEAN = "ShareGroupMetrics"
 LETTERS, REQUESTS, FAILED = (

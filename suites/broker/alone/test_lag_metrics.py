@@ -3,20 +3,10 @@
 A metric may follow its event by a moment, hence the polling; what it may not do is to stay wrong.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import accept, reject, release, renew
-from fixtures.wire.errors import ErrorCode
-from spec.verdict import Undecided
 from suites.broker.alone.single_broker import SingleBroker
-from suites.broker.check import check
-from suites.broker.membership import good_beat
-from suites.broker.share import Consumer, Queue
-from suites.broker.timing import SLACK, watch
-from suites.judge import Judge
+from suites.broker.kit import *
 
 PARTITION, GROUPS, CACHE = "SharePartitionMetrics", "ShareGroupMetrics", "ShareSessionCache"
 TOPICS = "BrokerTopicMetrics"

@@ -1,20 +1,14 @@
 """What administrators are told while the coordinator of a group moves."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
 
-from fixtures.clients.cluster import RETRIABLE, attempts
-from fixtures.wire.errors import error_name
 from fixtures.wire.placing import partition_of
-from suites.broker.check import check
 from suites.broker.failover.cluster import OFFSETS, FailoverCluster
 from suites.broker.groups import codes_in, use
-from suites.broker.share import Queue
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
 def _requests(queue: Queue) -> dict[str, dict[str, Any]]:

@@ -1,20 +1,13 @@
 """Dead letters whose broker is away for a while: they wait, and nobody else does."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
 
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import accept, reject
-from fixtures.wire.errors import error_name
-from suites.broker.check import check
 from suites.broker.deadletters import DeadLetterSetup, beyond, boxed, dead_topic, naming, offsets_of
 from suites.broker.failover.cluster import FailoverCluster
-from suites.broker.share import Consumer
-from suites.broker.state import ARCHIVING, read_state
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.state import ARCHIVING
 
 pytestmark = pytest.mark.feature("dead-letters")
 

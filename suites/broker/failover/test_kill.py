@@ -1,14 +1,7 @@
 """A broker dies as by a power cut: kill -9, with requests under way."""
 
-from __future__ import annotations
-
 import asyncio
 
-from fixtures.clients.cluster import RETRIABLE, attempts
-from fixtures.clients.member import Part, accept
-from fixtures.wire.errors import error_name
-from spec.verdict import Undecided
-from suites.broker.check import IDLE, check
 from suites.broker.failover.cluster import FailoverCluster
 from suites.broker.failover.roles import (
     Pulse,
@@ -19,21 +12,16 @@ from suites.broker.failover.roles import (
     judge_raised,
     raised,
 )
+from suites.broker.kit import *
 from suites.broker.leaders import (
     FRESH,
     TAKEN_OVER,
     MixedStates,
-    ReconnectingConsumer,
     judge_holder,
     judge_new_leader,
     judge_open,
-    located,
-    moved,
 )
 from suites.broker.membership import Assigned
-from suites.broker.share import Queue
-from suites.broker.timing import watch
-from suites.judge import Judge
 
 ANSWERED_WITHIN = 45.0
 """Seconds in which a leader gives up storing an acknowledgement, in all of its attempts."""

@@ -1,21 +1,14 @@
 """The lag while the brokers that know it move, fall silent, or have not finished with a record."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 
 import pytest
 
-from fixtures.clients.cluster import Topic, attempts
-from fixtures.clients.member import accept, reject
 from fixtures.wire.placing import partition_of
-from spec.verdict import Undecided
-from suites.broker.check import ACROSS_BATCHES, check
 from suites.broker.deadletters import dead_topic, naming
 from suites.broker.failover.cluster import OFFSETS, STATE, FailoverCluster, state_partition
-from suites.broker.share import NOT_FOR, Consumer, Queue
-from suites.judge import Judge
+from suites.broker.kit import *
 
 pytestmark = [pytest.mark.feature("lag"), pytest.mark.timeout(180)]
 

@@ -1,7 +1,5 @@
 """Coordinators that move from broker to broker while every broker lives."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator
@@ -10,21 +8,13 @@ from typing import Any
 
 import pytest
 
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import accept
-from fixtures.wire.errors import error_name
 from fixtures.wire.placing import partition_of
-from spec.verdict import Undecided
-from suites.broker.acknowledgements import result
-from suites.broker.check import check
 from suites.broker.failover.cluster import OFFSETS, STATE, FailoverCluster, state_partition
 from suites.broker.failover.roles import MOVING, START, Pulse, judge_member, judge_raised, raised
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
-from suites.broker.membership import in_session, member_ids
-from suites.broker.settings import HEARTBEAT, SESSION
-from suites.broker.state import EVERY, SUMMARY, StateKey
-from suites.broker.timing import SLACK
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.membership import in_session
+from suites.broker.state import EVERY, SUMMARY
 
 pytestmark = pytest.mark.moves
 

@@ -1,23 +1,11 @@
 """A broker freezes, is taken for dead, and wakes up: the zombie, and the path that was cut."""
 
-from __future__ import annotations
-
 import asyncio
 
-from fixtures.clients.member import Part, accept
-from suites.broker.check import check
 from suites.broker.failover.cluster import FailoverCluster
 from suites.broker.failover.roles import AllRoles, Pulse, cast, judge_member, judge_progress
-from suites.broker.leaders import (
-    MixedStates,
-    ReconnectingConsumer,
-    judge_new_leader,
-    judge_open,
-    located,
-    moved,
-    prepared,
-)
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.leaders import MixedStates, judge_new_leader, judge_open, prepared
 
 CUT_FOR = 1.0
 """Seconds without a share coordinator in which nobody else can have become one."""

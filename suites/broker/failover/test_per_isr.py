@@ -1,18 +1,10 @@
 """The state topic without enough replicas in sync: nothing may be promised that is not kept."""
 
-from __future__ import annotations
-
 import asyncio
 
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import accept
-from fixtures.wire.errors import error_name
-from suites.broker.check import ACROSS_BATCHES, check
 from suites.broker.failover.cluster import FailoverCluster
 from suites.broker.failover.roles import demand, in_force
-from suites.broker.share import NOT_FOR
-from suites.broker.state import read_state
-from suites.judge import Judge
+from suites.broker.kit import *
 
 
 @check("PER-43", meets=ACROSS_BATCHES, timeout=150)

@@ -1,24 +1,14 @@
 """What deleted groups leave in the log of a coordinator, and whether it can be loaded."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from fixtures.clients.admin import TOPIC_RESOURCE
-from fixtures.clients.cluster import Topic, attempts, eventually
 from fixtures.clients.configs import alter
-from fixtures.clients.member import accept
-from fixtures.wire.errors import error_name
 from fixtures.wire.placing import partition_of
-from spec.verdict import Undecided
-from suites.broker.acknowledgements import result
-from suites.broker.check import check
 from suites.broker.failover.cluster import OFFSETS, FailoverCluster
 from suites.broker.failover.roles import Pulse
+from suites.broker.kit import *
 from suites.broker.logs import CLEANED_WITHIN, data_offsets, read_log
-from suites.broker.membership import good_beat
-from suites.broker.share import Consumer
-from suites.judge import Judge
 
 EAGER = {"segment.ms": "50", "min.cleanable.dirty.ratio": "0.0"}
 """Topic configs that let the cleaner work at once on all but the newest records."""

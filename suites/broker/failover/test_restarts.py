@@ -1,15 +1,12 @@
 """Every broker restarts: one after the other under load, or all at once."""
 
-from __future__ import annotations
-
 import asyncio
 
-from suites.broker.check import check
 from suites.broker.failover.cluster import FailoverCluster
 from suites.broker.failover.roles import Pulse, judge_came_back, judge_member
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
+from suites.broker.kit import *
 from suites.broker.leaders import judge_counts, prepared
-from suites.judge import Judge
 
 
 @check("COO-30", meets=("second partition", "reload"), timeout=150)

@@ -4,22 +4,16 @@ A leader repeats a state write that failed for up to half a minute. Others are s
 and what the client was told of those has to outlive the one that comes last.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
 import pytest
 
-from fixtures.clients.member import accept, release
-from spec.verdict import Undecided
-from suites.broker.check import check
 from suites.broker.failover.cluster import FailoverCluster
 from suites.broker.failover.roles import demand, in_force
-from suites.broker.leaders import ReconnectingConsumer, located
-from suites.broker.state import ACKNOWLEDGED, read_state, write_state
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.state import ACKNOWLEDGED, write_state
 
 RECORDS = 5
 FAILING_FOR = 8.5

@@ -1,9 +1,5 @@
 """A broker is shut down in order: it hands over what it leads before it goes."""
 
-from __future__ import annotations
-
-from fixtures.clients.member import accept
-from suites.broker.check import check
 from suites.broker.failover.cluster import FailoverCluster
 from suites.broker.failover.roles import (
     Pulse,
@@ -13,8 +9,8 @@ from suites.broker.failover.roles import (
     judge_progress,
 )
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
+from suites.broker.kit import *
 from suites.broker.leaders import judge_new_leader
-from suites.judge import Judge
 
 
 @check(

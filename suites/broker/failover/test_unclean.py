@@ -1,13 +1,8 @@
 """A log that got shorter than what was consumed: the price of an unclean election."""
 
-from __future__ import annotations
-
-from fixtures.clients.member import accept
-from spec.verdict import Undecided
-from suites.broker.check import check
 from suites.broker.failover.cluster import FailoverCluster
-from suites.broker.leaders import ReconnectingConsumer, append, located
-from suites.judge import Judge
+from suites.broker.kit import *
+from suites.broker.leaders import append
 
 
 @check("COO-32", meets="reload", timeout=120)

@@ -1,7 +1,5 @@
 """What the durable state of share-partitions is worth: the broker dies, and what it said holds."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,24 +8,15 @@ from random import Random
 import pytest
 
 from fixtures.clients.admin import EARLIEST
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import accept, reject, release
-from fixtures.wire.codec import Struct
-from fixtures.wire.connection import CallFailed
-from fixtures.wire.errors import ErrorCode, error_name
 from spec.model.durable import Coordinator, Durable, StateBatch
-from spec.verdict import Undecided
-from suites.broker.check import check
+from suites.broker.kit import *
 from suites.broker.restarted.restarts import Restarts, prunes_soon
-from suites.broker.share import Queue, Share
-from suites.broker.state import ACKNOWLEDGED, StateKey, Store, joined, read_state, rising_batches
-from suites.broker.timing import watch
-from suites.judge import Judge
+from suites.broker.state import ACKNOWLEDGED, joined, rising_batches
 
 LEADER = 5
 """The leader epoch that every key was last read with."""
 
-IDLE = StateBatch(3, 5, ACKNOWLEDGED, 1)
+IDLE_BATCH = StateBatch(3, 5, ACKNOWLEDGED, 1)
 """The state of a share-partition that nobody writes to any more."""
 
 WRITES = 60
@@ -129,7 +118,7 @@ async def test_crash_under_load(lives: Restarts, judge: Judge) -> None:
         store = Store(share)
         idle, *busy = await store.keys(6)
         await idle.initialize(0, 2)
-        await idle.written(IDLE)
+        await idle.written(IDLE_BATCH)
         writers = [Writer(key, Coordinator(store.release), share.rng) for key in busy]
         await asyncio.gather(*(writer.begin() for writer in writers))
         await _busy_until_pruned(share, writers, lives)
@@ -137,7 +126,7 @@ async def test_crash_under_load(lives: Restarts, judge: Judge) -> None:
 
     async with lives.life() as share:
         seen = _found(await (await _again(share, idle)).read())
-        judge["PER-37"].equal(("NONE", 2, (IDLE,)), seen, "an idle one's state after pruning")
+        judge["PER-37"].equal(("NONE", 2, (IDLE_BATCH,)), seen, "an idle one's state after pruning")
         for writer in writers:
             key = await _again(share, writer.key)
             late = await key.write(leader_epoch=LEADER - 1)

@@ -1,15 +1,10 @@
 """kafka-share-groups.sh by way of TLS."""
 
-from __future__ import annotations
-
 import asyncio
 
 from fixtures.clients.tools import SHARE_GROUPS, Tools
-from spec.verdict import Undecided
-from suites.broker.check import check
-from suites.broker.membership import beating
+from suites.broker.kit import *
 from suites.broker.secure.realm import BARE_TLS, Realm
-from suites.judge import Judge
 
 PATIENCE = 120.0
 """Seconds that the tools may take together."""

@@ -1,20 +1,13 @@
 """Who may look at a share group's offsets, change them, and delete them or the group."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fixtures.clients.acls import Operation, Resource
 from fixtures.clients.admin import GROUP_RESOURCE
-from fixtures.clients.cluster import Topic, attempts
-from fixtures.wire.codec import Struct
-from fixtures.wire.errors import ErrorCode, error_name
-from suites.broker.check import check
 from suites.broker.groups import use
+from suites.broker.kit import *
 from suites.broker.secure.matrix import INTERVAL, NO_GROUP, NO_TOPIC
 from suites.broker.secure.realm import Realm, User
-from suites.broker.share import Queue, Share
-from suites.judge import Judge
 
 GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
 DESCRIBE, READ, DELETE = Operation.DESCRIBE, Operation.READ, Operation.DELETE

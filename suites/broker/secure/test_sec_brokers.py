@@ -1,21 +1,13 @@
 """What brokers ask each other is not for everybody: the state of share-partitions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from fixtures.clients.acls import THE_CLUSTER, Operation, Resource
-from fixtures.clients.cluster import SHARE, share_key
-from fixtures.clients.member import accept
-from fixtures.wire.errors import ErrorCode, error_name
-from suites.broker.check import check
+from suites.broker.kit import *
 from suites.broker.secure.realm import Realm, User
-from suites.broker.share import Queue
-from suites.broker.state import read_state
-from suites.judge import Judge
 
 NO_CLUSTER = ErrorCode.CLUSTER_AUTHORIZATION_FAILED.name
 

@@ -1,15 +1,11 @@
 """How permissions combine: what one is good for, what denials undo, how far patterns reach."""
 
-from __future__ import annotations
-
 import pytest
 
 from fixtures.clients.acls import EVERY, Operation, Resource
-from fixtures.wire.errors import error_name
-from suites.broker.check import check
+from suites.broker.kit import *
 from suites.broker.secure.matrix import NO_GROUP, ROWS, Seen, expected_results, scene, walk
 from suites.broker.secure.realm import Realm
-from suites.judge import Judge
 
 GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
 ALL = Operation.ALL

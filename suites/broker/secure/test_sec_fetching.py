@@ -1,17 +1,11 @@
 """Who may fetch and acknowledge, and what a refusal leaves as it was."""
 
-from __future__ import annotations
-
 from fixtures.clients.acls import Operation, Resource
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import accept
-from fixtures.wire.errors import error_name
-from suites.broker.check import check
+from suites.broker.kit import *
 from suites.broker.secure.matrix import NO_GROUP, NO_TOPIC
 from suites.broker.secure.realm import Realm, may_use
 from suites.broker.sessions import acquired
 from suites.broker.state import settled_below
-from suites.judge import Judge
 
 GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
 

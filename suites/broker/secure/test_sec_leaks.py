@@ -1,17 +1,13 @@
 """What a refusal gives away: nothing, or whether a topic is there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from fixtures.clients.acls import Operation, Resource
-from fixtures.clients.member import Member
-from suites.broker.check import check
+from suites.broker.kit import *
 from suites.broker.secure.realm import Realm, User
-from suites.judge import Judge
 
 Ask = Callable[[str, str, str], dict[str, Any]]
 """Makes the fields of a request from a group, a member id and a topic name."""

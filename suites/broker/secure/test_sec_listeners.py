@@ -1,19 +1,13 @@
 """The same by every door: TLS, SASL, both, and a login that is renewed on the way."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 
 import pytest
 
 from fixtures.clients.acls import Operation, Resource
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import accept, reject, release
 from fixtures.wire.connection import ConnectionLost
-from fixtures.wire.errors import error_name
-from spec.verdict import Undecided
-from suites.broker.check import check
+from suites.broker.kit import *
 from suites.broker.secure.realm import (
     BARE_TLS,
     LOGIN_LASTS,
@@ -27,9 +21,7 @@ from suites.broker.secure.realm import (
     may_use,
 )
 from suites.broker.sessions import acquired
-from suites.broker.share import Queue
 from suites.broker.state import settled_below
-from suites.judge import Judge
 
 NOBODY = "ANONYMOUS"
 """What a broker calls those who do not log in."""

@@ -1,19 +1,12 @@
 """Who may join a share group, look at it, and find it in a list."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fixtures.clients.acls import THE_CLUSTER, Operation, Resource
 from fixtures.clients.admin import Admin
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import Member
-from fixtures.wire.errors import ErrorCode, error_name
-from suites.broker.check import check
+from suites.broker.kit import *
 from suites.broker.secure.matrix import NO_GROUP, NO_TOPIC
 from suites.broker.secure.realm import Realm, User
-from suites.broker.share import Queue, Share
-from suites.judge import Judge
 
 GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
 

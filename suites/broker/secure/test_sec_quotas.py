@@ -3,25 +3,16 @@
 Since KIP-219 a broker answers at once, says how long it will not listen, and does not listen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from fixtures.clients.cluster import attempts
-from fixtures.clients.member import Response, Session, Where, accept, release
 from fixtures.clients.users import BYTE_RATE, REQUEST_SHARE
-from fixtures.wire.errors import error_name
-from spec.verdict import OutOfReach, Undecided
-from suites.broker.check import check
+from suites.broker.kit import *
 from suites.broker.secure.realm import Realm, User, may_use
-from suites.broker.share import Queue
-from suites.broker.state import read_state, settled_below
-from suites.broker.timing import SLACK, watch
-from suites.judge import Judge
+from suites.broker.state import settled_below
 
 SIZE = 10_000
 """Bytes in a record."""

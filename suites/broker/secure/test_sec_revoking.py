@@ -1,24 +1,16 @@
 """Permissions that come and go under a consumer that is at work."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, replace
 
 import pytest
 
 from fixtures.clients.acls import Operation, Resource
-from fixtures.clients.cluster import WITHIN, attempts
-from fixtures.clients.member import Session, Where, accept
-from fixtures.wire.errors import error_name
-from spec.verdict import Undecided
-from suites.broker.check import check
+from suites.broker.kit import *
 from suites.broker.secure.matrix import LET_IN, NO_GROUP, NO_TOPIC, ROWS, scene, walk
 from suites.broker.secure.realm import Realm, User, may_use
 from suites.broker.sessions import acquired
-from suites.broker.share import Catch, Queue
 from suites.broker.state import settled_below
-from suites.judge import Judge
 
 GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
 LOCK_MS = 2000
