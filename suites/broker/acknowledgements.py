@@ -196,10 +196,6 @@ async def hold_at(consumer: Consumer, count: int, delivery: int, within: float =
 
     Each record is held as soon as it is there. So it does not matter in which pieces they come: a
     broker may hand out ever smaller ones as records near the limit (KAFKA-17541).
-
-    Raises:
-        Stalled: they did not all get there, and nothing came any more.
-        Undecided: they did not all get there.
     """
     held: set[int] = set()
     async for _ in attempts(within, pause=0.001):

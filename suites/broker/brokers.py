@@ -34,12 +34,7 @@ async def plugged(
     rng: Random,
     transcripts: list[Transcript],
 ) -> AsyncIterator[Share]:
-    """Give a world of its own on one broker that has ``plugin``, with these broker properties.
-
-    Raises:
-        OutOfReach: the target is somebody else's or no Java program, or the class cannot be made
-            here.
-    """
+    """Give a world of its own on one broker that has ``plugin``, with these broker properties."""
     clusters.require(options, Capability.OWN_CLUSTER, Capability.JVM)
     try:
         jvm = await asyncio.to_thread(plugin_options, plugin, options.version)

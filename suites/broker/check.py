@@ -25,7 +25,7 @@ from suites.judge import AS_WRITTEN, Judge
 IDLE = "nothing in flight"
 ACROSS_START, ACROSS_END = "range across the start", "range across the end"
 ACROSS_GAP, ACROSS_BATCHES = "range across a gap", "range across batches"
-MANY = "many in one request"
+IN_LISTS = "many in one request"
 
 SITUATIONS = MappingProxyType(
     {
@@ -43,7 +43,7 @@ SITUATIONS = MappingProxyType(
         ACROSS_END: "a range reaches beyond what was acquired",
         ACROSS_GAP: "a range reaches across offsets without records",
         ACROSS_BATCHES: "a range reaches across record batches",
-        MANY: "every list of a request has three elements or more, and a bad one at any place",
+        IN_LISTS: "every list of a request has three elements or more, and a bad one at any place",
         "reload": "the state is loaded again before another member looks at what is left",
     }
 )

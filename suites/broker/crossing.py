@@ -329,10 +329,6 @@ class CrossedSession(Session):
         """Open and close a session, then open the one that has the neighbours in it.
 
         Their records are acquired where the group begins with the first one.
-
-        Raises:
-            Stalled: they were not acquired, while a bystander got its record.
-            Undecided: nobody got any.
         """
         await super().fetch(epoch=OPEN, max_wait_ms=0)
         await super().acknowledge({}, epoch=CLOSE)
@@ -471,11 +467,7 @@ class CrossedKey(StateKey):
         return [before, {"topic_id": self.topic_id, "partitions": own}, behind]
 
     def own(self, response: Struct) -> Struct:
-        """Return this key's result in a response.
-
-        Raises:
-            Undecided: there is none.
-        """
+        """Return this key's result in a response."""
         for topic in response.results:
             for part in topic.partitions:
                 if (topic.topic_id, part.partition) == (self.topic_id, self.partition):

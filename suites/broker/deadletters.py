@@ -56,11 +56,7 @@ class DeadLetterSetup:
         return found
 
     async def complete(self, judge: Judge, consumer: Consumer, end: int) -> list[DeadLetter]:
-        """Return the letters of partition 0 once all below ``end`` is behind the group.
-
-        Raises:
-            Undecided: the start offset did not get there.
-        """
+        """Return the letters of partition 0 once all below ``end`` is behind the group."""
         start = await beyond(judge, self.queue, consumer, end)
         if start < end:
             raise Undecided(f"the start offset is {start}, not {end}: letters may be under way")
@@ -103,11 +99,7 @@ def offsets_of(letters: Iterable[DeadLetter]) -> list[int]:
 
 
 async def dead_name(share: Share) -> str:
-    """Return a name that nobody uses and that the brokers allow for a dead-letter topic.
-
-    Raises:
-        OutOfReach: the cluster does not write dead letters at all.
-    """
+    """Return a name that nobody uses and that the brokers allow for a dead-letter topic."""
     level = await share_version(share.cluster)
     if level < 2:
         raise OutOfReach(f"share.version is {level} on this cluster, dead letters need 2")

@@ -374,11 +374,7 @@ async def consumer_group(share: Share, queue: Queue, group: str) -> str:
 
 
 async def streams_group(share: Share, queue: Queue, group: str) -> str:
-    """Make a streams group with one member; return the member's id.
-
-    Raises:
-        OutOfReach: the cluster has no streams groups.
-    """
+    """Make a streams group with one member; return the member's id."""
     member_id = share.member_id()
     if not share.cluster.supports("StreamsGroupHeartbeat", 0):
         raise OutOfReach("the cluster does not serve streams groups")

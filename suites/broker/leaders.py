@@ -31,11 +31,7 @@ async def replicated(
     group_config: Mapping[str, str] | None = None,
     topic_config: Mapping[str, str] | None = None,
 ) -> Queue:
-    """Return a queue whose partition has two replicas, with the longest locks.
-
-    Raises:
-        OutOfReach: the cluster has one broker, so no leader can move.
-    """
+    """Return a queue whose partition has two replicas, with the longest locks."""
     nodes = sorted(share.cluster.brokers)
     if len(nodes) < 2:
         raise OutOfReach("a leader can only move where there are two brokers")
@@ -142,11 +138,7 @@ class ReconnectingConsumer:
         return ""
 
     async def finish(self) -> str:
-        """Accept everything that is held; return the result's name, empty if none came.
-
-        Raises:
-            Undecided: it was refused, and we were so slow that the locks had run out.
-        """
+        """Accept everything that is held; return the result's name, empty if none came."""
         until = self.until
         result = await self.ack(*(accept(offset) for offset in sorted(self.held)))
         if result != "NONE" and time.monotonic() > until:

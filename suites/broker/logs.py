@@ -86,11 +86,7 @@ class Compacted:
         return catch
 
     async def until_gone(self, offsets: Collection[int], within: float = CLEANED_WITHIN) -> None:
-        """Wait until the log has no record at any of the offsets.
-
-        Raises:
-            Undecided: the cleaner did not do it.
-        """
+        """Wait until the log has no record at any of the offsets."""
         left: set[int] = set()
         async for _ in attempts(within):
             left = data_offsets(await read_log(self.queue.share, self.queue.topic)) & set(offsets)

@@ -27,11 +27,7 @@ async def beat(member: Member, **fields: object) -> Struct:
 
 
 def in_session(member: Member, response: Struct, session_ms: int) -> Struct:
-    """Return the response to a live member's heartbeat.
-
-    Raises:
-        Undecided: the group expired the member rightly, as the harness sent nothing in time.
-    """
+    """Return the response to a live member's heartbeat."""
     silent = time.monotonic() - member.beaten
     if response.error_code == ErrorCode.UNKNOWN_MEMBER_ID and silent > session_ms / 1000:
         raise Undecided(

@@ -25,11 +25,7 @@ RESET = "share.auto.offset.reset"
 
 
 def table(share: Share, scope: Scope) -> dict[str, Config]:
-    """Return the keys that the release under test has.
-
-    Raises:
-        OutOfReach: nobody knows which release it is.
-    """
+    """Return the keys that the release under test has."""
     version = share.cluster.info.version
     if not version:
         raise OutOfReach("which keys there should be depends on a release that nobody knows")
@@ -90,11 +86,7 @@ LITTLE = 0.0001
 
 @asynccontextmanager
 async def held_to(share: Share, consumer: Consumer, **quotas: float) -> AsyncIterator[None]:
-    """Hold a consumer to quotas, on a new connection whose client id has the run's prefix.
-
-    Raises:
-        OutOfReach: the broker has no client quotas at all.
-    """
+    """Hold a consumer to quotas, on a new connection whose client id has the run's prefix."""
     connection = await share.cluster.any()
     if "AlterClientQuotas" not in connection.versions:
         raise OutOfReach("the broker has no client quotas")

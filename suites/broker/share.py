@@ -79,12 +79,7 @@ class Consumer:
         )
 
     async def acquire(self, count: int, within: float = WITHIN, **options: Any) -> Catch:
-        """Fetch until ``count`` offsets are acquired.
-
-        Raises:
-            Stalled: fewer after ``within`` seconds, while a bystander got its record.
-            Undecided: an error, or fewer while there was nobody who got more.
-        """
+        """Fetch until ``count`` offsets are acquired."""
         catch = Catch()
         async for _ in attempts(within):
             catch.add(self.sound(await self.fetch(**options)))
@@ -340,11 +335,7 @@ class Share:
     async def _configure(
         self, queue: Queue, wanted: Mapping[str, str], *, untouched: bool = False
     ) -> None:
-        """Configure a group, or bring it to the same point where the cluster refuses that.
-
-        Raises:
-            OutOfReach: the cluster refuses it, and the group is not like that by itself.
-        """
+        """Configure a group, or bring it to the same point where the cluster refuses that."""
         if not (why := self.access.no_group_configs):
             await self.admin.group_config(queue.group, wanted)
             return

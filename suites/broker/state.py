@@ -157,11 +157,7 @@ class StateKey:
     async def ask(
         self, api: str, *, node: int | None = None, version: int | None = None, **fields: Any
     ) -> Struct:
-        """Send an RPC about this key; return the partition's result, error or not.
-
-        Raises:
-            Undecided: no result, or a coordinator that is not ready for too long.
-        """
+        """Send an RPC about this key; return the partition's result, error or not."""
         topics = self.wanted(fields)
 
         async def once() -> Struct | None:
@@ -203,11 +199,7 @@ class StateKey:
         start: int = -1,
         complete: int | None = None,
     ) -> str:
-        """Send WriteShareGroupState, of version 1 if it has a complete count; return the error.
-
-        Raises:
-            OutOfReach: the broker's Write is of version 0, which has no complete count.
-        """
+        """Send WriteShareGroupState, of version 1 if it has a complete count; return the error."""
         if complete is not None and not self.share.cluster.supports(WRITE, 1):
             raise OutOfReach(f"the target does not offer {WRITE} with a complete count")
         names = ("first_offset", "last_offset", "delivery_state", "delivery_count")
@@ -232,11 +224,7 @@ class StateKey:
         return error_name((await self.ask(DELETE)).error_code)
 
     async def written(self, *batches: StateBatch, **fields: Any) -> None:
-        """Write what has to be stored for the check to go on.
-
-        Raises:
-            Undecided: it was refused.
-        """
+        """Write what has to be stored for the check to go on."""
         error = await self.write(*batches, **fields)
         if error != "NONE":
             raise Undecided(f"a Write that should succeed answered {error}")
@@ -369,11 +357,7 @@ class Store:
         return (await self.keys(1))[0]
 
     async def initialized(self, state_epoch: int = 0, start: int = 0) -> StateKey:
-        """Return a key on a topic of its own with a state.
-
-        Raises:
-            Undecided: initialising it was refused.
-        """
+        """Return a key on a topic of its own with a state."""
         key = await self.key()
         error = await key.initialize(state_epoch, start)
         if error != "NONE":

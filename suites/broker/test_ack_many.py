@@ -2,9 +2,7 @@
 
 import pytest
 
-from suites.broker.check import MANY
 from suites.broker.kit import *
-from suites.broker.many import AT, Grid, among, grid, nowhere
 
 RECORDS = 9
 BY = pytest.mark.parametrize("by_fetch", [False, True], ids=["acknowledge", "fetch"])
@@ -25,7 +23,7 @@ def _results(response: Response, places: list[Where]) -> list[str]:
     return [error_name(part.error) if part and part.error else result(part) for part in parts]
 
 
-@check("ACK-38", "ACK-48", "ACK-49", meets=MANY)
+@check("ACK-38", "ACK-48", "ACK-49", meets=IN_LISTS)
 @BY
 @AT
 async def test_one_bad_partition(
@@ -79,7 +77,7 @@ async def _judge_left(judge: Judge, world: Grid, refused: Where) -> None:
     judge.equal(["NONE"] * 9, told, "accepting what is still held")
 
 
-@check("ACK-37", meets=MANY)
+@check("ACK-37", meets=IN_LISTS)
 @AT
 async def test_one_bad_type(share: Share, judge: Judge, position: str) -> None:
     world = await pinned(share, 12)
@@ -93,7 +91,7 @@ async def test_one_bad_type(share: Share, judge: Judge, position: str) -> None:
     await judge_held(judge, world.consumer, world.offsets, "lists with a bad type")
 
 
-@check("ACK-37", meets=MANY)
+@check("ACK-37", meets=IN_LISTS)
 @AT
 async def test_one_bad_batch(share: Share, judge: Judge, position: str) -> None:
     world = await pinned(share, 12)

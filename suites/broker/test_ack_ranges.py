@@ -4,7 +4,7 @@ from suites.broker.kit import *
 
 FINAL = (AckType.GAP, AckType.ACCEPT, AckType.REJECT)
 LONG = 500
-MANY = 1900
+HUNDREDS = 1900
 """Records in flight at once in one partition: below the default limit of 2000."""
 
 
@@ -56,15 +56,15 @@ async def test_types_of_single_offsets_inside_a_fetch(share: Share, judge: Judge
 
 @check("ACK-26", crossed=AMONG)
 async def test_thousands_of_batches(share: Share, judge: Judge) -> None:
-    queue = await share.queue(MANY, batches=share.rng.choice([1, 4, 19]))
+    queue = await share.queue(HUNDREDS, batches=share.rng.choice([1, 4, 19]))
     consumer = await queue.consumer()
-    await consumer.acquire(MANY, max_records=MANY)
-    odd = list(range(1, MANY, 2))
-    even = list(range(2, MANY, 2))
-    mixed = [Ack(o, o, (AckType.RELEASE if o % 2 else AckType.ACCEPT,)) for o in range(1, MANY)]
+    await consumer.acquire(HUNDREDS, max_records=HUNDREDS)
+    odd = list(range(1, HUNDREDS, 2))
+    even = list(range(2, HUNDREDS, 2))
+    mixed = [Ack(o, o, (AckType.RELEASE if o % 2 else AckType.ACCEPT,)) for o in range(1, HUNDREDS)]
     part = await consumer.ack(*mixed)
     judge.equal("NONE", result(part), f"result of {len(mixed)} batches")
-    again = await consumer.acquire(len(odd), max_records=MANY)
+    again = await consumer.acquire(len(odd), max_records=HUNDREDS)
     judge.equal(dict.fromkeys(odd, 2), again.counts, "records that come again")
     part = await consumer.ack(accept(even[0]))
     judge.equal("INVALID_RECORD_STATE", result(part), "accepting an accepted one again")

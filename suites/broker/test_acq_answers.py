@@ -7,7 +7,7 @@ import pytest
 
 from fixtures.wire.codec import WireError
 from fixtures.wire.compression import Compression
-from fixtures.wire.records import Record, decode_batches, encode_batch
+from fixtures.wire.records import decode_batches
 from suites.broker.kit import *
 
 

@@ -5,12 +5,10 @@ from random import Random
 
 import pytest
 
-from fixtures.clients.admin import EARLIEST
 from fixtures.wire.frame import Transcript
 from suites.broker.brokers import plugged
-from suites.broker.deadletters import boxed
 from suites.broker.kit import *
-from suites.broker.logs import Compacted, keys
+from suites.broker.logs import keys
 from suites.options import RunOptions
 
 EARLIEST_LOCAL = -4
@@ -52,11 +50,7 @@ async def tiered(
 
 
 async def _tiered(queue: Queue) -> tuple[Compacted, int]:
-    """Write segments until old ones are remote only; return the first offset that is local.
-
-    Raises:
-        Undecided: they stayed local.
-    """
+    """Write segments until old ones are remote only; return the first offset that is local."""
     written, local = Compacted(queue), 0
     names = keys(*range(RECORDS))
     await written.write(*(names[at : at + 2] for at in range(0, RECORDS, 2)))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from suites.broker.kit import *
-from suites.broker.timing import Span, apart, idle_consumer, judge_prompt, judge_span
+from suites.broker.timing import Span, idle_consumer, judge_prompt
 
 LONG = 50_000
 """MaxWaitMs of a fetch that has to be answered before it is over."""

@@ -10,22 +10,12 @@ import pytest
 
 from suites.broker.groups import (
     NO_TOPIC,
-    NON_EMPTY,
     NONE,
-    RACED,
     UNANSWERED,
-    UNSET,
     Answered,
     alter,
-    classic_group,
     committed,
-    committed_offsets,
-    consumer_beat,
-    consumer_group,
-    delete_offsets,
-    kind_of,
     listed,
-    refusals,
     stored,
     use,
 )

@@ -15,9 +15,8 @@ from fixtures.clients.tools import (
     ToolRun,
     Tools,
 )
-from suites.broker.groups import delete_group, use
+from suites.broker.groups import use
 from suites.broker.kit import *
-from suites.broker.state import ACKNOWLEDGED, ARCHIVED, AVAILABLE
 
 COUNT = 9
 """Records for a tool to consume."""

@@ -4,19 +4,7 @@ import asyncio
 
 import pytest
 
-from suites.broker.groups import (
-    NO_GROUP,
-    NO_TOPIC,
-    NON_EMPTY,
-    NONE,
-    RACED,
-    UNSET,
-    alter,
-    delete_offsets,
-    refusals,
-    shown,
-    use,
-)
+from suites.broker.groups import NO_GROUP, NO_TOPIC, NONE, alter, shown, use
 from suites.broker.kit import *
 
 

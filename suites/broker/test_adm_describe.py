@@ -5,16 +5,7 @@ from typing import Any
 import pytest
 
 from fixtures.wire.connection import Connection
-from suites.broker.groups import (
-    NO_GROUP,
-    ask_coordinator,
-    classic_group,
-    consumer_beat,
-    consumer_group,
-    described,
-    offsets_of,
-    starts,
-)
+from suites.broker.groups import NO_GROUP, described, offsets_of, starts
 from suites.broker.groups import neighbours as neighbouring
 from suites.broker.kit import *
 from suites.broker.membership import every

@@ -2,15 +2,7 @@
 
 import pytest
 
-from fixtures.clients.transactions import TransactionalProducer
-from suites.broker.groups import (
-    SILENT,
-    ask_coordinator,
-    committed,
-    committed_offsets,
-    described,
-    listed,
-)
+from suites.broker.groups import committed, described, listed
 from suites.broker.kit import *
 
 

@@ -5,21 +5,9 @@ The state topic of a cluster of the check's own is told to take no record any mo
 coordinator that is not there would be asked again for half a minute.
 """
 
-from fixtures.clients.admin import TOPIC_RESOURCE
-from suites.broker.groups import (
-    NO_GROUP,
-    NONE,
-    UNSET,
-    delete_groups,
-    delete_offsets,
-    described,
-    listed,
-    refusals,
-    use,
-)
+from suites.broker.groups import NO_GROUP, NONE, described, listed, use
 from suites.broker.kit import *
 
-STATE_TOPIC = "__share_group_state"
 _SET, _DELETE = 0, 1
 
 

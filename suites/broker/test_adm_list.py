@@ -4,10 +4,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from suites.broker.check import MANY
-from suites.broker.groups import classic_group, consumer_beat, consumer_group, listed
+from suites.broker.groups import listed
 from suites.broker.kit import *
-from suites.broker.many import AT, among
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ async def test_by_state(share: Share, judge: Judge) -> None:
             judge.equal(expected, set(found), f"share groups in the states {names}")
 
 
-@check("ADM-06", "ADM-07", meets=MANY)
+@check("ADM-06", "ADM-07", meets=IN_LISTS)
 @AT
 async def test_one_unknown_filter(share: Share, judge: Judge, position: str) -> None:
     """ADM-07: Of many states each filters share groups, beside one that there is not.

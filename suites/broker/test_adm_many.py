@@ -1,32 +1,25 @@
 """Administering many groups, topics and partitions in one request, one of them wrongly."""
 
-from suites.broker.check import MANY as MANY_AT_ONCE
 from suites.broker.groups import (
     NO_GROUP,
     NO_TOPIC,
     NONE,
-    UNSET,
     Place,
     alter,
-    delete_groups,
-    delete_offsets,
     described,
-    neighbours,
     offsets_of,
     shown,
     starts,
-    vacant,
 )
 from suites.broker.kit import *
-from suites.broker.many import AT, MANY, POSITIONS, Grid, among, grid
-from suites.broker.membership import covered, every
+from suites.broker.membership import every
 
 
 def _places(topics: tuple[Topic, ...]) -> list[Place]:
     return [(topic.name, index) for topic in topics for index in topic.partitions]
 
 
-@check("ADM-01", "ADM-04", "ADM-36", meets=MANY_AT_ONCE)
+@check("ADM-01", "ADM-04", "ADM-36", meets=IN_LISTS)
 @AT
 async def test_one_unknown_group(share: Share, judge: Judge, position: str) -> None:
     """ADM-04: Beside an unknown group, wherever it stands, each of the others is described.
@@ -110,7 +103,7 @@ async def _begun(share: Share, group: str) -> Grid:
     return world
 
 
-@check("ADM-04", "ADM-10", meets=MANY_AT_ONCE)
+@check("ADM-04", "ADM-10", meets=IN_LISTS)
 @AT
 async def test_offsets_of_many(share: Share, judge: Judge, position: str) -> None:
     """ADM-10: Of nine partitions in each of three groups each has its own start offset shown.
@@ -139,7 +132,7 @@ async def test_offsets_of_many(share: Share, judge: Judge, position: str) -> Non
         judge["ADM-10"].equal(expected, starts(found[group]), "start offsets of a group")
 
 
-@check("ADM-10", meets=MANY_AT_ONCE, timeout=150)
+@check("ADM-10", meets=IN_LISTS, timeout=150)
 async def test_offsets_beside_no_partition(share: Share, judge: Judge) -> None:
     """ADM-10: Beside a partition that its topic does not have, all others have their offset.
 
@@ -161,7 +154,7 @@ async def test_offsets_beside_no_partition(share: Share, judge: Judge) -> None:
     judge.equal(expected, seen, "start offsets, in each topic beside one not there")
 
 
-@check("ADM-16", "ADM-18", meets=MANY_AT_ONCE)
+@check("ADM-16", "ADM-18", meets=IN_LISTS)
 @AT
 async def test_altering_many(share: Share, judge: Judge, position: str) -> None:
     """ADM-18: Beside a partition or topic that does not exist all others are altered.
@@ -184,7 +177,7 @@ async def test_altering_many(share: Share, judge: Judge, position: str) -> None:
     judge["ADM-16"].equal(offsets, seen, "start offsets that are shown")
 
 
-@check("ADM-27", "ADM-29", meets=MANY_AT_ONCE)
+@check("ADM-27", "ADM-29", meets=IN_LISTS)
 @AT
 async def test_deleting_many(share: Share, judge: Judge, position: str) -> None:
     """ADM-29: Beside a topic that does not exist the offsets of all others are deleted.

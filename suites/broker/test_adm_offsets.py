@@ -1,6 +1,6 @@
 """DescribeShareGroupOffsets: what a group shows of its share-partitions, and of all others."""
 
-from suites.broker.groups import UNSET, offsets_of, shown, starts, use
+from suites.broker.groups import offsets_of, shown, starts, use
 from suites.broker.kit import *
 
 

@@ -5,9 +5,7 @@ import re
 
 from fixtures.clients.tools import CONFIGS, GROUPS, ToolRun, Tools
 from fixtures.machine.maven import kafka_release
-from suites.broker.groups import classic_group, consumer_group
 from suites.broker.kit import *
-from suites.broker.settings import everywhere
 
 PATIENCE = 340.0
 """Seconds that the tools may take together."""

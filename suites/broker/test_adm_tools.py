@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fixtures.clients.tools import SHARE_GROUPS, ToolRun, Tools
-from fixtures.wire.records import Record, encode_batch
-from suites.broker.groups import Place, alter, listed, shown, use, vacant
+from suites.broker.groups import Place, alter, listed, shown, use
 from suites.broker.kit import *
 
 PATIENCE = 340.0

@@ -1,10 +1,8 @@
 """What an administrator is shown of the configurations, key by key of the release's table."""
 
-from fixtures.clients.admin import BROKER_RESOURCE, GROUP_RESOURCE
 from fixtures.clients.configs import TYPES, Setting, Source, describe
-from spec.configs import Config, Scope
 from suites.broker.kit import *
-from suites.broker.settings import broker_values, table
+from suites.broker.settings import table
 
 
 def _type(config: Config) -> str:

@@ -1,10 +1,9 @@
 """Whose configuration is in force: the group's own or the broker's, from when on, and where."""
 
 from fixtures.clients.configs import describe_group
-from spec.configs import Scope
 from suites.broker.deadletters import LIMIT
 from suites.broker.kit import *
-from suites.broker.settings import RESET, bounds, broker_values, table
+from suites.broker.settings import bounds, table
 
 Told = tuple[int, int]
 """Lock duration and heartbeat interval in ms, as a group's members are told them."""

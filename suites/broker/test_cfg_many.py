@@ -1,16 +1,13 @@
 """Configuring many groups, and many keys of each, in one request, one of them wrongly."""
 
-from suites.broker.check import MANY as MANY_AT_ONCE
 from suites.broker.kit import *
-from suites.broker.many import AT, MANY, among
-from suites.broker.settings import RESET, everywhere
 
 LEVEL = "share.isolation.level"
 GOOD = {RESET: "latest", LEVEL: "read_committed", LOCK: "20002"}
 BAD = (RESET, "soonest"), ("share.no.such.key", "1")
 
 
-@check("CFG-10", meets=MANY_AT_ONCE)
+@check("CFG-10", meets=IN_LISTS)
 @AT
 async def test_one_bad_group(share: Share, judge: Judge, position: str) -> None:
     """CFG-10: Of many groups one is refused and left as it was, wherever it stands; no other is.

@@ -1,9 +1,8 @@
 """The group keys of KIP-1240: their bounds, and that each value does what it says."""
 
 from fixtures.clients.configs import describe_group
-from spec.configs import Scope
 from suites.broker.kit import *
-from suites.broker.settings import bounds, broker_values, table
+from suites.broker.settings import bounds, table
 
 LIMIT = "share.delivery.count.limit"
 WINDOW = "share.partition.max.record.locks"

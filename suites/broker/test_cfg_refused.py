@@ -1,8 +1,7 @@
 """Group configurations that are refused, and what is left of them: nothing."""
 
-from spec.configs import Scope
 from suites.broker.kit import *
-from suites.broker.settings import RESET, bounds, broker_values, everywhere, table, wrong
+from suites.broker.settings import bounds, table, wrong
 
 INVALID = ErrorCode.INVALID_CONFIG.name
 GOOD_RESETS = (

@@ -20,7 +20,6 @@ from spec.verdict import EnvironmentFault
 from suites import clusters
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
 from suites.broker.kit import *
-from suites.broker.membership import in_session
 from suites.options import RunOptions
 
 RECORDS = 8

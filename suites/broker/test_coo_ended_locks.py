@@ -11,7 +11,6 @@ import pytest
 
 from suites.broker.brokers import Proxied
 from suites.broker.kit import *
-from suites.broker.state import AVAILABLE
 
 LOCK_MS = 3000
 RECORDS = 5

@@ -1,18 +1,12 @@
 """Leaders of many partitions named in one response: of four brokers one can name three others."""
 
-from suites.broker.check import MANY
 from suites.broker.kit import *
-from suites.broker.many import POSITIONS, among
 
 HINTED = "NOT_LEADER_OR_FOLLOWER"
 
 
 async def _asked(queue: Queue, node: int, position: str) -> tuple[Response, Response]:
-    """Fetch and acknowledge at one broker what three others lead, and what it leads itself.
-
-    Raises:
-        Undecided: it does not hear who leads.
-    """
+    """Fetch and acknowledge at one broker what three others lead, and what it leads itself."""
     *led, own = [(queue.topic, index) for index in queue.topic.partitions]
     places = among(led, own, position)
     async for _ in attempts():
@@ -29,7 +23,7 @@ def _told(part: Part) -> str:
     return error_name(part.error or part.ack_error)
 
 
-@check("COO-25", meets=MANY, solo={"brokers": 4}, timeout=120)
+@check("COO-25", meets=IN_LISTS, solo={"brokers": 4}, timeout=120)
 async def test_three_leaders(solo_share: Share, judge: Judge) -> None:
     share = solo_share
     node, *others = sorted(share.cluster.brokers)

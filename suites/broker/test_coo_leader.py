@@ -6,12 +6,11 @@ from dataclasses import replace
 import pytest
 
 from suites.broker.kit import *
-from suites.broker.leaders import MixedStates, judge_new_leader, prepared
 
 HINTED = ("NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH")
 """Errors that come with the leader's name."""
 
-UNSET = (-1, -1)
+NO_OFFSETS = (-1, -1)
 """CurrentLeader of a response that names none (ShareFetchResponse LeaderId, LeaderEpoch)."""
 
 RACING = {
@@ -95,7 +94,7 @@ def _judge_unhinted(judge: Judge, response: Response, leader: int) -> None:
     told = error_name(response.only.error or response.only.ack_error)
     node, epoch = response.only.leader
     if node != leader:
-        judge.equal(UNSET, (node, epoch), f"CurrentLeader with {told}")
+        judge.equal(NO_OFFSETS, (node, epoch), f"CurrentLeader with {told}")
     strangers = response.endpoints.keys() - {leader}
     judge.equal(set(), strangers, f"NodeEndpoints with {told}, besides the leader")
 

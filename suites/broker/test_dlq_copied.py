@@ -7,10 +7,9 @@ import pytest
 from fixtures.clients.deadletters import NAME, DeadLetter
 from fixtures.wire.batch import TimestampType
 from fixtures.wire.compression import Compression
-from fixtures.wire.records import Record, encode_batch
-from suites.broker.deadletters import DeadLetterSetup, boxed, dead_topic, offsets_of, rejecting
+from suites.broker.deadletters import offsets_of, rejecting
 from suites.broker.kit import *
-from suites.broker.logs import CLEANED_WITHIN, COMPACTED, Compacted, keys, read_log
+from suites.broker.logs import keys
 
 pytestmark = pytest.mark.feature("dead-letters")
 

@@ -2,17 +2,9 @@
 
 import pytest
 
-from suites.broker.deadletters import DeadLetterSetup, boxed, offsets_of
+from suites.broker.deadletters import offsets_of
 from suites.broker.kit import *
-from suites.broker.logs import (
-    CLEANED_WITHIN,
-    COMMITTED,
-    COMPACTED,
-    Compacted,
-    committed,
-    jumble,
-    keys,
-)
+from suites.broker.logs import committed, keys
 
 pytestmark = pytest.mark.feature("dead-letters")
 

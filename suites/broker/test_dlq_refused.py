@@ -5,9 +5,8 @@ from collections.abc import Mapping
 import pytest
 
 from fixtures.clients.deadletters import AUTO_CREATE, NAME, PERMITTED, PREFIX
-from suites.broker.deadletters import LIMIT, beyond, dead_name, naming
+from suites.broker.deadletters import LIMIT, beyond
 from suites.broker.kit import *
-from suites.broker.state import ARCHIVING, Trail, batches_of
 
 pytestmark = pytest.mark.feature("dead-letters")
 

@@ -4,18 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from fixtures.clients.admin import BROKER_RESOURCE, TOPIC_RESOURCE
 from fixtures.clients.deadletters import AUTO_CREATE, PERMIT, PERMITTED, PREFIX
-from suites.broker.deadletters import (
-    DeadLetterSetup,
-    beyond,
-    boxed,
-    dead_letters_in,
-    dead_name,
-    dead_topic,
-    naming,
-    offsets_of,
-)
+from suites.broker.deadletters import beyond, offsets_of
 from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("dead-letters")

@@ -5,9 +5,8 @@ from collections import Counter
 import pytest
 
 from fixtures.clients.deadletters import DeadLetter
-from suites.broker.deadletters import DeadLetterSetup, beyond, boxed, dead_topic, naming, offsets_of
+from suites.broker.deadletters import beyond, offsets_of
 from suites.broker.kit import *
-from suites.broker.state import ARCHIVED, ARCHIVING, Trail, batches_of, write_state
 
 pytestmark = pytest.mark.feature("dead-letters")
 

@@ -10,17 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from suites.broker.deadletters import (
-    DeadLetterSetup,
-    beyond,
-    boxed,
-    dead_name,
-    dead_topic,
-    naming,
-    offsets_of,
-)
+from suites.broker.deadletters import beyond, offsets_of
 from suites.broker.kit import *
-from suites.broker.logs import read_log
 
 pytestmark = pytest.mark.feature("dead-letters")
 

@@ -5,14 +5,7 @@ from itertools import pairwise
 import pytest
 
 from fixtures.clients.deadletters import HEADERS
-from suites.broker.deadletters import (
-    LIMIT,
-    boxed,
-    dead_letters_in,
-    dead_topic,
-    offsets_of,
-    verdicts,
-)
+from suites.broker.deadletters import LIMIT, offsets_of
 from suites.broker.kit import *
 
 pytestmark = pytest.mark.feature("dead-letters")

@@ -1,8 +1,6 @@
 """What counts as a delivery, and what the count belongs to."""
 
-from suites.broker.acknowledgements import releases
 from suites.broker.kit import *
-from suites.broker.timing import comes_again
 
 
 @check("DLV-01", fast=True, crossed=(BESIDE, RELOADED))

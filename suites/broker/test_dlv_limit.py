@@ -1,7 +1,6 @@
 """What becomes of a record on its last permitted delivery."""
 
 from suites.broker.kit import *
-from suites.broker.timing import comes_again
 
 
 @check("DLV-10", fast=True, crossed=(BESIDE, RELOADED))

@@ -20,9 +20,6 @@ async def _throttled(consumer: Consumer, seconds: float) -> tuple[Counter[int], 
     """Fetch under a quota for a time; return what was sent, and counts that were too high.
 
     The broker does not listen while it throttles, which makes the pauses between the fetches.
-
-    Raises:
-        Undecided: nothing was throttled.
     """
     sent: Counter[int] = Counter()
     high: dict[int, int] = {}

@@ -5,8 +5,6 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from fixtures.clients.admin import EARLIEST, TOPIC_RESOURCE
-from fixtures.wire.records import Record, encode_batch
 from suites.broker.kit import *
 from suites.broker.logs import offered
 

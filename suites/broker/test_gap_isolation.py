@@ -4,19 +4,9 @@ import asyncio
 
 import pytest
 
-from fixtures.clients.transactions import TransactionalProducer
 from suites.broker.acknowledgements import up_to
 from suites.broker.kit import *
-from suites.broker.logs import (
-    COMMITTED,
-    UNCOMMITTED,
-    Ledger,
-    aborted,
-    acknowledge,
-    jumble,
-    offered,
-    producers,
-)
+from suites.broker.logs import Ledger, acknowledge, offered, producers
 
 pytestmark = pytest.mark.feature("isolation-level")
 

@@ -2,9 +2,8 @@
 
 import pytest
 
-from fixtures.clients.transactions import TransactionalProducer
 from suites.broker.kit import *
-from suites.broker.logs import COMMITTED, UNCOMMITTED, acknowledge, committed, jumble, offered
+from suites.broker.logs import acknowledge, committed, offered
 
 LEVELS = pytest.mark.parametrize(
     "level", [UNCOMMITTED, COMMITTED], ids=["uncommitted", "committed"]

@@ -3,7 +3,6 @@
 import pytest
 
 from suites.broker.kit import *
-from suites.broker.logs import aborted
 
 pytestmark = pytest.mark.feature("lag")
 

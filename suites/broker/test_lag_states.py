@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from suites.broker.kit import *
-from suites.broker.logs import acknowledge, jumble, offered
+from suites.broker.logs import acknowledge, offered
 
 pytestmark = pytest.mark.feature("lag")
 

@@ -74,11 +74,7 @@ async def test_acknowledgement_races_with_the_end_of_the_lock(share: Share, judg
 
 
 async def _forget_state(queue: Queue) -> None:
-    """Delete the share-partition's durable state, so that its leader's writes are refused.
-
-    Raises:
-        Undecided: the brokers do not serve the coordinator's requests to clients.
-    """
+    """Delete the share-partition's durable state, so that its leader's writes are refused."""
     cluster = queue.share.cluster
     node = await cluster.coordinator(share_key(queue.group, queue.topic.id, 0), SHARE)
     response = await (await cluster.to(node)).call(

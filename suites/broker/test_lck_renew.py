@@ -5,17 +5,12 @@ import time
 import pytest
 
 from suites.broker.kit import *
-from suites.broker.timing import RENEW_ONLY
 
 pytestmark = pytest.mark.feature("renew")
 
 
 async def _renewed(consumer: Consumer, since: float, *acks: Ack, lock_ms: int) -> float:
-    """Renew inside a lock taken after ``since``; return when the request was sent.
-
-    Raises:
-        Undecided: it was refused, or answered so late that the lock may have been over.
-    """
+    """Renew inside a lock taken after ``since``; return when the request was sent."""
     sent = time.monotonic()
     part = await consumer.ack(*acks, is_renew_ack=True)
     in_time(since, lock_ms)

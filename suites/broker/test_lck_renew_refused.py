@@ -5,7 +5,6 @@ import time
 import pytest
 
 from suites.broker.kit import *
-from suites.broker.timing import RENEW_ONLY
 
 REFUSED = int(ErrorCode.INVALID_RECORD_STATE)
 INVALID = int(ErrorCode.INVALID_REQUEST)

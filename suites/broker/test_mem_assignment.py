@@ -1,7 +1,7 @@
 """Assignments as heartbeats tell them, and what changes them."""
 
 from suites.broker.kit import *
-from suites.broker.membership import assigned_in, every
+from suites.broker.membership import every
 
 
 @check("MEM-09", fast=True)

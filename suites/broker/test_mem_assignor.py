@@ -7,7 +7,7 @@ and that every member has work, so assignments are judged once they have settled
 import time
 
 from suites.broker.kit import *
-from suites.broker.membership import covered, crowd, every
+from suites.broker.membership import every
 
 INTERVAL = 3.0
 """Seconds of share.assignment.interval.ms where that is what is checked."""

@@ -1,7 +1,7 @@
 """Joining and leaving a share group."""
 
 from suites.broker.kit import *
-from suites.broker.membership import assigned_in, every, group_epoch, risen
+from suites.broker.membership import every
 
 
 @check("MEM-01", fast=True)

@@ -2,18 +2,7 @@
 
 import pytest
 
-from suites.broker.groups import (
-    SILENT,
-    ask_coordinator,
-    classic_group,
-    classic_join,
-    committed,
-    committed_offsets,
-    consumer_beat,
-    consumer_group,
-    delete_group,
-    kind_of,
-)
+from suites.broker.groups import classic_join, committed
 from suites.broker.kit import *
 
 

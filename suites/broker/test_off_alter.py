@@ -3,7 +3,6 @@
 import pytest
 
 from suites.broker.kit import *
-from suites.broker.membership import group_epoch
 
 
 def _codes(response: Struct) -> dict[int, int]:

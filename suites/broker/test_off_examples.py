@@ -8,7 +8,6 @@ allows the value of the step before it as well, and never any other.
 import time
 
 from suites.broker.kit import *
-from suites.broker.state import ACKNOWLEDGED, ARCHIVED, AVAILABLE
 
 
 async def _lock(queue: Queue, milliseconds: int) -> None:

@@ -4,12 +4,9 @@ import time
 
 import pytest
 
-from fixtures.wire.records import Record, encode_batch
 from suites.broker.acknowledgements import soon
-from suites.broker.groups import NONE, alter, refusals
+from suites.broker.groups import NONE, alter
 from suites.broker.kit import *
-
-RESET = "share.auto.offset.reset"
 
 
 async def _first_delivery(queue: Queue, consumer: Consumer) -> tuple[int, list[int]]:

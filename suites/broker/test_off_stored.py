@@ -3,7 +3,6 @@
 import pytest
 
 from suites.broker.kit import *
-from suites.broker.state import ACKNOWLEDGED, ARCHIVED, AVAILABLE, write_state
 
 
 @check("OFF-43", meets="stored start", solo={})

@@ -1,8 +1,7 @@
 """Share-partitions without state, summaries of what there is, and how state goes away."""
 
-from spec.model.durable import StateBatch
 from suites.broker.kit import *
-from suites.broker.state import ACKNOWLEDGED, AVAILABLE, STATE_TOPIC, shown
+from suites.broker.state import shown
 
 INVALID = "INVALID_REQUEST"
 SOME = (StateBatch(12, 14, ACKNOWLEDGED, 1), StateBatch(17, 17, AVAILABLE, 3))

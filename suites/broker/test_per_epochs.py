@@ -9,19 +9,8 @@ from typing import Any
 import pytest
 
 from fixtures.wire.state_records import SNAPSHOT
-from spec.model.durable import StateBatch
 from suites.broker.kit import *
-from suites.broker.state import (
-    ACKNOWLEDGED,
-    ARCHIVED,
-    AVAILABLE,
-    INITIALIZE,
-    READ,
-    WRITE,
-    as_model,
-    batches_of,
-    shown,
-)
+from suites.broker.state import INITIALIZE, READ, WRITE, shown
 
 SOME = (StateBatch(12, 14, ACKNOWLEDGED, 1), StateBatch(17, 17, AVAILABLE, 3))
 """State batches above the start offset 10."""

@@ -4,9 +4,7 @@ import base64
 import uuid
 from collections.abc import Sequence
 
-from fixtures.wire.placing import partition_of
 from suites.broker.kit import *
-from suites.broker.state import STATE_TOPIC
 
 ODD_GROUPS = (
     "g",

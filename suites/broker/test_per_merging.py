@@ -14,18 +14,9 @@ from random import Random
 
 import pytest
 
-from fixtures.clients.admin import BROKER_RESOURCE
-from spec.model.durable import Coordinator, StateBatch
+from spec.model.durable import Coordinator
 from suites.broker.kit import *
-from suites.broker.state import (
-    ACKNOWLEDGED,
-    ARCHIVED,
-    AVAILABLE,
-    batches_of,
-    per_offset,
-    shown,
-    some_batches,
-)
+from suites.broker.state import shown, some_batches
 
 Written = dict[int, list[tuple[int, int]]]
 """What each offset was written as, (state, count), one after the other."""

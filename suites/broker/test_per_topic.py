@@ -8,21 +8,9 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from fixtures.clients.admin import EARLIEST, TOPIC_RESOURCE
 from fixtures.wire.state_records import SNAPSHOT, StateRecord
-from spec.model.durable import StateBatch
 from suites.broker.kit import *
-from suites.broker.state import (
-    ACKNOWLEDGED,
-    AVAILABLE,
-    STATE_TOPIC,
-    Trail,
-    as_model,
-    batches_of,
-    joined,
-    replayed,
-    rising_batches,
-)
+from suites.broker.state import joined
 
 UNUSUAL = {
     "share.coordinator.state.topic.num.partitions": 7,

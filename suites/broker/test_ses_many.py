@@ -1,8 +1,6 @@
 """A session over nine partitions of three topics: many are added, forgotten or unknown at once."""
 
-from suites.broker.check import MANY
 from suites.broker.kit import *
-from suites.broker.many import AT, Grid, among, grid, nowhere
 
 
 async def _served(world: Grid, wanted: list[Where]) -> dict[Where, list[int]]:
@@ -20,7 +18,7 @@ async def _served(world: Grid, wanted: list[Where]) -> dict[Where, list[int]]:
     return found
 
 
-@check("SES-22", "SES-23", meets=MANY)
+@check("SES-22", "SES-23", meets=IN_LISTS)
 @AT
 async def test_forgetting_many(share: Share, judge: Judge, position: str) -> None:
     """SES-23: Of nine partitions all that one fetch forgets are gone, beside one never named.
@@ -44,7 +42,7 @@ async def test_forgetting_many(share: Share, judge: Judge, position: str) -> Non
     judge["SES-22"].equal(expected, second, "records served, the forgotten named again")
 
 
-@check("SES-23", meets=MANY)
+@check("SES-23", meets=IN_LISTS)
 @AT
 async def test_forgetting_what_is_not_there(share: Share, judge: Judge, position: str) -> None:
     world = await grid(share)
@@ -58,7 +56,7 @@ async def test_forgetting_what_is_not_there(share: Share, judge: Judge, position
     judge.equal(expected, await _served(world, [stays]), "records served, one left")
 
 
-@check("ACQ-10", "ACQ-12", "ACQ-13", meets=MANY)
+@check("ACQ-10", "ACQ-12", "ACQ-13", meets=IN_LISTS)
 @AT
 async def test_one_unknown_among_many(share: Share, judge: Judge, position: str) -> None:
     """ACQ-12, ACQ-13: An unknown topic or partition is answered for itself, wherever it stands.

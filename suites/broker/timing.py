@@ -49,11 +49,7 @@ class Sighting:
 
 
 async def comes_again(consumer: Consumer, wanted: Collection[int], lock_ms: int) -> dict[int, int]:
-    """Return the counts with which offsets come, freed at once or only when their lock is over.
-
-    Raises:
-        Undecided: some did not come, which says nothing of how deliveries are counted.
-    """
+    """Return the counts with which offsets come, freed at once or only when their lock is over."""
     seen = await watch(consumer, wanted, lock_ms / 1000 + SLACK)
     if missing := sorted(set(wanted) - seen.keys()):
         raise Undecided(f"offsets {missing} did not come though their lock of {lock_ms} ms is over")
@@ -67,9 +63,6 @@ async def watch(
 
     Unlike :meth:`Consumer.acquire` it leaves the judgement of what is missing to the check, and it
     sits out the errors that a new leader answers for a moment.
-
-    Raises:
-        Undecided: some did not come, and a bystander on the same broker got nothing either.
     """
     missing = set(wanted)
     seen: dict[int, Sighting] = {}
@@ -92,11 +85,7 @@ async def watch(
 
 
 async def linger(consumer: Consumer, seconds: float) -> None:
-    """Let time pass as a consumer does: in a fetch that finds nothing.
-
-    Raises:
-        Undecided: records came, which the check's set-up should have made impossible.
-    """
+    """Let time pass as a consumer does: in a fetch that finds nothing."""
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
         response = consumer.sound(await consumer.fetch(max_wait_ms=max(1, int(left * 1000))))
@@ -105,11 +94,7 @@ async def linger(consumer: Consumer, seconds: float) -> None:
 
 
 def in_time(since: float, lock_ms: int) -> None:
-    """Demand of ourselves that a lock taken after ``since`` still ran until now.
-
-    Raises:
-        Undecided: we were too slow, so that an expired lock would explain whatever was answered.
-    """
+    """Demand of ourselves that a lock taken after ``since`` still ran until now."""
     if time.monotonic() - since > lock_ms / 1000 * EARLY:
         raise Undecided(f"the harness needed longer than the lock's {lock_ms} ms for its part")
 
@@ -193,9 +178,6 @@ async def judge_span(
         lateness: tells how late the broker ends waits, over so many seconds.
         shorter: the rule that forbids one to be shorter.
         longer: the rule that forbids one to be longer.
-
-    Raises:
-        Undecided: this machine was too slow to tell.
     """
     sure: set[float] = set()
     for _ in range(ROUNDS):
@@ -240,11 +222,7 @@ async def idle_consumer(share: Share) -> Consumer:
 
 
 def apart(shortest: int, longest: int) -> tuple[float, float]:
-    """Return two durations in seconds, as far apart as bounds in milliseconds allow, up to thrice.
-
-    Raises:
-        OutOfReach: the bounds allow about one duration.
-    """
+    """Return two durations in seconds, as far apart as bounds in milliseconds allow, up to 3x."""
     second = min(3 * shortest, longest)
     if second < SURE * shortest:
         raise OutOfReach(f"durations from {shortest} to {longest} ms cannot be told apart")
@@ -327,9 +305,6 @@ async def judge_prompt(
         rule: the rule that says so.
         what: what is due.
         call: has it happen once, and tells how many seconds it took.
-
-    Raises:
-        Undecided: this machine was too slow to tell.
     """
     took: list[float] = []
     plain: list[float] = []

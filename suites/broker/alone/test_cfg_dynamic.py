@@ -1,8 +1,7 @@
 """Which broker keys a running broker takes, and that it leaves the others as they are."""
 
-from fixtures.clients.admin import BROKER_RESOURCE
 from fixtures.clients.configs import Setting, alter, describe
-from spec.configs import Config, Scope, load_configs
+from spec.configs import load_configs
 from suites.broker.alone.single_broker import SingleBroker
 from suites.broker.kit import *
 

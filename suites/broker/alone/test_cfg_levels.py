@@ -1,7 +1,7 @@
 """The two levels of share.version that a cluster of 4.4 may have (KIP-1191 §Compatibility)."""
 
 from suites.broker.alone.single_broker import SingleBroker
-from suites.broker.deadletters import beyond, boxed, dead_letters_in, dead_topic, naming, offsets_of
+from suites.broker.deadletters import beyond, offsets_of
 from suites.broker.kit import *
 
 STORABLE = {0, 2, 4}

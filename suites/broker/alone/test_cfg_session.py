@@ -2,7 +2,6 @@
 
 from suites.broker.alone.single_broker import SingleBroker
 from suites.broker.kit import *
-from suites.broker.settings import broker_values
 
 
 @check("CFG-12")

@@ -1,7 +1,6 @@
 """What a broker counts of the dead letters that it writes (KIP-1191 §Metrics)."""
 
 from suites.broker.alone.single_broker import SingleBroker
-from suites.broker.deadletters import DeadLetterSetup, boxed, dead_topic
 from suites.broker.kit import *
 
 BEAN = "ShareGroupMetrics"

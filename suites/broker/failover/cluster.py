@@ -86,9 +86,6 @@ def draw_group(
         group: the node wanted as group coordinator; ``None`` for any.
         shard: the partition of the state topic that is to hold the state of partition 0; -1 for
             any.
-
-    Raises:
-        Undecided: that node coordinates nothing.
     """
     for _ in range(_DRAWS):
         name = cluster.fresh_name("g")
@@ -216,9 +213,6 @@ class FailoverCluster:
 
         Every broker knows all others, every replica is in sync, whoever should lead an internal
         partition leads it, and the coordinators answer.
-
-        Raises:
-            EnvironmentFault, Undecided: that did not come about.
         """
         await self.revive()
         await self._poll("the first replicas leading", self._in_order)
@@ -336,12 +330,7 @@ class GuestCluster(FailoverCluster):
 
     @classmethod
     async def of(cls, share: Share, hooks: Hooks | None = None) -> GuestCluster:
-        """Look at what will have to be restored.
-
-        Raises:
-            OutOfReach: there are too few brokers, coordinators are found in another way, or what
-                hooks break would not get whole.
-        """
+        """Look at what will have to be restored."""
         if len(share.cluster.brokers) < 3:
             raise OutOfReach("a coordinator can be moved about where there are three brokers")
         topic = await share.admin.create_topic()
@@ -357,11 +346,7 @@ class GuestCluster(FailoverCluster):
         return stage
 
     async def _expendable(self) -> None:
-        """Look whether a broker can be away without loss.
-
-        Raises:
-            OutOfReach: it cannot.
-        """
+        """Look whether a broker can be away without loss."""
         nodes = set(self.nodes)
         if len(nodes) != 3 or any(set(_order(each)) != nodes for each in self._found.values()):
             raise OutOfReach(
@@ -373,11 +358,7 @@ class GuestCluster(FailoverCluster):
             raise OutOfReach(f"no broker is broken before all is well: {reason}") from None
 
     async def mend(self) -> None:
-        """Give every partition of the internal topics the order of replicas and the leader it had.
-
-        Raises:
-            EnvironmentFault, Undecided: that did not come about.
-        """
+        """Give the partitions of internal topics the order of replicas and the leader they had."""
         if self.brokers:
             await self.revive()
         await self._poll("the leaders that were found leading again", self._restored)

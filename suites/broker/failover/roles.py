@@ -196,11 +196,7 @@ START = 7
 
 
 async def raised(queue: Queue) -> StateKey:
-    """Return the state of a queue that nobody consumes, its leader epoch raised to 5 by reading.
-
-    Raises:
-        Undecided: that did not come about.
-    """
+    """Return the state of a queue that nobody consumes, its leader epoch raised to 5 by reading."""
     key = StateKey(queue.share, queue.group, queue.topic.id)
     if (error := await key.initialize(start=START)) != "NONE":
         raise Undecided(f"Initialize answered {error}")

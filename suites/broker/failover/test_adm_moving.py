@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
 
-from fixtures.wire.placing import partition_of
 from suites.broker.failover.cluster import OFFSETS, FailoverCluster
 from suites.broker.groups import codes_in, use
 from suites.broker.kit import *

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from suites.broker.deadletters import DeadLetterSetup, beyond, boxed, dead_topic, naming, offsets_of
+from suites.broker.deadletters import beyond, offsets_of
 from suites.broker.failover.cluster import FailoverCluster
 from suites.broker.kit import *
-from suites.broker.state import ARCHIVING
 
 pytestmark = pytest.mark.feature("dead-letters")
 

@@ -13,14 +13,7 @@ from suites.broker.failover.roles import (
     raised,
 )
 from suites.broker.kit import *
-from suites.broker.leaders import (
-    FRESH,
-    TAKEN_OVER,
-    MixedStates,
-    judge_holder,
-    judge_new_leader,
-    judge_open,
-)
+from suites.broker.leaders import FRESH, judge_holder
 from suites.broker.membership import Assigned
 
 ANSWERED_WITHIN = 45.0

@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 
-from fixtures.wire.placing import partition_of
-from suites.broker.deadletters import dead_topic, naming
 from suites.broker.failover.cluster import OFFSETS, STATE, FailoverCluster, state_partition
 from suites.broker.kit import *
 

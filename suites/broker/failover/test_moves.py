@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 
-from fixtures.wire.placing import partition_of
 from suites.broker.failover.cluster import OFFSETS, STATE, FailoverCluster, state_partition
 from suites.broker.failover.roles import MOVING, START, Pulse, judge_member, judge_raised, raised
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
 from suites.broker.kit import *
-from suites.broker.membership import in_session
 from suites.broker.state import EVERY, SUMMARY
 
 pytestmark = pytest.mark.moves

@@ -5,7 +5,6 @@ import asyncio
 from suites.broker.failover.cluster import FailoverCluster
 from suites.broker.failover.roles import AllRoles, Pulse, cast, judge_member, judge_progress
 from suites.broker.kit import *
-from suites.broker.leaders import MixedStates, judge_new_leader, judge_open, prepared
 
 CUT_FOR = 1.0
 """Seconds without a share coordinator in which nobody else can have become one."""

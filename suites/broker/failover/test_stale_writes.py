@@ -13,7 +13,6 @@ import pytest
 from suites.broker.failover.cluster import FailoverCluster
 from suites.broker.failover.roles import demand, in_force
 from suites.broker.kit import *
-from suites.broker.state import ACKNOWLEDGED, write_state
 
 RECORDS = 5
 FAILING_FOR = 8.5

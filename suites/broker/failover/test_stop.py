@@ -10,7 +10,6 @@ from suites.broker.failover.roles import (
 )
 from suites.broker.failover.traffic import LOCK_MS, Traffic, judge_books
 from suites.broker.kit import *
-from suites.broker.leaders import judge_new_leader
 
 
 @check(

@@ -92,11 +92,7 @@ class Traffic:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def flowing(self, count: int = 30) -> None:
-        """Wait until some more records were finished, by which time everything is at work.
-
-        Raises:
-            Undecided: that did not come about.
-        """
+        """Wait until some more records were finished, by which time everything is at work."""
         goal = len(self.books.finished) + count
         async for _ in attempts(_DRAINED_WITHIN):
             if len(self.books.finished) >= goal:

@@ -55,11 +55,7 @@ class Restarts:
 
 
 async def prunes_soon(share: Share) -> None:
-    """Look whether the log of the state topic is pruned while a check can wait for it.
-
-    Raises:
-        OutOfReach: it is not, or nobody knows.
-    """
+    """Look whether the log of the state topic is pruned while a check can wait for it."""
     interval = int((await share.admin.broker_configs())[PRUNE])
     if interval > _PRUNED_WITHIN:
         raise OutOfReach(f"the share coordinator prunes its log every {interval} ms only")

@@ -7,11 +7,10 @@ from random import Random
 
 import pytest
 
-from fixtures.clients.admin import EARLIEST
-from spec.model.durable import Coordinator, Durable, StateBatch
+from spec.model.durable import Coordinator, Durable
 from suites.broker.kit import *
 from suites.broker.restarted.restarts import Restarts, prunes_soon
-from suites.broker.state import ACKNOWLEDGED, joined, rising_batches
+from suites.broker.state import joined
 
 LEADER = 5
 """The leader epoch that every key was last read with."""
@@ -73,11 +72,7 @@ async def _log_starts(share: Share, key: StateKey) -> list[int]:
 
 
 async def _busy_until_pruned(share: Share, writers: Sequence[Writer], lives: Restarts) -> None:
-    """Write to all keys at once until much is written and something pruned; then kill the broker.
-
-    Raises:
-        Undecided: nothing was pruned.
-    """
+    """Write to all keys at once until much is written and some pruned; then kill the broker."""
     before = await _log_starts(share, writers[0].key)
     tasks = [asyncio.create_task(writer.write_on()) for writer in writers]
     pruned = False

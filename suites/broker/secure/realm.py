@@ -261,21 +261,12 @@ class GuestRealm(Realm):
             raise OutOfReach("the second principal's name is not known: it needs PLAIN or SCRAM")
 
     def entrance(self, listener: str, **login: Any) -> ClusterInfo:
-        """Refuse: listeners are the owner's to set up.
-
-        Raises:
-            OutOfReach: always.
-        """
+        """Refuse: listeners are the owner's to set up."""
         del listener, login
         raise OutOfReach("needs a listener for each way to log in")
 
     async def user(self, *, listener: str = SECURED, mechanism: str = "", name: str = "") -> User:
-        """Return a user who may do nothing yet: a new one, or the second principal.
-
-        Raises:
-            OutOfReach: a certain listener or mechanism is wanted, a second user where none can be
-                made, or users may do something that nobody allowed them.
-        """
+        """Return a user who may do nothing yet: a new one, or the second principal."""
         if listener != SECURED or mechanism:
             self.entrance(listener)
         login, self._users = self.info.security, self._users + 1
@@ -299,11 +290,7 @@ class GuestRealm(Realm):
             )
 
     async def grant(self, *entries: Entry) -> None:
-        """Make entries, of the kind that can be taken back.
-
-        Raises:
-            OutOfReach: they would let the owner's own principal do something to everything.
-        """
+        """Make entries, of the kind that can be taken back."""
         wide = [each for each in entries if each.name in {EVERY, THE_CLUSTER} and not each.deny]
         if wide and not self._makes:
             raise OutOfReach("needs a user of its own, and users can be made for SCRAM only")
@@ -311,21 +298,13 @@ class GuestRealm(Realm):
         await super().grant(*entries)
 
     async def hold_to(self, user: User, quotas: Mapping[str, float]) -> None:
-        """Hold a user to quotas, unless it is the owner's.
-
-        Raises:
-            OutOfReach: it is.
-        """
+        """Hold a user to quotas, unless it is the owner's."""
         if not self._makes:
             raise OutOfReach("needs a user of its own, and users can be made for SCRAM only")
         await super().hold_to(user, quotas)
 
     def look_at(self, group: str) -> None:
-        """Look whether users find a group where they ask.
-
-        Raises:
-            OutOfReach: another broker coordinates it.
-        """
+        """Look whether users find a group where they ask."""
         cluster = self.share.cluster
         if isinstance(cluster, HomeCluster) and not cluster.at_home(group):
             raise OutOfReach("needs groups with names of its own, coordinated by one broker")

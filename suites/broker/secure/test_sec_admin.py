@@ -3,7 +3,6 @@
 from typing import Any
 
 from fixtures.clients.acls import Operation, Resource
-from fixtures.clients.admin import GROUP_RESOURCE
 from suites.broker.groups import use
 from suites.broker.kit import *
 from suites.broker.secure.matrix import INTERVAL, NO_GROUP, NO_TOPIC

@@ -5,7 +5,6 @@ from suites.broker.kit import *
 from suites.broker.secure.matrix import NO_GROUP, NO_TOPIC
 from suites.broker.secure.realm import Realm, may_use
 from suites.broker.sessions import acquired
-from suites.broker.state import settled_below
 
 GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
 

@@ -21,7 +21,6 @@ from suites.broker.secure.realm import (
     may_use,
 )
 from suites.broker.sessions import acquired
-from suites.broker.state import settled_below
 
 NOBODY = "ANONYMOUS"
 """What a broker calls those who do not log in."""

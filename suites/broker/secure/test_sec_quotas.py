@@ -12,7 +12,6 @@ import pytest
 from fixtures.clients.users import BYTE_RATE, REQUEST_SHARE
 from suites.broker.kit import *
 from suites.broker.secure.realm import Realm, User, may_use
-from suites.broker.state import settled_below
 
 SIZE = 10_000
 """Bytes in a record."""
@@ -52,9 +51,6 @@ class Payer:
         """Fetch as much as there is until that costs a delay; return it and the offsets held.
 
         A broker gives no more at once than is free, so one request is never enough.
-
-        Raises:
-            Undecided: it never did.
         """
         held: list[int] = []
         async for _ in attempts():

@@ -10,7 +10,6 @@ from suites.broker.kit import *
 from suites.broker.secure.matrix import LET_IN, NO_GROUP, NO_TOPIC, ROWS, scene, walk
 from suites.broker.secure.realm import Realm, User, may_use
 from suites.broker.sessions import acquired
-from suites.broker.state import settled_below
 
 GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
 LOCK_MS = 2000
