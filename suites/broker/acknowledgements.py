@@ -129,9 +129,9 @@ async def judge_held(
     judge.saw(still_held=len(offsets))
 
 
-async def next_catch(queue: Queue, consumer: Consumer) -> Catch:
+async def next_catch(queue: Queue, consumer: Consumer, partition: int = 0) -> Catch:
     """Produce a sentinel and return all that the consumer acquires up to it, without it."""
-    sentinel = await queue.produce(1)
+    sentinel = await queue.produce(1, partition)
     catch = await consumer.drain(until=sentinel)
     catch.counts.pop(sentinel)
     return catch
@@ -153,26 +153,6 @@ async def judge_final(
     again = settled & (await next_catch(queue, stranger)).counts.keys()
     judge.equal([], sorted(again), "settled offsets delivered to another member")
     judge.saw(settled=len(settled))
-
-
-async def soon(consumer: Consumer, count: int) -> Catch:
-    """Fetch until ``count`` offsets are acquired, or for well less than the default lock lasts."""
-    catch = Catch()
-    async for _ in attempts(WITHIN):
-        catch.add(consumer.sound(await consumer.fetch()))
-        if len(catch.counts) >= count:
-            break
-    return catch
-
-
-async def up_to(consumer: Consumer, offset: int) -> Catch:
-    """Fetch until an offset comes, or for well less than the default lock lasts."""
-    catch = Catch()
-    async for _ in attempts(WITHIN):
-        catch.add(consumer.sound(await consumer.fetch()))
-        if offset in catch.counts:
-            break
-    return catch
 
 
 def singly(offsets: Iterable[int], kind: int) -> list[Ack]:
@@ -248,3 +228,36 @@ async def descend(consumer: Consumer, deliveries: int) -> list[int]:
             break
         await consumer.acked(*releases(ranges))
     return sizes
+
+
+async def acquired(
+    session: Session, *partitions: Where, count: int, within: float = WITHIN, named: bool = True
+) -> dict[Where, list[int]]:
+    """Fetch from several partitions until ``count`` records are acquired; return them by place.
+
+    The error of a whole fetch ends it, with what was acquired by then.
+
+    Partitions are named in the first of the fetches only, and not at all if not ``named``.
+    """
+    found: dict[Where, list[int]] = {where: [] for where in partitions}
+    names = partitions if named else ()
+    async for _ in attempts(within):
+        response = await session.fetch(*names)
+        for where in partitions:
+            found[where] += offsets_in(response, where)
+        names = ()
+        if response.error or sum(map(len, found.values())) >= count:
+            break
+    return found
+
+
+def offsets_in(response: Response, where: Where) -> list[int]:
+    """Return the offsets that a response acquired from one partition."""
+    part = response.part(where[0].id, where[1])
+    return part.offsets if part else []
+
+
+def error_in(response: Response, where: Where) -> int | None:
+    """Return the fetch error of one partition, ``None`` when the response leaves it out."""
+    part = response.part(where[0].id, where[1])
+    return None if part is None else part.error

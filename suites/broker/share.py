@@ -8,7 +8,7 @@ outcome never depends on who ran before. Nothing here judges; a set-up that does
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -47,6 +47,12 @@ class Catch:
         """The acquired offsets, sorted."""
         return sorted(self.counts)
 
+    def has(self, wanted: int | Collection[int]) -> bool:
+        """Tell whether there are so many offsets, or all of certain ones."""
+        if isinstance(wanted, int):
+            return len(self.counts) >= wanted
+        return self.counts.keys() >= set(wanted)
+
     def add(self, response: Response) -> None:
         """Take over what a fetch acquired."""
         self.responses.append(response)
@@ -78,13 +84,26 @@ class Consumer:
             *named, acks={self.where: acks} if acks else None, **options
         )
 
-    async def acquire(self, count: int, within: float = WITHIN, **options: Any) -> Catch:
-        """Fetch until ``count`` offsets are acquired."""
+    async def take(
+        self, wanted: int | Collection[int], within: float = WITHIN, **options: Any
+    ) -> Catch:
+        """Fetch until so many or certain offsets are acquired, or time is up; return all that came.
+
+        What is missing then is the check's to judge. Unless told otherwise it gives up well before
+        a lock of default duration ends.
+        """
         catch = Catch()
         async for _ in attempts(within):
             catch.add(self.sound(await self.fetch(**options)))
-            if len(catch.counts) >= count:
-                return catch
+            if catch.has(wanted):
+                break
+        return catch
+
+    async def acquire(self, count: int, within: float = WITHIN, **options: Any) -> Catch:
+        """Fetch until ``count`` offsets are acquired."""
+        catch = await self.take(count, within, **options)
+        if catch.has(count):
+            return catch
         sentence = f"{self.member_id} acquired {catch.offsets}, not {count} records"
         raise await self.stopped(sentence, **options)
 
@@ -94,11 +113,9 @@ class Consumer:
         A fresh record produced last is the sentinel that makes "nothing else is delivered" quick
         and certain: a record that were available below it would have come first.
         """
-        catch = Catch()
-        async for _ in attempts(within):
-            catch.add(self.sound(await self.fetch(**options)))
-            if until in catch.counts:
-                return catch
+        catch = await self.take([until], within, **options)
+        if until in catch.counts:
+            return catch
         raise await self.stopped(f"offset {until} never came, only {catch.offsets}", **options)
 
     async def stopped(self, sentence: str, **options: Any) -> Undecided:

@@ -2,7 +2,6 @@
 
 import pytest
 
-from suites.broker.acknowledgements import soon
 from suites.broker.kit import *
 
 COUNT = 10
@@ -15,8 +14,8 @@ async def judge_rest(
     judge.equal(error, result_in(response, world.consumer), "result in the closing request")
     judge.equal([], response.offsets, "records acquired by the closing request")
     heir = await world.queue.consumer(join=False)
-    # The locks would last 30 s; soon() gives up earlier. Delivery counts are another rule's.
-    free = set((await soon(heir, len(rest))).counts)
+    # The locks would last 30 s; take() gives up earlier. Delivery counts are another rule's.
+    free = set((await heir.take(len(rest))).counts)
     free |= (await next_catch(world.queue, heir)).counts.keys()
     judge.equal(sorted(rest), sorted(free), "records that another member gets after it")
     judge.saw(freed=len(rest))

@@ -1,6 +1,5 @@
 """The in-flight window: where it ends, what fills it, what moves it, and that nothing gets lost."""
 
-from suites.broker.acknowledgements import soon
 from suites.broker.kit import *
 
 LIMIT = 100
@@ -75,7 +74,7 @@ async def test_released_inside_full_window(share: Share, judge: Judge) -> None:
     back = sorted(share.rng.sample(range(LIMIT), k=share.rng.randint(1, 10)))
     await holder.acked(*(release(offset) for offset in back))
 
-    catch = await soon(other, len(back))
+    catch = await other.take(len(back))
 
     judge.equal(dict.fromkeys(back, 2), catch.counts, "acquired inside the window")
     judge.equal([], await _nothing_more(other), "acquired beyond that")

@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from suites.broker.acknowledgements import up_to
 from suites.broker.kit import *
 from suites.broker.logs import Ledger, acknowledge, offered, producers
 
@@ -19,7 +18,8 @@ async def test_uncommitted_sees_all(share: Share, judge: Judge, config: dict[str
     async with TransactionalProducer.open(share.cluster) as producer:
         unfinished = await producer.append(queue.topic, 2)
         last = await queue.produce(1)
-        catch = await up_to(await queue.consumer(), last)
+        heir = await queue.consumer()
+        catch = await heir.take([last])
 
     expected = outcomes.data | {unfinished, unfinished + 1, last}
     judge.equal(sorted(expected), sorted(offered(catch.responses)), "records delivered")

@@ -4,7 +4,6 @@ import time
 
 import pytest
 
-from suites.broker.acknowledgements import soon
 from suites.broker.groups import NONE, alter
 from suites.broker.kit import *
 
@@ -62,7 +61,8 @@ async def test_earliest(share: Share, judge: Judge, deleted: int) -> None:
     queue = await share.queue(records=10, batches=share.rng.choice([1, 2, 10]))
     if deleted:
         await share.admin.delete_records(queue.topic, deleted)
-    catch = await soon(await queue.consumer(), 10 - deleted)
+    heir = await queue.consumer()
+    catch = await heir.take(10 - deleted)
 
     judge.equal(list(range(deleted, 10)), catch.offsets, "offsets delivered")
 

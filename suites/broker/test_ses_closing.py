@@ -6,8 +6,8 @@ the wait were released, they did not expire.
 
 import pytest
 
+from suites.broker.acknowledgements import acquired
 from suites.broker.kit import *
-from suites.broker.sessions import acquired, others, taken
 
 
 async def holding(share: Share, records: int) -> tuple[Queue, Consumer, Consumer]:
@@ -26,7 +26,7 @@ async def test_closing_by_acknowledge(share: Share, judge: Judge) -> None:
 
     closed = await consumer.close(accept(kept))
     rest = [offset for offset in range(count) if offset != kept]
-    back = await taken(other, *rest)
+    back = (await other.take(rest)).counts
 
     judge.equal((), closed.errors, "errors of the final ShareAcknowledge")
     judge.equal(rest, sorted(back), f"offsets released, {kept} having been accepted")
@@ -44,7 +44,7 @@ async def test_closing_releases_every_acquisition(share: Share, judge: Judge) ->
 
     closed = await consumer.close(accept(kept))
     rest = [offset for offset in range(fetches * count) if offset != kept]
-    back = await taken(other, *rest)
+    back = (await other.take(rest)).counts
 
     judge.equal((), closed.errors, "errors of the final ShareAcknowledge")
     judge.equal(rest, sorted(back), f"offsets released of {fetches} acquisitions")
@@ -60,7 +60,7 @@ async def test_closing_by_fetch(share: Share, judge: Judge) -> None:
 
     closed = await consumer.fetch(accept(kept), epoch=CLOSE, max_wait_ms=1000)
     rest = [offset for offset in range(count + 2) if offset != kept]
-    back = await taken(other, *rest)
+    back = (await other.take(rest)).counts
 
     judge.equal((), closed.errors, "errors of the final ShareFetch")
     judge.equal([], closed.offsets, "offsets acquired by the final ShareFetch")
@@ -80,7 +80,7 @@ async def test_closing_fetch_that_names_partitions(share: Share, judge: Judge) -
     }
     judge.one_of(allowed, closed.error, "error of a final fetch with partitions")
     judge.equal([], closed.offsets, "offsets it acquired")
-    back = await taken(other, more, more + 1, more + 2)
+    back = (await other.take([more, more + 1, more + 2])).counts
     first = {offset: back.get(offset) for offset in range(more, more + 3)}
     judge.equal(dict.fromkeys(first, 1), first, "delivery counts of the others")
 
@@ -133,7 +133,7 @@ async def test_closing_releases_forgotten_partitions(share: Share, judge: Judge)
     await consumer.session.fetch(forget=[consumer.where], max_wait_ms=0)
 
     closed = await consumer.session.acknowledge({}, epoch=CLOSE)
-    back = await taken(other, 0, 1, within=5)
+    back = (await other.take([0, 1], within=5)).counts
 
     judge.equal((), closed.errors, "errors of the final epoch")
     judge.equal([0, 1], sorted(back), "offsets released, their partition forgotten")
@@ -165,7 +165,7 @@ async def test_opening_releases(share: Share, judge: Judge) -> None:
     _, consumer, other = await holding(share, count)
 
     await consumer.session.fetch(epoch=OPEN, max_wait_ms=0)
-    back = await taken(other, *range(count), within=5)
+    back = (await other.take(range(count), within=5)).counts
 
     judge.equal(list(range(count)), sorted(back), "offsets released by epoch 0")
 
@@ -180,8 +180,8 @@ async def test_last_session_of_a_group(share: Share, judge: Judge) -> None:
     await consumer.close()
     rest = [offset for offset in range(count) if offset not in settled]
     later = await queue.consumer()
-    back = await taken(later, *rest)
-    back |= await others(queue, later)
+    back = (await later.take(rest)).counts
+    back |= (await next_catch(queue, later)).counts
 
     judge.equal(rest, sorted(back), f"offsets after the pause, {settled} being accepted")
     judge.saw(accepted=len(settled), kept=len(rest))

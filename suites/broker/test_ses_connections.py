@@ -9,7 +9,6 @@ import contextlib
 
 from fixtures.wire.connection import ConnectionLost
 from suites.broker.kit import *
-from suites.broker.sessions import others, taken
 
 
 async def holding(share: Share, records: int) -> tuple[Queue, Consumer, Consumer]:
@@ -26,7 +25,7 @@ async def test_reset_connection_releases(share: Share, judge: Judge) -> None:
     _, consumer, other = await holding(share, count)
 
     consumer.session.connection.abort()
-    back = await taken(other, *range(count))
+    back = (await other.take(range(count))).counts
 
     judge.equal(list(range(count)), sorted(back), "offsets released by the reset")
     judge.saw(released=len(back))
@@ -39,7 +38,7 @@ async def test_closed_connection_releases(share: Share, judge: Judge) -> None:
     await consumer.acked(accept(0))
 
     await consumer.session.connection.close()
-    back = await taken(other, *range(1, count))
+    back = (await other.take(range(1, count))).counts
 
     judge.equal(list(range(1, count)), sorted(back), "offsets released by the close")
     judge.saw(released=len(back))
@@ -58,7 +57,7 @@ async def test_connection_closed_in_a_fetch(share: Share, judge: Judge) -> None:
     with contextlib.suppress(ConnectionLost):
         await fetching
     late = await queue.produce(1)
-    back = await taken(other, 0, 1, late)
+    back = (await other.take([0, 1, late])).counts
 
     judge.equal([0, 1, late], sorted(back), "offsets to be had after the close")
 
@@ -69,7 +68,7 @@ async def test_session_ends_with_its_connection(share: Share, judge: Judge) -> N
     following = consumer.session.epoch
     consumer.session.connection.abort()
     # The broker has noticed when the records are back.
-    await taken(other, 0, 1)
+    await other.take([0, 1])
 
     await consumer.reconnect()
     stale = await consumer.session.fetch(epoch=following)
@@ -115,7 +114,7 @@ async def test_end_of_another_connection(share: Share, judge: Judge) -> None:
     spare.abort()
     seen: dict[int, int] = {}
     async for _ in attempts(NOT_FOR):
-        seen |= await others(queue, other)
+        seen |= (await next_catch(queue, other)).counts
     part = await consumer.ack(accept(0, 1))
 
     taken_away = sorted({0, 1} & seen.keys())
@@ -133,6 +132,6 @@ async def test_end_of_a_shared_connection(share: Share, judge: Judge) -> None:
     await second.acquire(2, max_records=2)
 
     session.connection.abort()
-    back = await taken(other, 0, 1, 2, 3, within=5)
+    back = (await other.take([0, 1, 2, 3], within=5)).counts
 
     judge.equal([0, 1, 2, 3], sorted(back), "offsets of both members, released")

@@ -1,7 +1,6 @@
 """Session epochs: the sequence, and every way to get it wrong."""
 
 from suites.broker.kit import *
-from suites.broker.sessions import others, taken
 
 BAD_EPOCH = ErrorCode.INVALID_SHARE_SESSION_EPOCH
 NO_SESSION = ErrorCode.SHARE_SESSION_NOT_FOUND
@@ -89,7 +88,8 @@ async def test_acknowledge_with_wrong_epoch(share: Share, judge: Judge) -> None:
     consumer.session.epoch = expected
     # What had been accepted would not come back when the session is closed.
     await consumer.close()
-    after = await taken(await queue.consumer(join=False), 0, 1)
+    heir = await queue.consumer(join=False)
+    after = (await heir.take([0, 1])).counts
     judge.equal([0, 1], sorted(after), "offsets that come back, not being accepted")
 
 
@@ -115,7 +115,8 @@ async def test_opening_fetch_with_acknowledgements(share: Share, judge: Judge) -
 
     response = await consumer.fetch(accept(0, 1), epoch=OPEN)
     await consumer.close()
-    after = await taken(await queue.consumer(join=False), 0, 1)
+    heir = await queue.consumer(join=False)
+    after = (await heir.take([0, 1])).counts
 
     judge.equal(ErrorCode.INVALID_REQUEST, response.error, "error of the opening fetch")
     judge.equal([0, 1], sorted(after), "offsets that come back, not being accepted")
@@ -130,7 +131,7 @@ async def test_opening_acknowledge(share: Share, judge: Judge) -> None:
         part = await who.ack(accept(0, 1), epoch=OPEN)
         judge.equal(BAD_EPOCH, part.ack_error, f"error of epoch 0 {name}")
     await consumer.close()
-    after = await taken(stranger, 0, 1)
+    after = (await stranger.take([0, 1])).counts
     judge.equal([0, 1], sorted(after), "offsets that come back, not being accepted")
 
 
@@ -142,7 +143,7 @@ async def test_fetch_without_session(share: Share, judge: Judge) -> None:
     for epoch in (1, 2, 2**31 - 1):
         response = await consumer.session.fetch(consumer.where, epoch=epoch)
         judge.equal(NO_SESSION, response.error, f"error of epoch {epoch}")
-    after = await others(queue, await queue.consumer(join=False))
+    after = (await next_catch(queue, await queue.consumer(join=False))).counts
     judge.equal([0], sorted(after), "offsets left for others")
 
 
@@ -155,7 +156,7 @@ async def test_acknowledge_without_session(share: Share, judge: Judge) -> None:
         part = await stranger.ack(accept(0, 1), epoch=epoch)
         judge.equal(NO_SESSION, part.ack_error, f"error of epoch {epoch}")
     await consumer.close()
-    after = await taken(stranger, 0, 1)
+    after = (await stranger.take([0, 1])).counts
     judge.equal([0, 1], sorted(after), "offsets that come back, not being accepted")
 
 

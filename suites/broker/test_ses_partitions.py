@@ -3,9 +3,9 @@
 import dataclasses
 import uuid
 
+from suites.broker.acknowledgements import acquired, error_in, offsets_in
 from suites.broker.kit import *
 from suites.broker.membership import every
-from suites.broker.sessions import acquired, error_in, offsets_in, others
 
 NOT_KNOWN = {
     ErrorCode.UNKNOWN_TOPIC_ID: "ShareFetchResponse ErrorCode: a topic id that is not known",
@@ -67,7 +67,7 @@ async def test_forgotten_partition(share: Share, judge: Judge) -> None:
 
     forgetting = await consumer.session.fetch(forget=[first])
     later = await drained(consumer.session, second)
-    left = await others(queue, await queue.consumer(join=False))
+    left = (await next_catch(queue, await queue.consumer(join=False))).counts
 
     taken = [offsets_in(response, first) for response in (forgetting, *later)]
     judge.equal([[]] * len(taken), taken, "offsets of the forgotten partition")
@@ -93,7 +93,7 @@ async def test_forgetting_releases_nothing(share: Share, judge: Judge) -> None:
 
     await consumer.session.fetch(forget=[first], max_wait_ms=0)
     other = await queue.consumer(join=False)
-    early = await others(queue, other)
+    early = (await next_catch(queue, other)).counts
     part = await consumer.ack(accept(0, 1))
 
     judge.equal([], sorted(early), "offsets that others got after the forgetting")
@@ -107,7 +107,7 @@ async def test_forgetting_and_acknowledging(share: Share, judge: Judge) -> None:
     await queue.produce(2, 0)
 
     response = await consumer.session.fetch(acks={first: [accept(0, 1)]}, forget=[first])
-    left = await others(queue, await queue.consumer(join=False))
+    left = (await next_catch(queue, await queue.consumer(join=False))).counts
     part = response.part(first[0].id, first[1])
 
     judge.equal(ErrorCode.NONE, response.error, "error of the request")

@@ -7,6 +7,7 @@ import pytest
 
 from fixtures.clients.acls import Operation, Resource
 from fixtures.wire.connection import ConnectionLost
+from suites.broker.acknowledgements import acquired
 from suites.broker.kit import *
 from suites.broker.secure.realm import (
     BARE_TLS,
@@ -20,7 +21,6 @@ from suites.broker.secure.realm import (
     User,
     may_use,
 )
-from suites.broker.sessions import acquired
 
 NOBODY = "ANONYMOUS"
 """What a broker calls those who do not log in."""
