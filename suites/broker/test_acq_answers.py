@@ -152,18 +152,14 @@ async def test_more_records_than_acquired(share: Share, judge: Judge) -> None:
     catch = await second.acquire(2)
 
     judge.equal({2: 2, 7: 2}, catch.counts, "acquired offsets and counts")
-    sent = _sent(catch)
+    batches = [b for a in catch.responses for p in a.parts for b in decode_batches(p.records)]
+    sent = {record.offset for batch in batches for record in batch.records}
     judge.holds({2, 7} <= sent, f"acquired 2 and 7, records for {sorted(sent)} came")
     # Whatever else came along is not held: its holder can still settle it.
     others = [accept(offset) for offset in range(10) if offset not in (2, 7)]
     settled = await first.ack(*others)
     judge.equal(0, settled.ack_error, "error of the first member's acknowledgement")
     judge.saw(records_not_acquired=len(sent - {2, 7}))
-
-
-def _sent(catch: Catch) -> set[int]:
-    batches = [b for a in catch.responses for p in a.parts for b in decode_batches(p.records)]
-    return {record.offset for batch in batches for record in batch.records}
 
 
 async def _beside(share: Share, judge: Judge, unknown: Where, error: int) -> None:

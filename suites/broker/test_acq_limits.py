@@ -207,7 +207,9 @@ async def test_no_bytes_wanted(share: Share, judge: Judge) -> None:
 async def test_earliest_available_first(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=20, batches=20)
     consumer = await queue.consumer()
-    await _take(consumer, 10)
+    taken = 0
+    while taken < 10:
+        taken += len((await consumer.acquire(1, max_records=10 - taken)).counts)
     back = sorted(share.rng.sample(range(10), k=3))
     for offset in share.rng.sample(back, k=3):
         await consumer.acked(release(offset))
@@ -220,12 +222,6 @@ async def test_earliest_available_first(share: Share, judge: Judge) -> None:
 
     judge.equal([*back, 10], order[:4], "order in which offsets were acquired")
     judge.saw(released=len(back))
-
-
-async def _take(consumer: Consumer, count: int) -> None:
-    taken = 0
-    while taken < count:
-        taken += len((await consumer.acquire(1, max_records=count - taken)).counts)
 
 
 @check("ACQ-42", crossed=AMONG)
@@ -242,7 +238,9 @@ async def test_no_partition_starves(share: Share, judge: Judge) -> None:
         named = []
         for part in response.parts:
             turns[part.partition] += bool(part.offsets)
-            await _accept(consumer, queue, part.partition, part.offsets)
+            if part.offsets:
+                acks = {(queue.topic, part.partition): [accept(offset) for offset in part.offsets]}
+                await consumer.session.acknowledge(acks)
         fetches += bool(response.offsets)
         if fetches == 5 * partitions:
             break
@@ -250,12 +248,6 @@ async def test_no_partition_starves(share: Share, judge: Judge) -> None:
     starved = [index for index in queue.topic.partitions if not turns[index]]
     judge.equal([], starved, f"partitions never served in {fetches} fetches by {by}")
     judge.saw(fetches=fetches)
-
-
-async def _accept(consumer: Consumer, queue: Queue, index: int, offsets: list[int]) -> None:
-    if offsets:
-        acks = {(queue.topic, index): [accept(offset) for offset in offsets]}
-        await consumer.session.acknowledge(acks)
 
 
 @check("ACQ-43", feature="record-limit", crossed=(BESIDE, BEHIND))

@@ -6,7 +6,6 @@ event, so that a broker that only answers when the time is over is always found 
 
 import asyncio
 import time
-from collections.abc import Awaitable
 from dataclasses import dataclass
 from functools import partial
 
@@ -239,11 +238,6 @@ async def test_min_bytes_not_reached(share: Share, judge: Judge) -> None:
     judge.equal(((), [1]), (response.errors, response.offsets), "errors and offsets")
 
 
-async def _timed(call: Awaitable[Response]) -> tuple[Response, float]:
-    began = time.monotonic()
-    return await call, time.monotonic() - began
-
-
 @check("ACQ-70", fast=True, crossed=AMONG)
 async def test_empty_partitions_hold_nobody_up(share: Share, judge: Judge) -> None:
     node = share.rng.choice(sorted(share.cluster.brokers))
@@ -255,7 +249,8 @@ async def test_empty_partitions_hold_nobody_up(share: Share, judge: Judge) -> No
     await queue.produce(3, filled)
 
     fetch = consumer.session.fetch(max_wait_ms=LONG, timeout=LONG / 1000 + 20)
-    response, took = await _timed(fetch)
+    began = time.monotonic()
+    response, took = await fetch, time.monotonic() - began
 
     judge.equal([0, 1, 2], response.offsets, f"acquired from partition {filled}")
     judge.holds(took < WITHIN, f"the response took {took:.1f} s")

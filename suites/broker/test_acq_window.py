@@ -118,7 +118,10 @@ async def test_nothing_vanishes_at_the_limit(share: Share, judge: Judge) -> None
     queue = await share.queue(records=total, batches=total // size)
     holder, other = await queue.consumer(), await queue.consumer(join=False)
     held = await _fill(holder, limit)
-    freed = _scattered(share, held)
+    middle, end = held[len(held) // 2], held[-1]
+    width = share.rng.randint(2, 30)
+    tail = share.rng.randint(1, 40)
+    freed = [range(3, 6), range(middle, middle + width), range(end - tail, end + 1)]
     await holder.acked(*(release(part[0], part[-1]) for part in freed))
     back = {offset for part in freed for offset in part}
 
@@ -130,14 +133,6 @@ async def test_nothing_vanishes_at_the_limit(share: Share, judge: Judge) -> None
     missing = sorted(set(range(total)) - accepted)
     judge.equal([], missing, "offsets that were never delivered to the second member")
     judge.saw(records=total, held=len(held))
-
-
-def _scattered(share: Share, held: list[int]) -> list[range]:
-    """Return ranges at the start, in the middle and up to the very end of what is held."""
-    middle, end = held[len(held) // 2], held[-1]
-    width = share.rng.randint(2, 30)
-    tail = share.rng.randint(1, 40)
-    return [range(3, 6), range(middle, middle + width), range(end - tail, end + 1)]
 
 
 def _accepts(offsets: set[int]) -> list[Ack]:

@@ -14,14 +14,6 @@ LONG_WAIT_MS = 40_000
 """MaxWaitMs of a fetch that has to be answered before it is over."""
 
 
-async def _die(consumer: Consumer, how: str) -> None:
-    """End a consumer as the kernel ends a process: it is killed, ends, or is stopped for good."""
-    if how == "killed":
-        consumer.session.connection.abort()
-    elif how == "ended":
-        await consumer.session.connection.close()
-
-
 @check("COO-34", crossed=(BESIDE, RELOADED))
 @pytest.mark.parametrize("how", ["killed", "ended", "stopped"])
 async def test_others_get_what_the_dead_left(share: Share, judge: Judge, how: str) -> None:
@@ -33,7 +25,11 @@ async def test_others_get_what_the_dead_left(share: Share, judge: Judge, how: st
     await dead.acked(accept(0, done - 1))
     heirs = [await queue.consumer(join=False) for _ in range(2)]
 
-    await _die(dead, how)
+    # End a consumer as the kernel ends a process: it is killed, ends, or is stopped for good.
+    if how == "killed":
+        dead.session.connection.abort()
+    elif how == "ended":
+        await dead.session.connection.close()
     wanted = set(range(done, total))
     counts = await _inherit(heirs, wanted, lock_ms / 1000 + SLACK)
 

@@ -34,18 +34,6 @@ async def _run_out(queue: Queue, first: Consumer, times: int) -> list[Consumer]:
     return consumers
 
 
-async def _stored_available(queue: Queue, within: float) -> list[int]:
-    """Return the offsets that are stored as available, as soon as there are any."""
-    found: list[int] = []
-    async for _ in attempts(within):
-        state = await read_state(queue)
-        available = [b for b in state.state_batches if b.delivery_state == AVAILABLE]
-        found = [o for b in available for o in range(b.first_offset, b.last_offset + 1)]
-        if found:
-            break
-    return found
-
-
 @check("COO-36", meets=("stored start", "reload"), solo={}, timeout=120)
 @pytest.mark.parametrize("refused", [False, True], ids=["calm", "refused"])
 async def test_late_write_of_an_ended_lock(between: Proxied, judge: Judge, refused: bool) -> None:
@@ -63,7 +51,14 @@ async def test_late_write_of_an_ended_lock(between: Proxied, judge: Judge, refus
             _demand_counts(caught, 1)
     await last.acked(accept(0, RECORDS - 1))
 
-    taken_back = await _stored_available(queue, REPEATED_FOR if refused else 1.0)
+    within = REPEATED_FOR if refused else 1.0
+    taken_back: list[int] = []
+    async for _ in attempts(within):
+        state = await read_state(queue)
+        available = [b for b in state.state_batches if b.delivery_state == AVAILABLE]
+        taken_back = [o for b in available for o in range(b.first_offset, b.last_offset + 1)]
+        if taken_back:
+            break
     await last.depart()
     reader = await queue.consumer(join=False)
     sentinel = await queue.produce(1)

@@ -122,18 +122,6 @@ class _Bounds:
         self.judge.saw(samples=1)
 
 
-async def _delete(queue: Queue, consumer: Consumer, bounds: _Bounds) -> None:
-    """Delete a third of the log and let the group notice: by a fetch, with nothing locked."""
-    start = (await queue.offsets()).start
-    end = await queue.share.admin.log_offset(queue.topic)
-    before = max(start, 0) + (end - max(start, 0)) // 3
-    await queue.share.admin.delete_records(queue.topic, before)
-    await bounds.sample()
-    await consumer.close()
-    await rewritten(consumer, await queue.produce(1))
-    bounds.floor = before
-
-
 @check("LAG-10", crossed=RELOADED)
 async def test_always_within_the_log(share: Share, judge: Judge) -> None:
     queue = await share.queue(group_config={"share.isolation.level": "read_committed"})
@@ -145,7 +133,15 @@ async def test_always_within_the_log(share: Share, judge: Judge) -> None:
     for number in range(24):
         await bounds.sample()
         if number % 8 == 7:
-            await _delete(queue, consumer, bounds)
+            # Delete a third of the log and let the group notice: by a fetch, with nothing locked.
+            start = (await queue.offsets()).start
+            end = await queue.share.admin.log_offset(queue.topic)
+            before = max(start, 0) + (end - max(start, 0)) // 3
+            await queue.share.admin.delete_records(queue.topic, before)
+            await bounds.sample()
+            await consumer.close()
+            await rewritten(consumer, await queue.produce(1))
+            bounds.floor = before
         elif number % 5 == 4:
             await aborted(queue, share.rng.randint(1, 4))
         else:

@@ -73,8 +73,13 @@ async def test_acknowledgement_races_with_the_end_of_the_lock(share: Share, judg
     judge.saw(accepted=len(accepted), refused=len(refused))
 
 
-async def _forget_state(queue: Queue) -> None:
-    """Delete the share-partition's durable state, so that its leader's writes are refused."""
+@check("LCK-17", crossed=AMONG)
+async def test_expiry_does_not_need_the_share_coordinator(share: Share, judge: Judge) -> None:
+    lock = share.bounds.lock(1500)
+    queue = await share.queue(5, lock_ms=lock)
+    holder, other = await queue.consumer(), await queue.consumer(join=False)
+    await holder.acquire(5)
+    # Delete the share-partition's durable state, so that its leader's writes are refused.
     cluster = queue.share.cluster
     node = await cluster.coordinator(share_key(queue.group, queue.topic.id, 0), SHARE)
     response = await (await cluster.to(node)).call(
@@ -84,15 +89,6 @@ async def _forget_state(queue: Queue) -> None:
     )
     if not response.results or response.results[0].partitions[0].error_code:
         raise Undecided("DeleteShareGroupState is not served to clients here")
-
-
-@check("LCK-17", crossed=AMONG)
-async def test_expiry_does_not_need_the_share_coordinator(share: Share, judge: Judge) -> None:
-    lock = share.bounds.lock(1500)
-    queue = await share.queue(5, lock_ms=lock)
-    holder, other = await queue.consumer(), await queue.consumer(join=False)
-    await holder.acquire(5)
-    await _forget_state(queue)
     refused = await holder.ack(accept(4))
     if not refused.ack_error:
         raise Undecided("the state was written although the share coordinator had deleted it")

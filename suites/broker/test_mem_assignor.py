@@ -96,7 +96,11 @@ async def test_last_member_takes_over(share: Share, judge: Judge) -> None:
 @check("MEM-21")
 async def test_joins_are_assigned_together(share: Share, judge: Judge) -> None:
     queue = await share.queue(partitions=2)
-    await spaced(share, queue, INTERVAL)
+    config = {"share.assignment.interval.ms": str(int(INTERVAL * 1000))}
+    response = await share.admin.try_group_config(queue.group, config)
+    if response.error_code == ErrorCode.INVALID_CONFIG:
+        raise OutOfReach(f"no share.assignment.interval.ms here: {response.error_message}")
+    await share.admin.group_config(queue.group, config)
     first = await share.member(queue.group)
     await good_beat(first, subscribed_topic_names=[queue.topic.name])
 
@@ -115,15 +119,6 @@ async def test_joins_are_assigned_together(share: Share, judge: Judge) -> None:
 
 Look = tuple[float, float, int]
 """When ShareGroupDescribe was sent, when it was answered, and the assignment epoch it showed."""
-
-
-async def spaced(share: Share, queue: Queue, seconds: float) -> None:
-    """Set the group's assignment interval."""
-    config = {"share.assignment.interval.ms": str(int(seconds * 1000))}
-    response = await share.admin.try_group_config(queue.group, config)
-    if response.error_code == ErrorCode.INVALID_CONFIG:
-        raise OutOfReach(f"no share.assignment.interval.ms here: {response.error_message}")
-    await share.admin.group_config(queue.group, config)
 
 
 async def watched(share: Share, queue: Queue, members: list[Member]) -> list[Look]:

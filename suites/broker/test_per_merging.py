@@ -10,7 +10,6 @@ import itertools
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from random import Random
 
 import pytest
 
@@ -20,22 +19,6 @@ from suites.broker.state import shown, some_batches
 
 Written = dict[int, list[tuple[int, int]]]
 """What each offset was written as, (state, count), one after the other."""
-
-
-async def write_both(
-    key: StateKey, model: Coordinator, rng: Random, start: int, written: Written
-) -> int:
-    """Write something random to the coordinator and to the model; return the start offset."""
-    goes_to = rng.choice([-1, start, start + rng.randint(1, 5)])
-    batches = some_batches(rng, start)
-    error = await key.write(*batches, start=goes_to)
-    if error != "NONE":
-        raise Undecided(f"a Write that should succeed answered {error}")
-    model.write(state_epoch=0, leader_epoch=0, start=goes_to, batches=batches)
-    for batch in batches:
-        for offset, entry in per_offset([batch]).items():
-            written.setdefault(offset, []).append(entry)
-    return max(goes_to, start)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +49,17 @@ async def _histories(store: Store, writes: int) -> AsyncIterator[_Seen]:
     model.initialize(0, start)
     written: Written = {}
     for number in range(writes):
-        start = await write_both(key, model, rng, start, written)
+        # Write something random to the coordinator and to the model.
+        goes_to = rng.choice([-1, start, start + rng.randint(1, 5)])
+        batches = some_batches(rng, start)
+        error = await key.write(*batches, start=goes_to)
+        if error != "NONE":
+            raise Undecided(f"a Write that should succeed answered {error}")
+        model.write(state_epoch=0, leader_epoch=0, start=goes_to, batches=batches)
+        for batch in batches:
+            for offset, entry in per_offset([batch]).items():
+                written.setdefault(offset, []).append(entry)
+        start = max(goes_to, start)
         if number % 4 == 3 and model.state is not None:
             expected = per_offset(model.state.batches)
             part = await key.read()

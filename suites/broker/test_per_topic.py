@@ -180,18 +180,6 @@ PRUNING = {
 }
 
 
-async def _log_starts_above(trail: Trail, busy: StateKey, goal: int) -> int:
-    """Keep a share-partition busy until the log of the state topic begins above an offset."""
-    start, number = 0, 0
-    async for _ in attempts():
-        number += 1
-        await busy.written(StateBatch(number, number, AVAILABLE, 1), start=number)
-        start = await busy.share.admin.log_offset(trail.topic, EARLIEST, trail.partition)
-        if start > goal:
-            break
-    return start
-
-
 @check("PER-36", meets="second partition", solo=PRUNING)
 async def test_log_is_pruned(solo_share: Share, judge: Judge) -> None:
     store = Store(solo_share)
@@ -210,7 +198,14 @@ async def test_log_is_pruned(solo_share: Share, judge: Judge) -> None:
 
     await eventually("a tombstone for the deleted topic", gone)
     goal = await solo_share.admin.log_offset(trail.topic, partition=trail.partition)
-    start = await _log_starts_above(trail, busy, goal)
+    # Keep a share-partition busy until the log of the state topic begins above an offset.
+    start, number = 0, 0
+    async for _ in attempts():
+        number += 1
+        await busy.written(StateBatch(number, number, AVAILABLE, 1), start=number)
+        start = await busy.share.admin.log_offset(trail.topic, EARLIEST, trail.partition)
+        if start > goal:
+            break
     judge.holds(start > goal, f"the log still begins at {start}, not above {goal}")
     kept = batches_of(await idle.read())
     judge.equal((StateBatch(3, 5, ACKNOWLEDGED, 1),), kept, "what the idle one keeps")

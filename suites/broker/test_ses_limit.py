@@ -53,19 +53,13 @@ async def test_sessions_make_room(solo_share: Share, judge: Judge) -> None:
             await leaver.close()
         else:
             leaver.session.connection.abort()
-        error = await admitted(outside)
+        error = -1
+        async for _ in attempts():
+            error = (await outside.fetch(epoch=OPEN, max_wait_ms=100)).error
+            if error != FULL:
+                break
         ending = "the final epoch" if turn % 2 else "a reset"
         judge.equal(ErrorCode.NONE, error, f"error of opening, turn {turn}, after {ending}")
         inside.append(outside)
         outside = await queue.consumer(join=False)
     judge.saw(sessions=4 * LIMIT)
-
-
-async def admitted(consumer: Consumer) -> int:
-    """Open a session, again while there is no room; return the last error."""
-    error = -1
-    async for _ in attempts():
-        error = (await consumer.fetch(epoch=OPEN, max_wait_ms=100)).error
-        if error != FULL:
-            break
-    return error

@@ -66,7 +66,12 @@ async def test_forgotten_partition(share: Share, judge: Judge) -> None:
     await queue.produce(2, 1)
 
     forgetting = await consumer.session.fetch(forget=[first])
-    later = await drained(consumer.session, second)
+    # Fetch until a partition has given two records or had its time.
+    later: list[Response] = []
+    async for _ in attempts(WITHIN):
+        later.append(await consumer.session.fetch())
+        if offsets_in(later[-1], second) or len(later) > 5:
+            break
     left = (await next_catch(queue, await queue.consumer(join=False))).counts
 
     taken = [offsets_in(response, first) for response in (forgetting, *later)]
@@ -74,16 +79,6 @@ async def test_forgotten_partition(share: Share, judge: Judge) -> None:
     served = [o for response in (forgetting, *later) for o in offsets_in(response, second)]
     judge.equal([0, 1], sorted(served), "offsets of the partition that stayed")
     judge.equal([0, 1], sorted(left), "offsets of the forgotten partition for others")
-
-
-async def drained(session: Session, where: Where) -> list[Response]:
-    """Fetch until a partition has given two records or had its time; return the responses."""
-    responses: list[Response] = []
-    async for _ in attempts(WITHIN):
-        responses.append(await session.fetch())
-        if offsets_in(responses[-1], where) or len(responses) > 5:
-            break
-    return responses
 
 
 @check("SES-24", crossed=RELOADED)

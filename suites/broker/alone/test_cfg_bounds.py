@@ -18,16 +18,6 @@ NARROWED = {
 }
 
 
-async def _in_force(share: Share, group: str) -> tuple[int, int]:
-    """Return the lock duration and the heartbeat interval that a group is told."""
-    topic = await share.admin.create_topic()
-    member = await share.member(group)
-    response = await member.join(topic)
-    session = await member.session(topic.leaders[0])
-    fetched = await session.fetch((topic, 0), max_wait_ms=0)
-    return fetched.lock_ms, int(response.heartbeat_interval_ms)
-
-
 @check("CFG-16", timeout=90)
 async def test_stored_values_are_clamped(lone: SingleBroker, judge: Judge) -> None:
     share = lone.share
@@ -35,7 +25,12 @@ async def test_stored_values_are_clamped(lone: SingleBroker, judge: Judge) -> No
     short = await share.queue(1, group_config={"share.delivery.count.limit": "9"})
     await lone.restart(NARROWED)
 
-    told = await _in_force(share, queue.group)
+    topic = await share.admin.create_topic()
+    member = await share.member(queue.group)
+    response = await member.join(topic)
+    session = await member.session(topic.leaders[0])
+    fetched = await session.fetch((topic, 0), max_wait_ms=0)
+    told = fetched.lock_ms, int(response.heartbeat_interval_ms)
     judge.equal((40_000, 9000), told, "ms of lock and of heartbeat in force")
     consumer = await queue.consumer()
     held = await consumer.acquire(120, max_records=1000)

@@ -15,19 +15,6 @@ NOT_READY = dict.fromkeys(
 )
 
 
-async def _sought(queue: Queue) -> str:
-    """Return what who looks for a share coordinator is told, once it is an error."""
-    key = share_key(queue.group, queue.topic.id, 0)
-    code = 0
-    async for _ in attempts(WITHIN):
-        connection = await queue.share.cluster.any()
-        response = await connection.call("FindCoordinator", key_type=SHARE, coordinator_keys=[key])
-        code = response.coordinators[0].error_code
-        if code:
-            break
-    return error_name(code)
-
-
 @check("CFG-25", "CFG-31", timeout=150)
 async def test_replicas_that_are_not_there(lone: SingleBroker, judge: Judge) -> None:
     queue = await lone.share.queue(2, lock_ms=60_000)
@@ -41,5 +28,13 @@ async def test_replicas_that_are_not_there(lone: SingleBroker, judge: Judge) -> 
     # The state topic has to be made anew, by a broker that wants three replicas of it.
     await lone.restart({FACTOR: "3"})
     await lone.share.admin.delete_topics(STATE)
-    told = await _sought(queue)
+    key = share_key(queue.group, queue.topic.id, 0)
+    code = 0
+    async for _ in attempts(WITHIN):
+        connection = await queue.share.cluster.any()
+        response = await connection.call("FindCoordinator", key_type=SHARE, coordinator_keys=[key])
+        code = response.coordinators[0].error_code
+        if code:
+            break
+    told = error_name(code)
     judge["CFG-31"].one_of(NOT_READY, told, "response with one replica, three wanted")

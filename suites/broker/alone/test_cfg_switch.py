@@ -6,21 +6,16 @@ from suites.broker.kit import *
 APIS = ("ShareGroupHeartbeat", "ShareGroupDescribe", "ShareFetch", "ShareAcknowledge")
 
 
-async def _refusals(queue: Queue, consumer: Consumer) -> dict[str, str]:
-    """Return what each of the four APIs of consumers answers, as the name of its error."""
-    heartbeat = await consumer.member.heartbeat()
-    described = await queue.share.admin.describe_group(queue.group)
-    fetched = await consumer.session.fetch(epoch=consumer.session.epoch, max_wait_ms=0)
-    acked = await consumer.session.acknowledge({consumer.where: [accept(9)]})
-    codes = (heartbeat.error_code, described.error_code, fetched.error, acked.error)
-    return dict(zip(APIS, map(error_name, codes), strict=True))
-
-
 async def _until_refused(queue: Queue, consumer: Consumer) -> dict[str, str]:
     """Return the responses once all refuse, or as they still are when the time is over."""
     seen: dict[str, str] = {}
     async for _ in attempts(WITHIN):
-        seen = await _refusals(queue, consumer)
+        heartbeat = await consumer.member.heartbeat()
+        described = await queue.share.admin.describe_group(queue.group)
+        fetched = await consumer.session.fetch(epoch=consumer.session.epoch, max_wait_ms=0)
+        acked = await consumer.session.acknowledge({consumer.where: [accept(9)]})
+        codes = (heartbeat.error_code, described.error_code, fetched.error, acked.error)
+        seen = dict(zip(APIS, map(error_name, codes), strict=True))
         if set(seen.values()) == {ErrorCode.UNSUPPORTED_VERSION.name}:
             break
     return seen

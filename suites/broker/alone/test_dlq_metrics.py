@@ -16,15 +16,6 @@ async def _counted(lone: SingleBroker, box: DeadLetterSetup, name: str) -> float
     return await lone.number(BEAN, "Count", group=box.queue.group, name=name)
 
 
-async def _until_failed(lone: SingleBroker, box: DeadLetterSetup) -> float:
-    seen = 0.0
-    async for _ in attempts(WITHIN, pause=0.1):
-        seen = await _counted(lone, box, FAILED)
-        if seen:
-            break
-    return seen
-
-
 @check("DLQ-41", feature="dead-letters", timeout=90)
 async def test_letters_are_counted(lone: SingleBroker, judge: Judge) -> None:
     share = lone.share
@@ -46,7 +37,11 @@ async def test_letters_are_counted(lone: SingleBroker, judge: Judge) -> None:
         judge.holds(requests >= 1, f"{requests} requests are counted for {count} letters")
         failed = await _counted(lone, box, FAILED)
         judge.equal(0, failed, f"failed requests of a group with {count} letters")
-    failed = await _until_failed(lone, refused)
+    failed = 0.0
+    async for _ in attempts(WITHIN, pause=0.1):
+        failed = await _counted(lone, refused, FAILED)
+        if failed:
+            break
     judge.holds(failed >= 1, f"{failed} failed requests are counted, all were refused")
     seen = await _counted(lone, refused, LETTERS)
     judge.equal(0, seen, "letters counted for a group whose letters were refused")

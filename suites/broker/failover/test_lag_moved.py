@@ -22,15 +22,6 @@ async def _consumed(queue: Queue, count: int, *done: int) -> Consumer:
     return consumer
 
 
-async def _move(stage: FailoverCluster, name: str, partition: int) -> tuple[int, int]:
-    """Make another replica the leader of a partition of an internal topic; return old and new."""
-    topic: Topic = await stage.cluster.topic(name)
-    old = topic.leaders[partition]
-    new = stage.share.rng.choice([node for node in stage.nodes if node != old])
-    await stage.share.admin.move_leader(topic, new, partition)
-    return old, new
-
-
 @check("LAG-08", meets="reload", moves=True)
 async def test_coordinators_move(stage: FailoverCluster, judge: Judge) -> None:
     leader = stage.share.rng.choice(stage.nodes)
@@ -46,7 +37,10 @@ async def test_coordinators_move(stage: FailoverCluster, judge: Judge) -> None:
     groups = partition_of(queue.group, len(layout.offsets))
     states = state_partition(layout, queue.group, queue.topic)
     for name, partition in ((OFFSETS, groups), (STATE, states)):
-        old, new = await _move(stage, name, partition)
+        topic: Topic = await stage.cluster.topic(name)
+        old = topic.leaders[partition]
+        new = stage.share.rng.choice([node for node in stage.nodes if node != old])
+        await stage.share.admin.move_leader(topic, new, partition)
         seen = await queue.offsets()
         what = f"start offset and lag with {name} led by {new}, not {old}"
         judge.equal(before, (seen.start, seen.lag), what)
