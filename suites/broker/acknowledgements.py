@@ -63,8 +63,7 @@ class Pinned:
 async def pinned(share: Share, count: int, **options: Any) -> Pinned:
     """Return a consumer that has acquired ``count`` records of a new queue."""
     queue = await share.queue(count, **options)
-    consumer = await queue.consumer()
-    await consumer.acquire(count)
+    consumer = await queue.holder(count)
     return Pinned(queue, consumer, count)
 
 

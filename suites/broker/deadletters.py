@@ -145,8 +145,7 @@ async def boxed(
 
 async def rejecting(box: DeadLetterSetup, count: int, *rejected: int) -> Consumer:
     """Acquire the queue's first ``count`` records; reject the named ones, or all, accept others."""
-    consumer = await box.queue.consumer()
-    await consumer.acquire(count)
+    consumer = await box.queue.holder(count)
     await consumer.acked(*verdicts(count, rejected or range(count)))
     return consumer
 

@@ -210,8 +210,7 @@ async def use(queue: Queue, topic: Topic | None = None, partition: int = 0) -> N
     """
     used = queue if topic is None else Queue(share=queue.share, topic=topic, group=queue.group)
     await used.produce(10, partition, batches=5)
-    consumer = await used.consumer(partition)
-    await consumer.acquire(10)
+    consumer = await used.holder(10, partition)
     for ack in (accept(0, 4), reject(5, 6), release(7, 9)):
         await consumer.acked(ack)
     await consumer.depart()

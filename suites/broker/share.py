@@ -239,6 +239,12 @@ class Queue:
         session = await member.session(self.topic.leaders[partition])
         return Consumer(member, session, (self.topic, partition))
 
+    async def holder(self, count: int, partition: int = 0, *, join: bool = True) -> Consumer:
+        """Return a new member that has acquired ``count`` records."""
+        consumer = await self.consumer(partition, join=join)
+        await consumer.acquire(count)
+        return consumer
+
     async def offsets(self, partition: int = 0) -> ShareOffset:
         """Return the admin's view of a share-partition."""
         return (await self.share.admin.share_offsets(self.group, self.topic))[partition]

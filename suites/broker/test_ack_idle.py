@@ -31,8 +31,7 @@ async def test_nothing_was_acquired_yet(share: Share, judge: Judge) -> None:
 @check("ACK-32", "ACK-34", meets=IDLE)
 async def test_everything_is_settled(share: Share, judge: Judge) -> None:
     queue = await share.queue(6, batches=share.rng.choice([1, 2]))
-    consumer = await queue.consumer()
-    await consumer.acquire(6)
+    consumer = await queue.holder(6)
     await consumer.acked(accept(0, 5))
     for first, last in ((0, 0), (0, 5), (2, 3)):
         told = await _results(consumer, first, last)
@@ -47,8 +46,7 @@ async def test_everything_is_settled(share: Share, judge: Judge) -> None:
 @check("ACK-30", "ACK-31", meets=(IDLE, "reload"))
 async def test_nothing_since_the_state_was_read(share: Share, judge: Judge) -> None:
     queue = await share.queue(10)
-    former = await queue.consumer()
-    await former.acquire(10)
+    former = await queue.holder(10)
     # 0 is a record to load the state with; then nothing is acquired above it.
     await former.acked(each(0, (2, 1, 2, 1, 1, 3, 3, 1, 2, 1)))
     await former.depart()

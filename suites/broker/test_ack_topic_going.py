@@ -35,8 +35,7 @@ async def _until_unknown(share: Share, topic: Topic) -> None:
 async def test_state_write_meets_the_end_of_its_topic(between: Proxied, judge: Judge) -> None:
     share = between.share
     queue = await share.queue(6, lock_ms=share.bounds.longest_lock)
-    holder = await queue.consumer()
-    await holder.acquire(6)
+    holder = await queue.holder(6)
     with between.state_writes_refused() as refusal:
         acks = {holder.where: [accept(0, 2)]}
         acking = asyncio.create_task(holder.session.acknowledge(acks, timeout=60.0))

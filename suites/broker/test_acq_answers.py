@@ -25,8 +25,7 @@ def _well_formed(part: Part) -> bool:
 @check("ACQ-05", "ACQ-07", fast=True, crossed=(BESIDE, BEHIND))
 async def test_ranges_in_order_with_counts(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=30, batches=share.rng.choice([1, 3, 6]))
-    consumer = await queue.consumer()
-    await consumer.acquire(30)
+    consumer = await queue.holder(30)
     freed = sorted(share.rng.sample(range(30), k=10))
     await consumer.acked(*(release(offset) for offset in freed))
     await queue.produce(5)

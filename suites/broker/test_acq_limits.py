@@ -97,8 +97,7 @@ async def test_record_limit_is_strict(share: Share, judge: Judge) -> None:
 async def test_record_limit_cuts_what_was_released(share: Share, judge: Judge) -> None:
     total = share.rng.randint(8, 20)
     queue = await share.queue(records=total)
-    consumer = await queue.consumer()
-    await consumer.acquire(total)
+    consumer = await queue.holder(total)
     await consumer.acked(release(0, total - 1))
     limit = share.rng.randint(2, total - 1)
 

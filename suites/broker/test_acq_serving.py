@@ -42,8 +42,7 @@ async def test_leader_move_ends_the_wait(share: Share, judge: Judge) -> None:
     nodes = share.rng.sample(sorted(share.cluster.brokers), k=len(share.cluster.brokers))[:2]
     _another(share, nodes[0])
     queue = await share.queue(records=1, assignments=[nodes])
-    consumer = await queue.consumer()
-    await consumer.acquire(1)
+    consumer = await queue.holder(1)
     waiting = asyncio.create_task(consumer.fetch(max_wait_ms=40_000, timeout=60))
     await asyncio.wait([waiting], timeout=0.5)
     if waiting.done():

@@ -88,8 +88,7 @@ async def test_remote_records_are_copied(tiered: Share, judge: Judge) -> None:
     box = await boxed(tiered, copy=True, topic_config=TIERED, lock_ms=60_000)
     _, local = await _tiered(box.queue)
 
-    consumer = await box.queue.consumer()
-    await consumer.acquire(RECORDS)
+    consumer = await box.queue.holder(RECORDS)
     await consumer.acked(reject(0, RECORDS - 1))
     letters = await box.arrived(range(RECORDS))
     content = {letter.offset: (letter.record.key, letter.record.value) for letter in letters}

@@ -59,8 +59,7 @@ async def _pair(queue: Queue) -> tuple[Consumer, Consumer]:
 @check("ACQ-60", fast=True, crossed=AMONG)
 async def test_empty_fetch_takes_max_wait(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=1)
-    consumer = await queue.consumer()
-    await consumer.acquire(1)
+    consumer = await queue.holder(1)
     wait = share.rng.randint(400, 1500) / 1000
 
     sent = time.monotonic()
@@ -98,8 +97,7 @@ async def _timed_fetch(consumer: Consumer, seconds: float) -> float:
 @check("ACQ-61", fast=True, crossed=AMONG)
 async def test_no_wait(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=1)
-    consumer = await queue.consumer()
-    await consumer.acquire(1)
+    consumer = await queue.holder(1)
     empty = await consumer.fetch(max_wait_ms=0)
     await queue.produce(3)
     filled = await consumer.acquire(3, max_wait_ms=0)
@@ -113,8 +111,7 @@ async def test_no_wait(share: Share, judge: Judge) -> None:
 @check("ACQ-62", fast=True, crossed=AMONG)
 async def test_new_records_wake(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=1)
-    consumer = await queue.consumer()
-    await consumer.acquire(1)
+    consumer = await queue.holder(1)
     waiting = await _start(consumer)
 
     await queue.produce(2)
@@ -212,8 +209,7 @@ async def test_session_close_wakes(share: Share, judge: Judge) -> None:
 @check("ACQ-68", crossed=RELOADED)
 async def test_min_bytes_waits_for_enough(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=1)
-    consumer = await queue.consumer()
-    await consumer.acquire(1)
+    consumer = await queue.holder(1)
     fetch = consumer.fetch(max_wait_ms=LONG, min_bytes=5000, timeout=LONG / 1000 + 20)
     waiting = Waiting(consumer, asyncio.create_task(fetch))
     await queue.produce([bytes(1000)])
@@ -229,8 +225,7 @@ async def test_min_bytes_waits_for_enough(share: Share, judge: Judge) -> None:
 @check("ACQ-69", crossed=AMONG)
 async def test_min_bytes_not_reached(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=1)
-    consumer = await queue.consumer()
-    await consumer.acquire(1)
+    consumer = await queue.holder(1)
     await queue.produce([bytes(100)])
 
     response = await consumer.fetch(max_wait_ms=1000, min_bytes=100_000)

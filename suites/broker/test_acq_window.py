@@ -11,8 +11,7 @@ LOCKS = "share.partition.max.record.locks"
 async def _full(share: Share, records: int) -> tuple[Queue, Consumer]:
     """Return a group whose first ``LIMIT`` single-record batches are all held by one member."""
     queue = await share.queue(records=records, batches=records, group_config={LOCKS: str(LIMIT)})
-    holder = await queue.consumer()
-    await holder.acquire(LIMIT)
+    holder = await queue.holder(LIMIT)
     return queue, holder
 
 

@@ -57,8 +57,7 @@ async def test_no_copy_by_default(share: Share, judge: Judge) -> None:
 async def test_copies_are_exact(share: Share, judge: Judge) -> None:
     box = await boxed(share, copy=True, topic_config=FOREVER)
     count = await _sources(box, *Compression)
-    consumer = await box.queue.consumer()
-    await consumer.acquire(count)
+    consumer = await box.queue.holder(count)
     await consumer.acked(reject(0, count - 1))
 
     content = _content(await box.arrived(range(count)))
@@ -108,8 +107,7 @@ async def test_source_that_is_gone(share: Share, judge: Judge) -> None:
     box = await boxed(share, copy=True, lock_ms=share.bounds.longest_lock, topic_config=COMPACTED)
     world = Compacted(box.queue)
     await world.write(*([name] for name in keys(*range(4))))
-    consumer = await box.queue.consumer()
-    await consumer.acquire(4)
+    consumer = await box.queue.holder(4)
     await world.write(keys(1, 2))
     await world.fresh()
     await world.until_gone((1, 2))

@@ -55,8 +55,7 @@ async def test_deleted_records(share: Share, judge: Judge) -> None:
 @check("DLQ-24", fast=True, crossed=AMONG)
 async def test_records_behind_an_altered_offset(share: Share, judge: Judge) -> None:
     box = await boxed(share, SIZE, batches=SIZE)
-    consumer = await box.queue.consumer()
-    await consumer.acquire(SIZE)
+    consumer = await box.queue.holder(SIZE)
     await consumer.acked(reject(0, 1))
     await consumer.close()
     await consumer.depart()

@@ -32,8 +32,7 @@ async def test_what_is_stored(share: Share, judge: Judge) -> None:
     box = await boxed(share, 8, batches=share.rng.choice([1, 8]))
     trail = await StateKey(share, box.queue.group, box.queue.topic.id).trail()
     rejected = sorted(share.rng.sample(range(8), k=share.rng.randint(1, 8)))
-    consumer = await box.queue.consumer()
-    await consumer.acquire(8)
+    consumer = await box.queue.holder(8)
     await consumer.acked(*(reject(o) if o in rejected else accept(o) for o in range(8)))
     await box.arrived(rejected)
     start = await beyond(judge["DLQ-31"], box.queue, consumer, 8)
@@ -81,8 +80,7 @@ async def _movable(share: Share, records: int, *, batches: int = 1) -> DeadLette
 async def test_leader_moves_meanwhile(share: Share, judge: Judge) -> None:
     size = 200
     box = await _movable(share, size, batches=10)
-    consumer = await box.queue.consumer()
-    await consumer.acquire(size)
+    consumer = await box.queue.holder(size)
     rejected = range(0, size, 2)
     await consumer.acked(*((accept if o % 2 else reject)(o) for o in range(size)))
 
@@ -107,8 +105,7 @@ async def test_leader_moves_meanwhile(share: Share, judge: Judge) -> None:
 @check("DLQ-33", fast=True, crossed=AMONG)
 async def test_written_twice(share: Share, judge: Judge) -> None:
     box = await _movable(share, 4, batches=4)
-    consumer = await box.queue.consumer()
-    await consumer.acquire(4)
+    consumer = await box.queue.holder(4)
     await consumer.acked(reject(1, 3))
     await box.arrived([1, 2, 3])
     # Offset 0 is held, so that the start offset stays and the state of the others is still told.

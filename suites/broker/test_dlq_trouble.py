@@ -57,8 +57,7 @@ async def test_hundreds_at_once(share: Share, judge: Judge, copy: bool) -> None:
     box = await boxed(share, dead=dead, copy=copy)
     values = [b"%d " % number + bytes(200) for number in range(size)]
     await box.queue.produce(values, batches=3)
-    consumer = await box.queue.consumer()
-    await consumer.acquire(size)
+    consumer = await box.queue.holder(size)
     await consumer.acked(reject(0, size - 1))
 
     letters = await box.arrived(range(size))
@@ -77,8 +76,7 @@ async def test_one_letter_too_large(share: Share, judge: Judge) -> None:
     box = await boxed(share, dead=dead, copy=True)
     large = share.rng.randint(1, SIZE - 2)
     await box.queue.produce([bytes(5000 if o == large else 10) for o in range(SIZE)])
-    consumer = await box.queue.consumer()
-    await consumer.acquire(SIZE)
+    consumer = await box.queue.holder(SIZE)
     await consumer.acked(reject(0, SIZE - 1))
 
     await _goes_on(judge, box.queue, consumer, SIZE)
@@ -116,8 +114,7 @@ async def test_trouble_of_one_group(share: Share, judge: Judge, trouble: str) ->
 @check("DLQ-38", fast=True, crossed=AMONG)
 async def test_topic_deleted(share: Share, judge: Judge) -> None:
     box = await boxed(share, SIZE)
-    consumer = await box.queue.consumer()
-    await consumer.acquire(SIZE)
+    consumer = await box.queue.holder(SIZE)
     await consumer.acked(reject(0, 4))
     await box.arrived(range(5))
     deleting = asyncio.create_task(share.admin.delete_topics(box.topic.name))
@@ -136,8 +133,7 @@ async def test_topic_moves(share: Share, judge: Judge) -> None:
     rounds, each = 6, 20
     size = rounds * each
     box = await boxed(share, size, batches=size, dead=await dead_topic(share, assignments=[pair]))
-    consumer = await box.queue.consumer()
-    await consumer.acquire(size)
+    consumer = await box.queue.holder(size)
     for number in range(rounds):
         target = pair[(number + 1) % 2]
         moving = asyncio.create_task(share.admin.move_leader(box.topic, target))

@@ -17,8 +17,7 @@ async def test_rejected_records(share: Share, judge: Judge, batches: int) -> Non
     box = await boxed(share, 12, batches=batches)
     rejected = sorted(share.rng.sample(range(11), k=share.rng.randint(3, 8)))
     released = 11
-    consumer = await box.queue.consumer()
-    await consumer.acquire(12)
+    consumer = await box.queue.holder(12)
     await consumer.acked(*verdicts(11, rejected), release(released))
 
     missing = sorted(set(rejected) - set(offsets_of(await box.arrived(rejected))))
@@ -31,8 +30,7 @@ async def test_rejected_records(share: Share, judge: Judge, batches: int) -> Non
 @check("DLQ-16", fast=True, crossed=AMONG)
 async def test_any_order(share: Share, judge: Judge) -> None:
     box = await boxed(share, 20, batches=4)
-    consumer = await box.queue.consumer()
-    await consumer.acquire(20)
+    consumer = await box.queue.holder(20)
     order = share.rng.sample(range(20), k=20)
     for start in range(0, 20, 5):
         await consumer.acked(*(reject(offset) for offset in sorted(order[start : start + 5])))
@@ -47,8 +45,7 @@ async def test_any_order(share: Share, judge: Judge) -> None:
 @check("DLQ-02", "DLQ-06", "DLQ-07", fast=True, crossed=AMONG)
 async def test_releases_up_to_the_limit(share: Share, judge: Judge) -> None:
     box = await boxed(share, 6, batches=6, group_config={LIMIT: "3"})
-    consumer = await box.queue.consumer()
-    await consumer.acquire(6)
+    consumer = await box.queue.holder(6)
     await consumer.acked(reject(0), release(1, 5))
     await hold_at(consumer, 5, 2)
     await consumer.acked(reject(1), release(2, 5))
@@ -71,8 +68,7 @@ async def test_releases_up_to_the_limit(share: Share, judge: Judge) -> None:
 async def test_locks_that_run_out(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
     box = await boxed(share, 2, lock_ms=lock, group_config={LIMIT: "2"})
-    consumer = await box.queue.consumer()
-    await consumer.acquire(2)
+    consumer = await box.queue.holder(2)
     await watch(consumer, range(2), lock / 1000 + SLACK)
 
     letters = await box.arrived(range(2), lock / 1000 + WITHIN)

@@ -161,8 +161,7 @@ async def test_held_records_gone(
 ) -> None:
     world = await compacted(share, lock_ms=share.bounds.longest_lock)
     await world.write(keys("pin"), *([name] for name in keys(*range(1, SIZE))))
-    consumer = await world.queue.consumer()
-    await consumer.acquire(SIZE)
+    consumer = await world.queue.holder(SIZE)
     gone = range(1, SIZE)
     await world.write(keys(*gone), keys("roll"))
     await world.until_gone(gone)

@@ -10,8 +10,7 @@ SIZE = 12
 async def test_open_records_between_settled(share: Share, judge: Judge) -> None:
     size = SIZE
     queue = await replicated(share, records=size)
-    consumer = await queue.consumer()
-    await consumer.acquire(size)
+    consumer = await queue.holder(size)
     settled = set(share.rng.sample(range(1, size - 1), k=share.rng.randint(1, size - 4)))
     settled.add(size - 1)
     await consumer.acked(*(accept(offset) for offset in sorted(settled)))
@@ -29,8 +28,7 @@ async def _hole(share: Share) -> tuple[Compacted, range]:
     first = await replicated(share, records=0, topic_config=COMPACTED)
     world = Compacted(first)
     await world.write(*([name] for name in keys(*range(SIZE))))
-    consumer = await first.consumer()
-    await consumer.acquire(SIZE)
+    consumer = await first.holder(SIZE)
     begin = share.rng.randint(0, 4)
     holes = range(begin, share.rng.randint(begin + 1, SIZE - 2))
     await consumer.acked(*(accept(offset) for offset in range(SIZE) if offset not in holes))

@@ -31,8 +31,7 @@ async def test_unknown_before_first_fetch(share: Share, judge: Judge, reset: str
 async def _drained(share: Share, records: int) -> Queue:
     """Return a queue whose records are all accepted, and whose group has no members."""
     queue = await share.queue(records=records)
-    consumer = await queue.consumer()
-    await consumer.acquire(records)
+    consumer = await queue.holder(records)
     await consumer.acked(accept(0, records - 1))
     await consumer.depart()
     return queue
@@ -51,8 +50,7 @@ async def test_altered_offset(share: Share, judge: Judge, place: str) -> None:
     left = records - to
     judge.equal(left, await queue.lag(left), f"lag after altering to {to} of {records}")
     if left:
-        consumer = await queue.consumer()
-        await consumer.acquire(left)
+        consumer = await queue.holder(left)
         await consumer.acked(accept(records - 1))
         judge.equal(left - 1, await queue.lag(left - 1), "lag with the last one accepted")
 
@@ -71,8 +69,7 @@ async def test_deleted_offsets(share: Share, judge: Judge) -> None:
         raise Undecided(f"DeleteShareGroupOffsets: {list(map(error_name, errors))}")
     judge.equal(UNKNOWN, (await queue.offsets()).lag, "lag with the offsets deleted")
 
-    consumer = await queue.consumer()
-    await consumer.acquire(20)
+    consumer = await queue.holder(20)
     done = share.rng.randint(1, 19)
     await consumer.acked(accept(20 - done, 19))
     judge.equal(20 - done, await queue.lag(20 - done), f"lag with {done} accepted anew")

@@ -71,8 +71,7 @@ async def test_drained(share: Share, judge: Judge) -> None:
 async def test_view_may_stay_behind(share: Share, judge: Judge) -> None:
     count = share.rng.randint(5, 20)
     queue = await share.queue(count)
-    consumer = await queue.consumer()
-    await consumer.acquire(count)
+    consumer = await queue.holder(count)
     await consumer.acked(accept(0, count - 1))
 
     judge.equal(0, await queue.lag(0), f"lag with all {count} records accepted")
@@ -98,8 +97,7 @@ async def test_finished_do_not_count(
     share: Share, judge: Judge, finish: Callable[[int, int], Ack] | None
 ) -> None:
     queue = await share.queue(records=5, lock_ms=share.bounds.longest_lock)
-    consumer = await queue.consumer()
-    await consumer.acquire(5)
+    consumer = await queue.holder(5)
     if finish:
         await consumer.acked(finish(1, 4))
     else:
@@ -115,8 +113,7 @@ async def test_finished_do_not_count(
 async def test_expired_locks(share: Share, judge: Judge) -> None:
     lock = share.bounds.short_lock
     queue = await share.queue(records=10, lock_ms=lock)
-    consumer = await queue.consumer()
-    await consumer.acquire(10)
+    consumer = await queue.holder(10)
     await consumer.acked(accept(5, 6))
     judge.equal(8, await queue.lag(8), "lag with eight held")
 
@@ -144,8 +141,7 @@ async def test_markers_passed(share: Share, judge: Judge) -> None:
 @pytest.mark.parametrize("noticed_by", ["released", "beyond"])
 async def test_deleted_leave_the_lag(share: Share, judge: Judge, noticed_by: str) -> None:
     queue = await share.queue(records=20, lock_ms=share.bounds.longest_lock)
-    consumer = await queue.consumer()
-    await consumer.acquire(20)
+    consumer = await queue.holder(20)
     await consumer.acked(accept(4, 7), release(8, 11))
     # Batches of one record: a cut through a batch is another story (OFF-26).
     await queue.produce(10, batches=10)

@@ -89,8 +89,7 @@ async def test_fetch_tells_the_lock_duration(share: Share, judge: Judge) -> None
 async def test_acknowledge_tells_the_lock_duration(share: Share, judge: Judge) -> None:
     wanted = share.bounds.lock(share.rng.randint(15_000, 30_000))
     queue = await share.queue(2, lock_ms=wanted)
-    consumer = await queue.consumer()
-    await consumer.acquire(2)
+    consumer = await queue.holder(2)
 
     plain = await consumer.session.acknowledge({consumer.where: [accept(0)]})
     renewing = await consumer.session.acknowledge({consumer.where: [accept(1)]}, is_renew_ack=True)

@@ -24,8 +24,7 @@ async def test_new_leader_knows_no_locks(share: Share, judge: Judge) -> None:
 @check("LCK-20", crossed=AMONG)
 async def test_old_lock_is_worth_nothing_at_the_new_leader(share: Share, judge: Judge) -> None:
     queue = await replicated(share, 3)
-    holder = await queue.consumer()
-    await holder.acquire(3)
+    holder = await queue.holder(3)
 
     after = await moved(queue)
     other = await after.consumer(join=False)

@@ -45,8 +45,7 @@ async def test_renewed_record_outlives_its_first_lock(share: Share, judge: Judge
 @check("LCK-22", crossed=(BESIDE, BEHIND))
 async def test_renewal_is_no_delivery(share: Share, judge: Judge) -> None:
     queue = await share.queue(2, lock_ms=share.bounds.longest_lock)
-    holder = await queue.consumer()
-    await holder.acquire(2)
+    holder = await queue.holder(2)
     times = share.rng.randint(6, 12)
     for _ in range(times):
         await holder.acked(renew(0), is_renew_ack=True)
@@ -61,8 +60,7 @@ async def test_renewal_is_no_delivery(share: Share, judge: Judge) -> None:
 @check("LCK-23", fast=True, crossed=(BESIDE, BEHIND))
 async def test_renewed_record_can_be_settled(share: Share, judge: Judge) -> None:
     queue = await share.queue(3)
-    holder = await queue.consumer()
-    await holder.acquire(3)
+    holder = await queue.holder(3)
     await holder.acked(renew(0, 2), is_renew_ack=True)
 
     part = await holder.ack(accept(0), release(1), reject(2))
@@ -185,8 +183,7 @@ async def test_fetch_that_renews_brings_no_records(share: Share, judge: Judge) -
 async def test_log_start_passes_a_renewed_record(share: Share, judge: Judge) -> None:
     cut = share.rng.randint(1, 7)
     queue = await share.queue(8, lock_ms=share.bounds.longest_lock)
-    holder = await queue.consumer()
-    await holder.acquire(8)
+    holder = await queue.holder(8)
     await holder.acked(renew(0, 7), is_renew_ack=True)
     await share.admin.delete_records(queue.topic, cut)
     await queue.produce(1)

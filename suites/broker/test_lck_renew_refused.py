@@ -70,8 +70,7 @@ async def test_settled_record_cannot_be_renewed(share: Share, judge: Judge) -> N
 @check("LCK-32", feature="renew", fast=True, crossed=(BESIDE, BEHIND))
 async def test_renewal_has_to_be_announced(share: Share, judge: Judge) -> None:
     queue = await share.queue(2)
-    holder = await queue.consumer()
-    await holder.acquire(2)
+    holder = await queue.holder(2)
 
     by_ack = await holder.ack(renew(0))
     by_fetch = await holder.fetch(renew(0), max_wait_ms=0)
@@ -85,8 +84,7 @@ async def test_renewal_has_to_be_announced(share: Share, judge: Judge) -> None:
 @check("LCK-33", fast=True, crossed=(BESIDE, BEHIND))
 async def test_version_1_cannot_renew(share: Share, judge: Judge) -> None:
     queue = await share.queue(2)
-    holder = await queue.consumer()
-    await holder.acquire(2)
+    holder = await queue.holder(2)
 
     by_ack = await holder.ack(renew(0), version=1)
     by_fetch = await holder.fetch(renew(0), version=1, max_wait_ms=0)
@@ -103,8 +101,7 @@ async def test_fetch_that_renews_may_not_ask_for_records(
     share: Share, judge: Judge, name: str
 ) -> None:
     queue = await share.queue(1)
-    holder = await queue.consumer()
-    await holder.acquire(1)
+    holder = await queue.holder(1)
 
     options = RENEW_ONLY | {name: share.rng.randint(1, 500)}
     response = await holder.fetch(renew(0), is_renew_ack=True, **options)
@@ -137,8 +134,7 @@ async def test_renewal_that_is_turned_off(share: Share, judge: Judge) -> None:
 async def test_renewal_is_switched_on_a_live_group(share: Share, judge: Judge) -> None:
     long = share.bounds.long_lock
     queue = await share.queue(4, lock_ms=long)
-    holder = await queue.consumer()
-    await holder.acquire(4)
+    holder = await queue.holder(4)
     errors = [(await holder.ack(renew(0), is_renew_ack=True)).ack_error]
     await reconfigure(queue, holder, long - 1000, share_renew_acknowledge_enable="false")
     errors.append((await holder.ack(renew(0), is_renew_ack=True)).ack_error)

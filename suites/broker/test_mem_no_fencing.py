@@ -33,8 +33,7 @@ async def out(share: Share, member: Member, end: str) -> None:
 
 async def holder(queue: Queue, count: int) -> Consumer:
     """Return a consumer that holds the first ``count`` records."""
-    consumer = await queue.consumer()
-    await consumer.acquire(count)
+    consumer = await queue.holder(count)
     return consumer
 
 

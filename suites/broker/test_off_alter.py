@@ -28,8 +28,7 @@ async def _all(queue: Queue, partition: int = 0, *, join: bool = True) -> dict[i
 async def _used(share: Share) -> Queue:
     """Return a queue of ten records, 0 to 4 accepted, the others released, nobody in the group."""
     queue = await share.queue(records=10, batches=share.rng.choice([1, 5, 10]))
-    consumer = await queue.consumer()
-    await consumer.acquire(10)
+    consumer = await queue.holder(10)
     await consumer.acked(accept(0, 4), release(5, 9))
     await consumer.depart()
     return queue
@@ -109,8 +108,7 @@ async def test_alter_to_uninitialised(share: Share, judge: Judge, reset: str) ->
 @check("OFF-33", fast=True, crossed=(BESIDE, RELOADED))
 async def test_alter_needs_an_empty_group(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=10, batches=10)
-    consumer = await queue.consumer()
-    await consumer.acquire(10)
+    consumer = await queue.holder(10)
     await consumer.acked(accept(0, 2))
     before = await queue.offsets()
 
@@ -131,8 +129,7 @@ async def test_alter_one_partition(share: Share, judge: Judge) -> None:
     queue = await share.queue(records=6, partitions=2)
     await queue.produce(6, 1)
     for index in (0, 1):
-        consumer = await queue.consumer(index)
-        await consumer.acquire(6)
+        consumer = await queue.holder(6, index)
         await consumer.acked(accept(0, 3), release(4, 5))
         await consumer.depart()
     await _alter(judge, queue, 0)
@@ -158,8 +155,7 @@ async def test_alter_before_the_group_exists(share: Share, judge: Judge) -> None
 @pytest.mark.parametrize("closed", [False, True], ids=["session open", "connection open"])
 async def test_alter_holds_at_once(share: Share, judge: Judge, closed: bool) -> None:
     queue = await share.queue(records=10, batches=10)
-    former = await queue.consumer()
-    await former.acquire(10)
+    former = await queue.holder(10)
     await former.acked(accept(0, 4), release(5, 9))
     # For the group this member is gone, as one that was paused too long; its connection is not.
     await former.member.leave()

@@ -20,8 +20,7 @@ async def _at_hundred(share: Share) -> tuple[Queue, Consumer]:
     response = await share.admin.alter_offset(queue.group, queue.topic, 100)
     if response.error_code or not response.responses:
         # 4.1 takes no alteration: the hundred records are consumed instead.
-        consumer = await queue.consumer()
-        await consumer.acquire(100)
+        consumer = await queue.holder(100)
         await consumer.acked(accept(0, 99))
         return queue, consumer
     return queue, await queue.consumer()
@@ -103,8 +102,7 @@ async def _figure(share: Share) -> tuple[Queue, Consumer]:
     queue = await share.queue(
         records=9, batches=share.rng.choice([1, 3, 9]), lock_ms=share.bounds.longest_lock
     )
-    consumer = await queue.consumer()
-    await consumer.acquire(9)
+    consumer = await queue.holder(9)
     await consumer.acked(accept(0), reject(1))
     await consumer.acked(release(3))
     again = await consumer.acquire(1)

@@ -58,8 +58,7 @@ async def test_first_use(solo_share: Share, judge: Judge) -> None:
     judge["PER-29"].equal("NONE", responses[-1], f"responses on the way {sorted(set(responses))}")
     judge["PER-29"].saw(responses=len(responses))
     queue = await share.queue(1)
-    consumer = await queue.consumer()
-    await consumer.acquire(1)
+    consumer = await queue.holder(1)
     part = await consumer.ack(accept(0))
     judge["PER-29"].equal(ErrorCode.NONE, part.ack_error, "error of the first acknowledgement")
 

@@ -14,8 +14,7 @@ from suites.broker.kit import *
 async def holding(share: Share, records: int) -> tuple[Queue, Consumer, Consumer]:
     """Return a queue, a consumer that holds all its records, and another one."""
     queue = await share.queue(records, lock_ms=share.bounds.longest_lock)
-    consumer = await queue.consumer()
-    await consumer.acquire(records)
+    consumer = await queue.holder(records)
     return queue, consumer, await queue.consumer()
 
 

@@ -170,8 +170,7 @@ async def test_deleted_topic(share: Share, judge: Judge) -> None:
     node = share.rng.choice(sorted(share.cluster.brokers))
     queue = await share.queue(1, assignments=[[node]])
     stays = await share.admin.create_topic(assignments=[[node]])
-    consumer = await queue.consumer()
-    await consumer.acquire(1)
+    consumer = await queue.holder(1)
     member, names = consumer.member, [queue.topic.name, stays.name]
     await good_beat(member, subscribed_topic_names=names)
     await beating([member], lambda: member.assigned == every(queue.topic, stays))
@@ -226,8 +225,7 @@ async def created_again(share: Share) -> tuple[Consumer, Topic]:
     """Return a consumer whose session remembers a deleted topic, and one of the same name."""
     node = share.rng.choice(sorted(share.cluster.brokers))
     queue = await share.queue(1, untouched=True, assignments=[[node]])
-    consumer = await queue.consumer()
-    await consumer.acquire(1)
+    consumer = await queue.holder(1)
 
     await share.admin.delete_topics(queue.topic.name)
     again = await share.admin.create_topic(name=queue.topic.name, assignments=[[node]])

@@ -35,8 +35,7 @@ async def _after(consumer: Consumer) -> str:
 async def test_switched_off_and_on(lone: SingleBroker, judge: Judge) -> None:
     share = lone.share
     queue = await share.queue(10, lock_ms=60_000)
-    consumer = await queue.consumer()
-    await consumer.acquire(10)
+    consumer = await queue.holder(10)
     await consumer.acked(accept(0, 2), release(3))
     level = await lone.level()
     if code := await lone.set_level(0):

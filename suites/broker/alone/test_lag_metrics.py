@@ -24,8 +24,7 @@ def _of(queue: Queue, name: str) -> dict[str, str]:
 @check("LAG-16")
 async def test_in_flight(lone: SingleBroker, judge: Judge) -> None:
     queue = await lone.share.queue(7, batches=7, lock_ms=60_000)
-    consumer = await queue.consumer()
-    await consumer.acquire(7)
+    consumer = await queue.holder(7)
     messages, batches = (_of(queue, f"InFlight{what}Count") for what in ("Message", "Batch"))
     seen = await lone.until(7, PARTITION, "Value", **messages)
     judge.equal(7, seen, "messages in flight with seven held")
@@ -42,8 +41,7 @@ async def test_in_flight(lone: SingleBroker, judge: Judge) -> None:
 @check("LAG-25")
 async def test_lock_expiries(lone: SingleBroker, judge: Judge) -> None:
     queue = await lone.share.queue(2, lock_ms=1000)
-    consumer = await queue.consumer()
-    await consumer.acquire(2)
+    consumer = await queue.holder(2)
     name = _of(queue, "AcquisitionLockTimeoutPerSec")
     other = await queue.consumer(join=False)
     back = await watch(other, [0, 1], 1 + SLACK)
@@ -84,8 +82,7 @@ async def _counted(
 @check("LAG-17")
 async def test_acknowledgements_by_type(lone: SingleBroker, judge: Judge) -> None:
     queue = await lone.share.queue(12, batches=3, lock_ms=60_000)
-    consumer = await queue.consumer()
-    await consumer.acquire(12)
+    consumer = await queue.holder(12)
     before = await _acknowledgements(lone, queue)
     await consumer.acked(accept(0, 4), release(5, 6), reject(7, 9))
     expected = {"accept": 5.0, "release": 2.0, "reject": 3.0}
@@ -217,8 +214,7 @@ async def test_groups_by_state(lone: SingleBroker, judge: Judge) -> None:
 @check("LAG-21")
 async def test_state_writes(lone: SingleBroker, judge: Judge) -> None:
     queue = await lone.share.queue(12, batches=12, lock_ms=60_000)
-    consumer = await queue.consumer()
-    await consumer.acquire(12)
+    consumer = await queue.holder(12)
     before = await lone.number(STATE, "write")
     pruned = await lone.number(STATE, "last_pruned_offset")
     for offset in range(12):

@@ -16,8 +16,7 @@ UNKNOWN = -1
 async def _consumed(queue: Queue, count: int, *done: int) -> Consumer:
     """Return a consumer that holds ``count`` records and has accepted some."""
     await queue.produce(count)
-    consumer = await queue.consumer()
-    await consumer.acquire(count)
+    consumer = await queue.holder(count)
     await consumer.acked(*map(accept, done))
     return consumer
 
@@ -92,8 +91,7 @@ async def test_letters_under_way(stage: FailoverCluster, judge: Judge) -> None:
     configs: dict[str, Any] = dict(naming(letters.name))
     queue = await stage.queue(alive, state=alive, group=alive, **configs)
     await queue.produce(6, batches=3)
-    consumer = await queue.consumer()
-    await consumer.acquire(6)
+    consumer = await queue.holder(6)
     await consumer.acked(accept(5))
     if await queue.lag(5) != 5:
         raise Undecided("the lag is not 5 before anything was rejected")

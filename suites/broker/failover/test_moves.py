@@ -98,8 +98,7 @@ async def test_share_coordinator_moves(stage: FailoverCluster, judge: Judge) -> 
     home = stage.nodes[0]
     queue = await stage.queue(*stage.nodes, state=home)
     await queue.produce(100, batches=100)
-    consumer = await queue.consumer()
-    await consumer.acquire(100)
+    consumer = await queue.holder(100)
     shard = state_partition(await stage.layout(), queue.group, queue.topic)
     key = await raised(await stage.queue(*stage.nodes, shard=shard))
     decoy = await stage.queue(*stage.nodes, shard=shard)

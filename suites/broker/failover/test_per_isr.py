@@ -13,8 +13,7 @@ async def test_too_few_in_sync(stage: FailoverCluster, judge: Judge) -> None:
     leader, state = stage.share.rng.sample([n for n in stage.nodes if n != away], 2)
     queue = await stage.queue(leader, state=state, group=leader)
     await queue.produce(9, batches=6)
-    consumer = await queue.consumer()
-    await consumer.acquire(9)
+    consumer = await queue.holder(9)
     await consumer.acked(accept(0, 2))
     before = await demand(stage, "3")
     try:

@@ -77,8 +77,7 @@ async def test_release_after_an_acceptance_that_failed(
     leader, other = stage.share.rng.sample(stage.nodes, 2)
     queue = await stage.queue(leader, other)
     await queue.produce(RECORDS)
-    consumer = await queue.consumer()
-    await consumer.acquire(RECORDS)
+    consumer = await queue.holder(RECORDS)
     if stored:
         # What is left of an ACCEPT whose state writes are carried out and whose answers are all
         # lost: the client is told that it failed, and has the records still.

@@ -12,8 +12,7 @@ async def test_log_shorter_than_the_start_offset(stage: FailoverCluster, judge: 
     config = {"unclean.leader.election.enable": "true"}
     queue = await stage.queue(ahead, behind, topic_config=config)
     await queue.produce(5)
-    consumer = await queue.consumer()
-    await consumer.acquire(5)
+    consumer = await queue.holder(5)
     await consumer.acked(accept(0, 4))
 
     await stage.stop(behind)

@@ -51,8 +51,7 @@ def _reveals(part: dict[str, Any]) -> bool:
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.api)
 async def test_state_is_for_brokers_only(realm: Realm, judge: Judge, call: StateCall) -> None:
     queue, user = await realm.share.queue(6), await realm.user()
-    consumer = await queue.consumer()
-    await consumer.acquire(6)
+    consumer = await queue.holder(6)
     await consumer.acked(accept(0, 1), accept(4))
     await user.allow(Operation.ALL, Resource.GROUP, queue.group)
     await user.allow(Operation.ALL, Resource.TOPIC, queue.topic.name)
