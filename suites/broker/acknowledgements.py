@@ -67,6 +67,13 @@ async def pinned(share: Share, count: int, **options: Any) -> Pinned:
     return Pinned(queue, consumer, count)
 
 
+async def holder_and_heir(share: Share, records: int) -> tuple[Queue, Consumer, Consumer]:
+    """Return a queue, a consumer that holds all its records under a long lock, and another one."""
+    queue = await share.queue(records, lock_ms=share.bounds.longest_lock)
+    consumer = await queue.holder(records)
+    return queue, consumer, await queue.consumer()
+
+
 @dataclass(frozen=True, slots=True)
 class Spread:
     """A member with one session over all partitions of a queue, all led by one broker."""

@@ -29,10 +29,6 @@ def _results(response: Response, places: list[Where]) -> list[str]:
 async def test_one_bad_partition(
     share: Share, judge: Judge, position: str, *, by_fetch: bool
 ) -> None:
-    """ACK-38: Beside one bad partition, wherever it stands, the others are acknowledged.
-
-    ACK-48: It is of an unknown topic; ACK-49: it does not exist; or one of its records was settled.
-    """
     world = await grid(share)
     await world.produce(RECORDS)
     await world.acquire(world.session, RECORDS)

@@ -42,11 +42,6 @@ async def _delivered(queue: Queue, partition: int = 0) -> dict[int, int]:
 
 @check("ADM-14", "ADM-15", "ADM-16", "ADM-18", fast=True, crossed=AMONG)
 async def test_one_request_for_many(share: Share, judge: Judge) -> None:
-    """ADM-18: Of the partitions in one request those that do not exist fail, and only those.
-
-    ADM-16: What was not named keeps its state. ADM-14, ADM-15: Delivery begins at the offset set
-    last, with counts of one.
-    """
     queue = await _used(share, partitions=2)
     other = await share.admin.create_topic()
     await use(queue, partition=1)
@@ -72,11 +67,8 @@ async def test_one_request_for_many(share: Share, judge: Judge) -> None:
 @check("ADM-23", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("loaded", [False, True], ids=["nobody looks", "a leader loads between"])
 async def test_the_last_one_holds(share: Share, judge: Judge, *, loaded: bool) -> None:
-    """ADM-23: Each alteration raises the state epoch, so that the last one holds.
-
-    A leader that has loaded the state of the first must not write over the second. It loads for a
-    session of a member that has left: fetching needs no membership.
-    """
+    # A leader that has loaded the state of the first must not write over the second. It loads
+    # for a session of a member that has left: fetching needs no membership.
     queue, consumer = await _paused(share, locked=False)
     epochs = [(await stored(queue))[0]]
     for to in (2, 0):
@@ -138,10 +130,7 @@ async def test_alter_makes_the_group(share: Share, judge: Judge) -> None:
 
 @check("ADM-19", crossed=AMONG)
 async def test_beyond_the_end(share: Share, judge: Judge) -> None:
-    """ADM-19: With a start offset beyond the log's end nothing is delivered until the log is there.
-
-    Twenty records one by one: the sentinel that nothing below came is what lies above.
-    """
+    # Twenty records one by one: the sentinel that nothing below came is what lies above.
     queue = await _used(share)
     ahead = 10 + share.rng.randint(1, 15)
     answered = await alter(share, queue.group, {(queue.topic.name, 0): ahead})
@@ -212,10 +201,7 @@ async def _paused(share: Share, *, locked: bool) -> tuple[Queue, Consumer]:
 @check("ADM-24", fast=True, crossed=AMONG)
 @pytest.mark.parametrize("locked", [False, True], ids=["released", "locked"])
 async def test_the_leader_forgets(share: Share, judge: Judge, *, locked: bool) -> None:
-    """ADM-24: A leader that had the share-partition in memory delivers by the new offset at once.
-
-    The session that asks is the one that was open all the time: fetching needs no membership.
-    """
+    # The session that asks is the one that was open all the time: fetching needs no membership.
     queue, consumer = await _paused(share, locked=locked)
     start = share.rng.randint(0, 3)
 

@@ -29,10 +29,6 @@ async def _summary(queue: Queue, partition: int) -> int:
 
 @check("ADM-32", "ADM-34", fast=True, crossed=AMONG)
 async def test_a_group_is_gone(share: Share, judge: Judge) -> None:
-    """ADM-32: With an empty group its share state goes, in all of its topics.
-
-    ADM-34: A group of the same name begins by the reset strategy, with counts of one.
-    """
     queue = await share.queue(partitions=2)
     beside = Queue(share=share, topic=await share.admin.create_topic(), group=queue.group)
     await use(queue)
@@ -73,10 +69,7 @@ async def test_not_with_members(share: Share, judge: Judge) -> None:
 
 @check("ADM-36", "ADM-51", fast=True)
 async def test_each_group_on_its_own(share: Share, judge: Judge) -> None:
-    """ADM-36: Groups of any kind and state are deleted or refused one by one in a request.
-
-    One of the share groups has used a topic that is no longer there.
-    """
+    # One of the share groups has used a topic that is no longer there.
     empty, live, classic, consumer, unknown = await neighbours(share, 5)
     queue = await share.queue()
     lost = Queue(share=share, topic=await share.admin.create_topic(), group=empty)

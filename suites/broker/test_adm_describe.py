@@ -117,10 +117,6 @@ class _Four:
 
 @check("ADM-02", "ADM-04", fast=True)
 async def test_each_group_has_its_own_entry(share: Share, judge: Judge) -> None:
-    """ADM-04: Of several groups in one request each is answered for itself, whatever the others.
-
-    ADM-02: The one that does not exist is GROUP_ID_NOT_FOUND.
-    """
     four = await _Four.make(share)
 
     found = await described(share, four.shuffled)

@@ -37,10 +37,6 @@ async def _used(share: Share) -> Queue:
 
 @check("ADM-30", "ADM-35", meets=IDLE, solo={})
 async def test_repeating_finishes(solo_share: Share, judge: Judge) -> None:
-    """ADM-35: A group whose share state cannot be deleted stays, and says so; ask again later.
-
-    ADM-30: So do its offsets, when only they were to be deleted.
-    """
     share = solo_share
     one, two = await _used(share), await _used(share)
     name = one.topic.name

@@ -72,10 +72,6 @@ async def test_by_state(share: Share, judge: Judge) -> None:
 @check("ADM-06", "ADM-07", meets=IN_LISTS)
 @AT
 async def test_one_unknown_filter(share: Share, judge: Judge, position: str) -> None:
-    """ADM-07: Of many states each filters share groups, beside one that there is not.
-
-    ADM-06: So does each of many types.
-    """
     async with zoo(share) as animals:
         states = among(["Stable", "Dead", "Assigning"], "Sideways", position)
         by_state = await listed(share, animals.names, states_filter=states, types_filter=["share"])

@@ -22,11 +22,6 @@ def _places(topics: tuple[Topic, ...]) -> list[Place]:
 @check("ADM-01", "ADM-04", "ADM-36", meets=IN_LISTS)
 @AT
 async def test_one_unknown_group(share: Share, judge: Judge, position: str) -> None:
-    """ADM-04: Beside an unknown group, wherever it stands, each of the others is described.
-
-    ADM-01: With all its members, and their topics and partitions. ADM-36: Beside an unknown group
-    all others are deleted.
-    """
     groups = await neighbours(share, MANY + 1)
     unknown, *known = groups
     world = await grid(share, known[0], partitions=MANY**2)
@@ -106,10 +101,6 @@ async def _begun(share: Share, group: str) -> Grid:
 @check("ADM-04", "ADM-10", meets=IN_LISTS)
 @AT
 async def test_offsets_of_many(share: Share, judge: Judge, position: str) -> None:
-    """ADM-10: Of nine partitions in each of three groups each has its own start offset shown.
-
-    ADM-04: An unknown group, or a topic without offsets, spoils none of the others.
-    """
     unknown, *known = await neighbours(share, MANY + 1)
     worlds = [await _begun(share, group) for group in known]
     nowhere = share.cluster.fresh_name("t")
@@ -134,10 +125,8 @@ async def test_offsets_of_many(share: Share, judge: Judge, position: str) -> Non
 
 @check("ADM-10", meets=IN_LISTS, timeout=150)
 async def test_offsets_beside_no_partition(share: Share, judge: Judge) -> None:
-    """ADM-10: Beside a partition that its topic does not have, all others have their offset.
-
-    Kafka takes half a minute (finding 017), in which it serves nothing else of the connection.
-    """
+    # Kafka takes half a minute (finding 017), in which it serves nothing else of the
+    # connection.
     group = share.cluster.fresh_name("g")
     world = await _begun(share, group)
     named = [
@@ -157,10 +146,6 @@ async def test_offsets_beside_no_partition(share: Share, judge: Judge) -> None:
 @check("ADM-16", "ADM-18", meets=IN_LISTS)
 @AT
 async def test_altering_many(share: Share, judge: Judge, position: str) -> None:
-    """ADM-18: Beside a partition or topic that does not exist all others are altered.
-
-    ADM-16: Each to its own offset.
-    """
     world = await _begun(share, share.cluster.fresh_name("g"))
     places = _places(world.topics)
     topic = world.topics[among(range(1, 9), 0, position).index(0) // 3].name
@@ -180,10 +165,6 @@ async def test_altering_many(share: Share, judge: Judge, position: str) -> None:
 @check("ADM-27", "ADM-29", meets=IN_LISTS)
 @AT
 async def test_deleting_many(share: Share, judge: Judge, position: str) -> None:
-    """ADM-29: Beside a topic that does not exist the offsets of all others are deleted.
-
-    ADM-27: In all their partitions.
-    """
     world = await _begun(share, share.cluster.fresh_name("g"))
     names = [topic.name for topic in world.topics]
     bad = share.cluster.fresh_name("t")

@@ -6,10 +6,6 @@ from suites.broker.kit import *
 
 @check("ADM-09", "ADM-10", fast=True, meets=IDLE)
 async def test_all_and_named(share: Share, judge: Judge) -> None:
-    """ADM-09: Asked for all, a group shows every share-partition it has, subscribed to or not.
-
-    ADM-10: Asked for some, it shows those and -1 for what it has not.
-    """
     queue = await share.queue(partitions=2)
     left, unused = await share.admin.create_topic(), await share.admin.create_topic(2)
     await use(queue, left)

@@ -21,10 +21,7 @@ def _told(run: ToolRun, *groups: str) -> dict[str, list[str]]:
 
 @check("ADM-46", timeout=400)
 async def test_groups_of_all_types(share: Share, judge: Judge) -> None:
-    """ADM-46: Share groups are listed as such beside others, and alone where only they are wanted.
-
-    Groups of other types that a filter lets through are none of this rule's business.
-    """
+    # Groups of other types that a filter lets through are none of this rule's business.
     tools = await Tools.of(share.cluster.info)
     queue = await share.queue()
     member = await share.member(queue.group, queue.topic)

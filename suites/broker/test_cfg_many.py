@@ -10,10 +10,7 @@ BAD = (RESET, "soonest"), ("share.no.such.key", "1")
 @check("CFG-10", meets=IN_LISTS)
 @AT
 async def test_one_bad_group(share: Share, judge: Judge, position: str) -> None:
-    """CFG-10: Of many groups one is refused and left as it was, wherever it stands; no other is.
-
-    It is refused for one of many keys, wherever that stands.
-    """
+    # One group is refused for one of its many keys, wherever that stands.
     groups = [share.cluster.fresh_name("g") for _ in range(MANY + 2)]
     *good, unset, wrong = groups
     before = {group: await everywhere(share, group) for group in groups}

@@ -117,10 +117,8 @@ async def _judge_part(judge: Judge, queue: Queue, number: int) -> None:
 
 @check("CFG-20", "CFG-21", solo={}, timeout=180)
 async def test_rolling_upgrade(old: Old, judge: Judge) -> None:
-    """CFG-20 CFG-21: Brokers of two releases serve one group, and nothing settled comes back.
-
-    Meanwhile another group consumes what is produced without a pause.
-    """
+    # CFG-20 CFG-21: Brokers of two releases serve one group, and nothing settled comes back.
+    # During the upgrade another group consumes what is produced without a pause.
     share = old.share
     nodes = sorted(share.cluster.brokers)
     placed = [[node, *(other for other in nodes if other != node)] for node in nodes]

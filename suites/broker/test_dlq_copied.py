@@ -69,10 +69,7 @@ async def test_copies_are_exact(share: Share, judge: Judge) -> None:
 @check("DLQ-09", crossed=AMONG)
 @pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP, Compression.ZSTD])
 async def test_copies_of_a_large_batch(share: Share, judge: Judge, codec: Compression) -> None:
-    """DLQ-09: A copy has its source's value though all that were sent together are not one letter.
-
-    A batch that was compressed well may hold more than the dead-letter topic takes in one go.
-    """
+    # A batch that was compressed well may hold more than the dead-letter topic takes in one go.
     limit, each, size = 20_000, 1_000, 40
     dead = await dead_topic(share, configs={"max.message.bytes": str(limit)})
     box = await boxed(share, dead=dead, copy=True)

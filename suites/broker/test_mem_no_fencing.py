@@ -31,18 +31,12 @@ async def out(share: Share, member: Member, end: str) -> None:
     raise Undecided(f"the member that {end} is still in the group")
 
 
-async def holder(queue: Queue, count: int) -> Consumer:
-    """Return a consumer that holds the first ``count`` records."""
-    consumer = await queue.holder(count)
-    return consumer
-
-
 @check("MEM-42")
 @ENDS
 async def test_outsider_goes_on(share: Share, judge: Judge, end: str) -> None:
     queue = await fleeting(share, 3, end)
     since = time.monotonic()
-    consumer = await holder(queue, 3)
+    consumer = await queue.holder(3)
     await out(share, consumer.member, end)
 
     in_time(since, share.bounds.longest_lock)
@@ -60,7 +54,7 @@ async def test_locks_outlive_membership(share: Share, judge: Judge, end: str) ->
     count = share.rng.randint(2, 6)
     queue = await fleeting(share, count, end)
     since = time.monotonic()
-    consumer = await holder(queue, count)
+    consumer = await queue.holder(count)
     await out(share, consumer.member, end)
 
     other = await queue.consumer()

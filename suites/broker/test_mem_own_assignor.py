@@ -29,10 +29,8 @@ def _indexes(member: Member) -> list[int]:
 
 @check("MEM-22", solo={})
 async def test_named_assignor_assigns(assigning: Share, judge: Judge) -> None:
-    """MEM-22: A class that is named as the assignor decides who gets what, in every share group.
-
-    Ours gives all to the member whose id comes first, whatever the order in which members joined.
-    """
+    # Ours gives all to the member whose id comes first, whatever the order in which members
+    # joined.
     for _ in range(2):
         queue = await assigning.queue(partitions=3)
         members = await crowd(assigning, queue, 3)

@@ -63,10 +63,6 @@ async def _reloaded(queue: Queue, steps: int) -> tuple[dict[int, int], Consumer]
 
 @check("OFF-44", "DLV-31", "PER-39", fast=True, meets=("reload", "two batches"))
 async def test_reload_after_any_step(share: Share, judge: Judge) -> None:
-    """OFF-44: After a reload nothing settled comes and all else does, whatever step it follows.
-
-    PER-39: What was answered with NONE was stored. DLV-31: Released records count on.
-    """
     first = await share.queue(RECORDS, batches=BATCHES)
     groups = [first, *[await share.sibling(first) for _ in STEPS[1:]]]
     seen = await asyncio.gather(

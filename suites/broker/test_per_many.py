@@ -61,10 +61,6 @@ def _plain(batch: Struct) -> tuple[int, int, int, int]:
 @check("PER-05", "PER-27", "PER-28", meets=IN_LISTS)
 @AT
 async def test_one_bad_partition(store: Store, judge: Judge, position: str) -> None:
-    """PER-28: Beside one bad partition, wherever it stands, each of the others is served.
-
-    PER-27: The bad one does not exist. PER-05: Read returns of each what was written of it.
-    """
     keys = await _neighbours(store)
     node = await keys[0][0].node()
     connection = await store.share.cluster.to(node)
@@ -102,10 +98,6 @@ async def test_one_bad_partition(store: Store, judge: Judge, position: str) -> N
 @check("PER-27", "PER-28", meets=IN_LISTS)
 @AT
 async def test_one_unknown_topic(store: Store, judge: Judge, position: str) -> None:
-    """PER-28: Beside a topic that does not exist, wherever it stands, all others are served.
-
-    PER-27: That one is refused.
-    """
     keys = await _neighbours(store)
     share = store.share
     connection = await share.cluster.to(await keys[0][0].node())

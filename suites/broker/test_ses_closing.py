@@ -6,21 +6,14 @@ the wait were released, they did not expire.
 
 import pytest
 
-from suites.broker.acknowledgements import acquired
+from suites.broker.acknowledgements import acquired, holder_and_heir
 from suites.broker.kit import *
-
-
-async def holding(share: Share, records: int) -> tuple[Queue, Consumer, Consumer]:
-    """Return a queue, a consumer that holds all its records, and another one."""
-    queue = await share.queue(records, lock_ms=share.bounds.longest_lock)
-    consumer = await queue.holder(records)
-    return queue, consumer, await queue.consumer()
 
 
 @check("SES-13", fast=True, crossed=(BESIDE, BEHIND))
 async def test_closing_by_acknowledge(share: Share, judge: Judge) -> None:
     count = share.rng.randint(3, 8)
-    _, consumer, other = await holding(share, count)
+    _, consumer, other = await holder_and_heir(share, count)
     kept = share.rng.randrange(count)
 
     closed = await consumer.close(accept(kept))
@@ -35,7 +28,7 @@ async def test_closing_by_acknowledge(share: Share, judge: Judge) -> None:
 @check("SES-13")
 async def test_closing_releases_every_acquisition(share: Share, judge: Judge) -> None:
     fetches, count = share.rng.randint(3, 5), share.rng.randint(2, 4)
-    queue, consumer, other = await holding(share, count)
+    queue, consumer, other = await holder_and_heir(share, count)
     for _ in range(1, fetches):
         await queue.produce(count)
         await consumer.acquire(count)
@@ -53,7 +46,7 @@ async def test_closing_releases_every_acquisition(share: Share, judge: Judge) ->
 @check("SES-14", fast=True, crossed=(BESIDE, BEHIND))
 async def test_closing_by_fetch(share: Share, judge: Judge) -> None:
     count = share.rng.randint(3, 8)
-    queue, consumer, other = await holding(share, count)
+    queue, consumer, other = await holder_and_heir(share, count)
     kept = share.rng.randrange(count)
     await queue.produce(2)
 
@@ -69,7 +62,7 @@ async def test_closing_by_fetch(share: Share, judge: Judge) -> None:
 
 @check("SES-15", crossed=(BESIDE, BEHIND))
 async def test_closing_fetch_that_names_partitions(share: Share, judge: Judge) -> None:
-    queue, consumer, other = await holding(share, 2)
+    queue, consumer, other = await holder_and_heir(share, 2)
     more = await queue.produce(3)
 
     closed = await consumer.session.fetch(consumer.where, epoch=CLOSE, max_wait_ms=1000)
@@ -87,7 +80,7 @@ async def test_closing_fetch_that_names_partitions(share: Share, judge: Judge) -
 @check("SES-16", fast=True, crossed=(BESIDE, BEHIND))
 @pytest.mark.parametrize("by_fetch", [False, True], ids=["acknowledge", "fetch"])
 async def test_closed_session_is_gone(share: Share, judge: Judge, *, by_fetch: bool) -> None:
-    queue, consumer, _ = await holding(share, 1)
+    queue, consumer, _ = await holder_and_heir(share, 1)
     following = consumer.session.epoch
     await consumer.session.close({consumer.where: [accept(0)]}, by_fetch=by_fetch)
 
@@ -128,7 +121,7 @@ async def test_closing_releases_every_partition(share: Share, judge: Judge) -> N
 
 @check("SES-45", crossed=AMONG)
 async def test_closing_releases_forgotten_partitions(share: Share, judge: Judge) -> None:
-    _, consumer, other = await holding(share, 2)
+    _, consumer, other = await holder_and_heir(share, 2)
     await consumer.session.fetch(forget=[consumer.where], max_wait_ms=0)
 
     closed = await consumer.session.acknowledge({}, epoch=CLOSE)
@@ -140,7 +133,7 @@ async def test_closing_releases_forgotten_partitions(share: Share, judge: Judge)
 
 @check("SES-18", fast=True, crossed=(BESIDE, BEHIND))
 async def test_opening_replaces(share: Share, judge: Judge) -> None:
-    queue, consumer, _ = await holding(share, 1)
+    queue, consumer, _ = await holder_and_heir(share, 1)
     other_topic = await share.admin.create_topic()
     for _ in range(share.rng.randint(1, 3)):
         await consumer.fetch(max_wait_ms=0)
@@ -161,7 +154,7 @@ async def test_opening_replaces(share: Share, judge: Judge) -> None:
 @check("SES-19", crossed=AMONG)
 async def test_opening_releases(share: Share, judge: Judge) -> None:
     count = share.rng.randint(2, 6)
-    _, consumer, other = await holding(share, count)
+    _, consumer, other = await holder_and_heir(share, count)
 
     await consumer.session.fetch(epoch=OPEN, max_wait_ms=0)
     back = (await other.take(range(count), within=5)).counts
@@ -172,7 +165,7 @@ async def test_opening_releases(share: Share, judge: Judge) -> None:
 @check("SES-20", crossed=BEHIND)
 async def test_last_session_of_a_group(share: Share, judge: Judge) -> None:
     count = share.rng.randint(5, 12)
-    queue, consumer, _ = await holding(share, count)
+    queue, consumer, _ = await holder_and_heir(share, count)
     settled = sorted(share.rng.sample(range(count), 2))
 
     await consumer.acked(*(accept(offset) for offset in settled))

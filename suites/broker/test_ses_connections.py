@@ -8,20 +8,14 @@ import asyncio
 import contextlib
 
 from fixtures.wire.connection import ConnectionLost
+from suites.broker.acknowledgements import holder_and_heir
 from suites.broker.kit import *
-
-
-async def holding(share: Share, records: int) -> tuple[Queue, Consumer, Consumer]:
-    """Return a queue, a consumer that holds all its records, and another one."""
-    queue = await share.queue(records, lock_ms=share.bounds.longest_lock)
-    consumer = await queue.holder(records)
-    return queue, consumer, await queue.consumer()
 
 
 @check("SES-36", fast=True, crossed=(BESIDE, BEHIND))
 async def test_reset_connection_releases(share: Share, judge: Judge) -> None:
     count = share.rng.randint(2, 8)
-    _, consumer, other = await holding(share, count)
+    _, consumer, other = await holder_and_heir(share, count)
 
     consumer.session.connection.abort()
     back = (await other.take(range(count))).counts
@@ -33,7 +27,7 @@ async def test_reset_connection_releases(share: Share, judge: Judge) -> None:
 @check("SES-37", fast=True, crossed=(BESIDE, BEHIND))
 async def test_closed_connection_releases(share: Share, judge: Judge) -> None:
     count = share.rng.randint(2, 8)
-    _, consumer, other = await holding(share, count)
+    _, consumer, other = await holder_and_heir(share, count)
     await consumer.acked(accept(0))
 
     await consumer.session.connection.close()
@@ -45,7 +39,7 @@ async def test_closed_connection_releases(share: Share, judge: Judge) -> None:
 
 @check("SES-37", crossed=(BESIDE, BEHIND))
 async def test_connection_closed_in_a_fetch(share: Share, judge: Judge) -> None:
-    queue, consumer, other = await holding(share, 2)
+    queue, consumer, other = await holder_and_heir(share, 2)
     await other.fetch(max_wait_ms=0)
 
     # Sent, and nobody waits for the response. A broker may look at the connection again only when
@@ -63,7 +57,7 @@ async def test_connection_closed_in_a_fetch(share: Share, judge: Judge) -> None:
 
 @check("SES-38", crossed=AMONG)
 async def test_session_ends_with_its_connection(share: Share, judge: Judge) -> None:
-    queue, consumer, other = await holding(share, 2)
+    queue, consumer, other = await holder_and_heir(share, 2)
     following = consumer.session.epoch
     consumer.session.connection.abort()
     # The broker has noticed when the records are back.
@@ -82,7 +76,7 @@ async def test_session_ends_with_its_connection(share: Share, judge: Judge) -> N
 
 @check("SES-39", crossed=(BESIDE, RELOADED))
 async def test_end_of_an_old_connection(share: Share, judge: Judge) -> None:
-    queue, consumer, _ = await holding(share, 1)
+    queue, consumer, _ = await holder_and_heir(share, 1)
     old = consumer.session.connection
     await consumer.reconnect()
     opened = await consumer.fetch(epoch=OPEN, max_wait_ms=0)
@@ -105,7 +99,7 @@ async def test_end_of_an_old_connection(share: Share, judge: Judge) -> None:
 
 @check("SES-41", crossed=BEHIND)
 async def test_end_of_another_connection(share: Share, judge: Judge) -> None:
-    queue, consumer, other = await holding(share, 2)
+    queue, consumer, other = await holder_and_heir(share, 2)
     spare = await share.cluster.dial(queue.topic.leaders[0], consumer.member_id)
     await spare.call("ShareGroupDescribe", group_ids=[queue.group])
     await spare.call("Metadata", topics=[{"name": queue.topic.name}])

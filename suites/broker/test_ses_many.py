@@ -21,10 +21,6 @@ async def _served(world: Grid, wanted: list[Where]) -> dict[Where, list[int]]:
 @check("SES-22", "SES-23", meets=IN_LISTS)
 @AT
 async def test_forgetting_many(share: Share, judge: Judge, position: str) -> None:
-    """SES-23: Of nine partitions all that one fetch forgets are gone, beside one never named.
-
-    SES-22: All that a later fetch names together are back.
-    """
     world = await grid(share, partitions=4)
     await world.session.fetch(*world.places, epoch=OPEN, max_wait_ms=0)
     gone = [where for where in world.places if where[1] != 2]
@@ -59,10 +55,6 @@ async def test_forgetting_what_is_not_there(share: Share, judge: Judge, position
 @check("ACQ-10", "ACQ-12", "ACQ-13", meets=IN_LISTS)
 @AT
 async def test_one_unknown_among_many(share: Share, judge: Judge, position: str) -> None:
-    """ACQ-12, ACQ-13: An unknown topic or partition is answered for itself, wherever it stands.
-
-    ACQ-10: All others of the request are served, each under its own topic and index.
-    """
     world = await grid(share)
     places = world.places
     topic = world.topics[among(range(1, 9), 0, position).index(0) // 3]

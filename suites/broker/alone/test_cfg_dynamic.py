@@ -80,11 +80,8 @@ async def test_dynamic_keys_change(lone: SingleBroker, judge: Judge) -> None:
 
 @check("CFG-03")
 async def test_defaults_serve_share_groups(lone: SingleBroker, judge: Judge) -> None:
-    """CFG-03: Nothing had to be set for share groups: a member joins, fetches and acknowledges.
-
-    What our brokers are given are listeners, replication factors and shorter times; a cluster of
-    4.1 is formatted with share.version beside that, and later ones are not.
-    """
+    # What our brokers are given are listeners, replication factors and shorter times; a cluster
+    # of 4.1 is formatted with share.version beside that, and later ones are not.
     level = await lone.level()
     judge.holds(level >= 1, f"share.version is {level} after formatting by default")
     given = lone.target.info.properties

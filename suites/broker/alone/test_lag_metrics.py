@@ -41,7 +41,7 @@ async def test_in_flight(lone: SingleBroker, judge: Judge) -> None:
 @check("LAG-25")
 async def test_lock_expiries(lone: SingleBroker, judge: Judge) -> None:
     queue = await lone.share.queue(2, lock_ms=1000)
-    consumer = await queue.holder(2)
+    await queue.holder(2)
     name = _of(queue, "AcquisitionLockTimeoutPerSec")
     other = await queue.consumer(join=False)
     back = await watch(other, [0, 1], 1 + SLACK)
