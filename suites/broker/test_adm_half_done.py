@@ -5,22 +5,18 @@ The state topic of a cluster of the check's own is told to take no record any mo
 coordinator that is not there would be asked again for half a minute.
 """
 
+from fixtures.clients.configs import alter
 from suites.broker.groups import NO_GROUP, NONE, described, listed, use
 from suites.broker.kit import *
-
-_SET, _DELETE = 0, 1
 
 
 async def _jam(share: Share, *, jammed: bool) -> None:
     """Let the state topic refuse every record, or take them again; wait until that is in force."""
     name = "max.message.bytes"
-    change = {"name": name, "config_operation": _SET, "value": "1"}
-    if not jammed:
-        change |= {"config_operation": _DELETE, "value": None}
-    wanted = {"resource_type": TOPIC_RESOURCE, "resource_name": STATE_TOPIC, "configs": [change]}
-    response = await (await share.cluster.any()).call("IncrementalAlterConfigs", resources=[wanted])
-    if code := response.responses[0].error_code:
-        raise Undecided(f"configs of {STATE_TOPIC}: {error_name(code)}")
+    values = {name: "1" if jammed else None}
+    response = await alter(share.cluster, TOPIC_RESOURCE, STATE_TOPIC, values)
+    if response.error_code:
+        raise Undecided(f"configs of {STATE_TOPIC}: {error_name(response.error_code)}")
     async for _ in attempts():
         seen = await share.admin.configs(TOPIC_RESOURCE, STATE_TOPIC)
         if (seen[name] == "1") == jammed:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from fixtures.clients.configs import alter
 from fixtures.clients.deadletters import AUTO_CREATE, PERMIT, PERMITTED, PREFIX
 from suites.broker.deadletters import beyond, offsets_of
 from suites.broker.kit import *
@@ -58,13 +59,9 @@ async def test_group_settings_change(share: Share, judge: Judge) -> None:
 
 async def _set_brokers(share: Share, values: Mapping[str, str]) -> None:
     """Change settings of all brokers and wait until they show them."""
-    changes = [{"name": n, "config_operation": 0, "value": v} for n, v in values.items()]
-    resource = {"resource_type": BROKER_RESOURCE, "resource_name": "", "configs": changes}
-    response = await (await share.cluster.any()).call(
-        "IncrementalAlterConfigs", resources=[resource]
-    )
-    if response.responses[0].error_code:
-        raise Undecided(f"{values} cannot be set: {response.responses[0].error_message}")
+    response = await alter(share.cluster, BROKER_RESOURCE, "", values)
+    if response.error_code:
+        raise Undecided(f"{values} cannot be set: {response.error_message}")
 
     async def ask() -> bool | None:
         seen = await share.admin.broker_configs()

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from fixtures.clients.configs import alter
 from suites.broker.kit import *
 from suites.broker.logs import offered
 
@@ -28,22 +29,14 @@ async def _by_retention(queue: Queue, before: int) -> None:
     if int(interval) > EXPIRED_WITHIN * 1000 / 2:
         raise OutOfReach(f"the broker looks for old segments every {interval} ms only")
     age = (10 - before) * 3600 + 1800
-    value = str(age * 1000)
-    await _set_topic(queue.share, queue.topic, "retention.ms", value)
+    values = {"retention.ms": str(age * 1000)}
+    response = await alter(queue.share.cluster, TOPIC_RESOURCE, queue.topic.name, values)
+    if response.error_code:
+        raise Undecided(f"{values} cannot be set: {response.error_message}")
     async for _ in attempts(EXPIRED_WITHIN):
         if await queue.share.admin.log_offset(queue.topic, EARLIEST) == before:
             return
     raise Undecided(f"the broker did not delete old segments within {EXPIRED_WITHIN:g} s")
-
-
-async def _set_topic(share: Share, topic: Topic, name: str, value: str) -> None:
-    change = [{"name": name, "config_operation": 0, "value": value}]
-    resource = {"resource_type": TOPIC_RESOURCE, "resource_name": topic.name, "configs": change}
-    response = await (await share.cluster.any()).call(
-        "IncrementalAlterConfigs", resources=[resource]
-    )
-    if response.responses[0].error_code:
-        raise Undecided(f"{name} cannot be set: {response.responses[0].error_message}")
 
 
 async def _dated(share: Share) -> Queue:

@@ -80,14 +80,9 @@ async def _fence(queue: Queue) -> None:
 
     A share coordinator takes over the leader epoch of whoever reads (KIP-932 §Share coordinator).
     """
-    cluster = queue.share.cluster
-    node = await cluster.coordinator(share_key(queue.group, queue.topic.id, 0), SHARE)
-    wanted = {"topic_id": queue.topic.id, "partitions": [{"partition": 0, "leader_epoch": 1000}]}
-    response = await (await cluster.to(node)).call(
-        "ReadShareGroupState", group_id=queue.group, topics=[wanted]
-    )
-    if code := response.results[0].partitions[0].error_code:
-        raise Undecided(f"ReadShareGroupState: {error_name(code)}")
+    part = await StateKey(queue.share, queue.group, queue.topic.id).read(leader_epoch=1000)
+    if part.error_code:
+        raise Undecided(f"ReadShareGroupState: {error_name(part.error_code)}")
 
 
 @check("LAG-24", crossed=AMONG)

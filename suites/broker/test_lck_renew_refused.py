@@ -67,32 +67,28 @@ async def test_settled_record_cannot_be_renewed(share: Share, judge: Judge) -> N
     judge.equal({2: 2, sentinel: 1}, after.counts, "what is delivered afterwards")
 
 
-@check("LCK-32", feature="renew", fast=True, crossed=(BESIDE, BEHIND))
-async def test_renewal_has_to_be_announced(share: Share, judge: Judge) -> None:
+async def judge_renewal_refused(share: Share, judge: Judge, by: str = "", **options: int) -> None:
+    """Demand that a plain RENEW is invalid by either API, and leaves the records as they were."""
     queue = await share.queue(2)
     holder = await queue.holder(2)
 
-    by_ack = await holder.ack(renew(0))
-    by_fetch = await holder.fetch(renew(0), max_wait_ms=0)
-    settled = await holder.ack(accept(0, 1))
+    by_ack = await holder.ack(renew(0), **options)
+    by_fetch = await holder.fetch(renew(0), max_wait_ms=0, **options)
+    settled = await holder.ack(accept(0, 1), **options)
 
-    judge.equal(INVALID, by_ack.ack_error, "error of ShareAcknowledge")
-    judge.equal(INVALID, by_fetch.only.ack_error, "acknowledge error of ShareFetch")
+    judge.equal(INVALID, by_ack.ack_error, f"error of ShareAcknowledge{by}")
+    judge.equal(INVALID, by_fetch.only.ack_error, f"acknowledge error of ShareFetch{by}")
     judge.equal(0, settled.ack_error, "error of accepting the records afterwards")
+
+
+@check("LCK-32", feature="renew", fast=True, crossed=(BESIDE, BEHIND))
+async def test_renewal_has_to_be_announced(share: Share, judge: Judge) -> None:
+    await judge_renewal_refused(share, judge)
 
 
 @check("LCK-33", fast=True, crossed=(BESIDE, BEHIND))
 async def test_version_1_cannot_renew(share: Share, judge: Judge) -> None:
-    queue = await share.queue(2)
-    holder = await queue.holder(2)
-
-    by_ack = await holder.ack(renew(0), version=1)
-    by_fetch = await holder.fetch(renew(0), version=1, max_wait_ms=0)
-    settled = await holder.ack(accept(0, 1), version=1)
-
-    judge.equal(INVALID, by_ack.ack_error, "error of ShareAcknowledge v1")
-    judge.equal(INVALID, by_fetch.only.ack_error, "acknowledge error of ShareFetch v1")
-    judge.equal(0, settled.ack_error, "error of accepting the records afterwards")
+    await judge_renewal_refused(share, judge, " v1", version=1)
 
 
 @check("LCK-35", feature="renew", fast=True, crossed=AMONG)

@@ -27,28 +27,27 @@ async def test_lone_member_has_everything(share: Share, judge: Judge) -> None:
 
 @check("MEM-17")
 async def test_more_members_than_partitions(share: Share, judge: Judge) -> None:
-    queue = await share.queue(partitions=share.rng.randint(1, 3))
-    members = await crowd(share, queue, share.rng.randint(4, 8))
-
-    await beating(members, lambda: served(members, queue))
-
-    judge.equal(every(queue.topic), covered(members), "partitions that somebody has")
-    idle = [member.member_id for member in members if not member.assigned]
-    judge.equal([], idle, "members without a partition")
-    judge.saw(members=len(members), partitions=len(queue.topic.partitions))
+    await judge_served(share, judge, partitions=(1, 3), members=(4, 8))
 
 
 @check("MEM-18")
 async def test_fewer_members_than_partitions(share: Share, judge: Judge) -> None:
-    queue = await share.queue(partitions=share.rng.randint(5, 8))
-    members = await crowd(share, queue, share.rng.randint(2, 4))
+    await judge_served(share, judge, partitions=(5, 8), members=(2, 4))
 
-    await beating(members, lambda: served(members, queue))
 
-    judge.equal(every(queue.topic), covered(members), "partitions that somebody has")
-    idle = [member.member_id for member in members if not member.assigned]
+async def judge_served(
+    share: Share, judge: Judge, partitions: tuple[int, int], members: tuple[int, int]
+) -> None:
+    """Demand that each partition gets a member and each member a partition; numbers are drawn."""
+    queue = await share.queue(partitions=share.rng.randint(*partitions))
+    crew = await crowd(share, queue, share.rng.randint(*members))
+
+    await beating(crew, lambda: served(crew, queue))
+
+    judge.equal(every(queue.topic), covered(crew), "partitions that somebody has")
+    idle = [member.member_id for member in crew if not member.assigned]
     judge.equal([], idle, "members without a partition")
-    judge.saw(members=len(members), partitions=len(queue.topic.partitions))
+    judge.saw(members=len(crew), partitions=len(queue.topic.partitions))
 
 
 def served(members: list[Member], queue: Queue) -> bool:

@@ -65,18 +65,24 @@ async def test_deleted_inside_a_batch(
     judge.equal(expected, beyond, "what is left in the log")
 
 
-@check("OFF-21", crossed=(BESIDE, RELOADED))
-async def test_deleted_inside_available(share: Share, judge: Judge) -> None:
-    queue, consumer = await _ten_of_twenty(share)
-    await consumer.acked(release(0, 9))
-    start = share.rng.randint(1, 9)
-    await share.admin.delete_records(queue.topic, start)
+async def _judge_deletion(
+    judge: Judge, queue: Queue, consumer: Consumer, start: int, *, released: int
+) -> None:
+    """Delete below ``start``; demand what is left of those released below ``released``, and new."""
+    await queue.share.admin.delete_records(queue.topic, start)
     sentinel = await queue.produce(1)
 
     catch = await consumer.drain(until=sentinel)
 
-    expected = dict.fromkeys(range(start, 10), 2) | dict.fromkeys(range(10, sentinel + 1), 1)
+    expected = dict.fromkeys(range(start, released), 2) | dict.fromkeys(range(10, sentinel + 1), 1)
     judge.equal(expected, catch.counts, f"delivered after deletion below {start}")
+
+
+@check("OFF-21", crossed=(BESIDE, RELOADED))
+async def test_deleted_inside_available(share: Share, judge: Judge) -> None:
+    queue, consumer = await _ten_of_twenty(share)
+    await consumer.acked(release(0, 9))
+    await _judge_deletion(judge, queue, consumer, share.rng.randint(1, 9), released=10)
 
 
 @check("OFF-22", crossed=(BESIDE, RELOADED))
@@ -149,14 +155,7 @@ async def test_deleted_into_another_acquisition(share: Share, judge: Judge) -> N
 async def test_deleted_inside_finished(share: Share, judge: Judge) -> None:
     queue, consumer = await _ten_of_twenty(share)
     await consumer.acked(release(0, 4), accept(5, 9))
-    start = share.rng.randint(1, 8)
-    await share.admin.delete_records(queue.topic, start)
-    sentinel = await queue.produce(1)
-
-    catch = await consumer.drain(until=sentinel)
-
-    expected = dict.fromkeys(range(start, 5), 2) | dict.fromkeys(range(10, sentinel + 1), 1)
-    judge.equal(expected, catch.counts, f"delivered after deletion below {start}")
+    await _judge_deletion(judge, queue, consumer, share.rng.randint(1, 8), released=5)
 
 
 @check("OFF-24", crossed=(BESIDE, RELOADED))
