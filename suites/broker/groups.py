@@ -50,6 +50,29 @@ def codes_in(value: Any) -> Iterator[int]:
             yield from codes_in(inner)
 
 
+def fields_of(
+    api: str, group: str, *topics: str, member_id: str = "", start: int = 0
+) -> dict[str, Any]:
+    """Return the fields of a good request about a group and partition 0 of some topics."""
+    described = [{"topic_name": name, "partitions": [0]} for name in topics]
+    partition = {"partition_index": 0, "start_offset": start}
+    altered = [{"topic_name": name, "partitions": [partition]} for name in topics]
+    joining = {"member_epoch": 0, "subscribed_topic_names": list(topics)}
+    fields: dict[str, dict[str, Any]] = {
+        "ShareGroupHeartbeat": {"group_id": group, "member_id": member_id} | joining,
+        "ShareGroupDescribe": {"group_ids": [group]},
+        "ListGroups": {"states_filter": [], "types_filter": ["share"]},
+        "DescribeShareGroupOffsets": {"groups": [{"group_id": group, "topics": described or None}]},
+        "AlterShareGroupOffsets": {"group_id": group, "topics": altered},
+        "DeleteShareGroupOffsets": {
+            "group_id": group,
+            "topics": [{"topic_name": name} for name in topics],
+        },
+        "DeleteGroups": {"groups_names": [group]},
+    }
+    return fields[api]
+
+
 async def ask_coordinator(share: Share, group: str, api: str, **fields: Any) -> Struct:
     """Ask the coordinator of a group, again while any part of its response is a passing error."""
 

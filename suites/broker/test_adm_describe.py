@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fixtures.wire.connection import Connection
-from suites.broker.groups import NO_GROUP, described, offsets_of, starts
+from suites.broker.groups import NO_GROUP, described, fields_of, offsets_of, starts
 from suites.broker.groups import neighbours as neighbouring
 from suites.broker.kit import *
 from suites.broker.membership import every
@@ -213,20 +213,10 @@ async def test_authorized_operations(share: Share, judge: Judge) -> None:
     judge.holds(may, f"asked for, the operations are {told:#x}")
 
 
-def _requests(group: str, topic: Topic) -> dict[str, dict[str, Any]]:
-    """Return one good request of each kind about a group, with what a coordinator would do."""
-    name = topic.name
-    altered = [{"topic_name": name, "partitions": [{"partition_index": 0, "start_offset": 0}]}]
-    every_one = [{"group_id": group, "topics": None}]
-    named = [{"group_id": group, "topics": [{"topic_name": name, "partitions": [0]}]}]
-    return {
-        "ShareGroupDescribe": {"group_ids": [group]},
-        "DescribeShareGroupOffsets of all": {"groups": every_one},
-        "DescribeShareGroupOffsets of named": {"groups": named},
-        "AlterShareGroupOffsets": {"group_id": group, "topics": altered},
-        "DeleteShareGroupOffsets": {"group_id": group, "topics": [{"topic_name": name}]},
-        "DeleteGroups": {"groups_names": [group]},
-    }
+def _fields(kind: str, group: str, topic: Topic) -> tuple[str, dict[str, Any]]:
+    """Return API and fields of a good request of a kind about a group."""
+    api, _, of = kind.partition(" of ")
+    return api, fields_of(api, group, *([] if of == "all" else [topic.name]))
 
 
 def _error(response: Struct) -> str:
@@ -253,8 +243,7 @@ async def test_only_the_coordinator_answers(share: Share, judge: Judge, request_
     queue = await share.queue(1)
     member = await share.member(queue.group, queue.topic)
     await member.leave()
-    fields = _requests(queue.group, queue.topic)[request_kind]
-    api = request_kind.split(maxsplit=1)[0]
+    api, fields = _fields(request_kind, queue.group, queue.topic)
     coordinator = await share.cluster.coordinator(queue.group)
     others = [node for node in share.cluster.brokers if node != coordinator]
     if not others:
@@ -270,13 +259,12 @@ async def test_only_the_coordinator_answers(share: Share, judge: Judge, request_
 @pytest.mark.parametrize("request_kind", [r for r in REQUESTS if r != "DeleteGroups"])
 async def test_a_group_needs_an_id(share: Share, judge: Judge, request_kind: str) -> None:
     topic = await share.admin.create_topic()
-    fields = _requests("", topic)[request_kind]
+    api, fields = _fields(request_kind, "", topic)
 
     errors = set()
     for node in share.cluster.brokers:
         connection = await share.cluster.to(node)
-        response = await connection.call(request_kind.split(maxsplit=1)[0], **fields)
-        errors.add(_error(response))
+        errors.add(_error(await connection.call(api, **fields)))
 
     # Those that look for the coordinator of "" first may say that they are not the one.
     errors -= {ErrorCode.NOT_COORDINATOR.name}

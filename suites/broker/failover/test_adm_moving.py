@@ -3,25 +3,12 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
-from typing import Any
 
 from suites.broker.failover.cluster import OFFSETS, FailoverCluster
-from suites.broker.groups import codes_in, use
+from suites.broker.groups import codes_in, fields_of, use
 from suites.broker.kit import *
 
-
-def _requests(queue: Queue) -> dict[str, dict[str, Any]]:
-    """Return requests about a group that can be repeated, with their fields."""
-    group, name = queue.group, queue.topic.name
-    offset = [{"partition_index": 0, "start_offset": 3}]
-    return {
-        "ShareGroupDescribe": {"group_ids": [group]},
-        "DescribeShareGroupOffsets": {"groups": [{"group_id": group, "topics": None}]},
-        "AlterShareGroupOffsets": {
-            "group_id": group,
-            "topics": [{"topic_name": name, "partitions": offset}],
-        },
-    }
+REPEATABLE = ("ShareGroupDescribe", "DescribeShareGroupOffsets", "AlterShareGroupOffsets")
 
 
 async def _hammer(queue: Queue, node: int, until: asyncio.Event) -> AsyncIterator[tuple[str, int]]:
@@ -29,7 +16,8 @@ async def _hammer(queue: Queue, node: int, until: asyncio.Event) -> AsyncIterato
     connection = await queue.share.cluster.to(node)
     async for _ in attempts(pause=0.001):
         done = until.is_set()
-        for api, fields in _requests(queue).items():
+        for api in REPEATABLE:
+            fields = fields_of(api, queue.group, queue.topic.name, start=3)
             response = await connection.call(api, **fields)
             yield api, next((code for code in codes_in(response) if code), 0)
         if done:

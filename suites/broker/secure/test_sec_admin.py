@@ -3,7 +3,7 @@
 from typing import Any
 
 from fixtures.clients.acls import Operation, Resource
-from suites.broker.groups import use
+from suites.broker.groups import fields_of, use
 from suites.broker.kit import *
 from suites.broker.secure.matrix import INTERVAL, NO_GROUP, NO_TOPIC
 from suites.broker.secure.realm import Realm, User
@@ -34,11 +34,13 @@ async def _start(share: Share, group: str, topic: Topic, expected: int) -> int:
     return seen
 
 
-async def _offsets(user: User, group: str, *topics: Topic, every: bool = False) -> Struct:
-    named = [{"topic_name": topic.name, "partitions": [0]} for topic in topics]
-    asked = {"group_id": group, "topics": None if every else named}
-    response = await user.call("DescribeShareGroupOffsets", groups=[asked])
-    found: Struct = response.groups[0]
+async def _call(user: User, api: str, group: str, *topics: Topic) -> Struct:
+    names = [topic.name for topic in topics]
+    return await user.call(api, **fields_of(api, group, *names, start=ALTERED))
+
+
+async def _offsets(user: User, group: str, *topics: Topic) -> Struct:
+    found: Struct = (await _call(user, "DescribeShareGroupOffsets", group, *topics)).groups[0]
     return found
 
 
@@ -86,19 +88,13 @@ async def test_offsets_of_forbidden_topics_are_not_shown(realm: Realm, judge: Ju
     shown = _starts(found)[unseen.topic.name][1]
     judge.holds(shown != USED, f"the start offset {shown} of a forbidden topic is shown")
 
-    found = await _offsets(user, seen.group, every=True)
+    found = await _offsets(user, seen.group)
     judge.equal("NONE", error_name(found.error_code), "the group, asked for all topics")
     expected_starts = {seen.topic.name: ("NONE", USED)}
     judge.equal(expected_starts, _starts(found), "results for all topics")
     told = str(found.to_dict())
     for secret in (unseen.topic.name, str(unseen.topic.id)):
         judge.holds(secret not in told, f"the response for all topics shows {secret}")
-
-
-async def _alter(user: User, group: str, *topics: Topic) -> Struct:
-    start = [{"partition_index": 0, "start_offset": ALTERED}]
-    named = [{"topic_name": topic.name, "partitions": start} for topic in topics]
-    return await user.call("AlterShareGroupOffsets", group_id=group, topics=named)
 
 
 def _altered(response: Struct) -> dict[str, str]:
@@ -116,14 +112,14 @@ async def test_altering_offsets_needs_read(realm: Realm, judge: Judge) -> None:
     await user.allow(READ, TOPIC, one.topic.name)
     await user.allow(DESCRIBE, TOPIC, other.topic.name)
     await user.allow(DELETE, GROUP, group)
-    response = await _alter(user, group, one.topic, other.topic)
+    response = await _call(user, "AlterShareGroupOffsets", group, one.topic, other.topic)
     error = error_name(response.error_code)
     judge.equal(NO_GROUP, error, "altering without READ on the group")
     start = await _start(realm.share, group, one.topic, USED)
     judge.equal(USED, start, "start offset after a refused request")
 
     await user.allow(READ, GROUP, group)
-    response = await _alter(user, group, other.topic, one.topic)
+    response = await _call(user, "AlterShareGroupOffsets", group, other.topic, one.topic)
     judge.equal("NONE", error_name(response.error_code), "the request as a whole")
     expected = {one.topic.name: "NONE", other.topic.name: NO_TOPIC}
     judge.equal(expected, _altered(response), "results by topic")
@@ -133,11 +129,6 @@ async def test_altering_offsets_needs_read(realm: Realm, judge: Judge) -> None:
     judge.equal([ALTERED, USED], starts, "start offsets of the permitted and the forbidden topic")
 
 
-async def _delete(user: User, group: str, *topics: Topic) -> Struct:
-    named = [{"topic_name": topic.name} for topic in topics]
-    return await user.call("DeleteShareGroupOffsets", group_id=group, topics=named)
-
-
 @check("SEC-18")
 async def test_deleting_offsets_needs_delete_on_the_group(realm: Realm, judge: Judge) -> None:
     ((queue,), (reader, deleter)) = await _used(realm), await realm.users(2)
@@ -145,11 +136,11 @@ async def test_deleting_offsets_needs_delete_on_the_group(realm: Realm, judge: J
         await user.allow(READ, TOPIC, queue.topic.name)
         await user.allow(operation, GROUP, queue.group)
 
-    response = await _delete(reader, queue.group, queue.topic)
+    response = await _call(reader, "DeleteShareGroupOffsets", queue.group, queue.topic)
     judge.equal(NO_GROUP, error_name(response.error_code), "deleting with READ")
     start = await _start(realm.share, queue.group, queue.topic, USED)
     judge.equal(USED, start, "start offset after the refusal")
-    response = await _delete(deleter, queue.group, queue.topic)
+    response = await _call(deleter, "DeleteShareGroupOffsets", queue.group, queue.topic)
     judge.equal("NONE", error_name(response.error_code), "deleting with DELETE")
     start = await _start(realm.share, queue.group, queue.topic, -1)
     judge.equal(-1, start, "start offset after deleting")
@@ -162,7 +153,7 @@ async def test_deleting_offsets_needs_read_on_each_topic(realm: Realm, judge: Ju
     await user.allow(READ, TOPIC, one.topic.name)
     await user.allow(DESCRIBE, TOPIC, other.topic.name)
 
-    response = await _delete(user, one.group, other.topic, one.topic)
+    response = await _call(user, "DeleteShareGroupOffsets", one.group, other.topic, one.topic)
     judge.equal("NONE", error_name(response.error_code), "the request as a whole")
     found = {topic.topic_name: error_name(topic.error_code) for topic in response.responses}
     expected = {one.topic.name: "NONE", other.topic.name: NO_TOPIC}

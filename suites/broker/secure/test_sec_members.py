@@ -4,6 +4,7 @@ from typing import Any
 
 from fixtures.clients.acls import THE_CLUSTER, Operation, Resource
 from fixtures.clients.admin import Admin
+from suites.broker.groups import fields_of
 from suites.broker.kit import *
 from suites.broker.secure.matrix import NO_GROUP, NO_TOPIC
 from suites.broker.secure.realm import Realm, User
@@ -13,13 +14,9 @@ GROUP, TOPIC = Resource.GROUP, Resource.TOPIC
 
 async def _join(user: User, group: str, *topics: str) -> str:
     """Return the error with which a first heartbeat for these topics ends."""
-    response = await user.call(
-        "ShareGroupHeartbeat",
-        group_id=group,
-        member_id=user.realm.share.member_id(),
-        member_epoch=0,
-        subscribed_topic_names=list(topics),
-    )
+    member_id = user.realm.share.member_id()
+    fields = fields_of("ShareGroupHeartbeat", group, *topics, member_id=member_id)
+    response = await user.call("ShareGroupHeartbeat", **fields)
     return error_name(response.error_code)
 
 
