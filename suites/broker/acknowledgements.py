@@ -197,6 +197,13 @@ async def hold_at(consumer: Consumer, count: int, delivery: int, within: float =
     )
 
 
+async def held_at(queue: Queue, count: int, delivery: int) -> Consumer:
+    """Return a new member that holds ``count`` records on their nth delivery."""
+    consumer = await queue.consumer()
+    await hold_at(consumer, count, delivery)
+    return consumer
+
+
 async def sentinel_only(queue: Queue, consumer: Consumer) -> tuple[list[int], Catch]:
     """Produce a record and drain until it comes; return it alone, expected, and what came."""
     offset = await queue.produce(1)

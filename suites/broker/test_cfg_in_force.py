@@ -115,8 +115,7 @@ async def test_removal_brings_the_default_limit_back(share: Share, judge: Judge)
     if lowest >= default:
         raise OutOfReach(f"no limit below the default of {default} is allowed")
     queue = await share.queue(1, group_config={LIMIT: str(lowest)})
-    consumer = await queue.consumer()
-    await hold_at(consumer, 1, lowest)
+    consumer = await held_at(queue, 1, lowest)
 
     removed = {LIMIT.replace(".", "_"): None}
     await reconfigure(queue, consumer, share.bounds.lock(29_000), **removed)

@@ -134,8 +134,7 @@ async def test_counts_belong_to_a_group(share: Share, judge: Judge) -> None:
 @check("DLV-09", crossed=(BESIDE, RELOADED))
 async def test_altered_offsets_start_the_counts_again(share: Share, judge: Judge) -> None:
     queue = await share.queue(4)
-    former = await queue.consumer()
-    await hold_at(former, 4, delivery=3)
+    former = await held_at(queue, 4, delivery=3)
     await former.acked(accept(0), release(1, 3))
     await former.close()
     await former.member.leave()

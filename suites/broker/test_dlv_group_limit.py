@@ -32,8 +32,7 @@ async def test_group_limit_wins_over_the_broker(share: Share, judge: Judge) -> N
     default = await delivery_limit(share)
     limit = share.rng.choice([other for other in range(2, 8) if other != default])
     queue = await share.queue(3, group_config={LIMIT: str(limit)})
-    consumer = await queue.consumer()
-    await hold_at(consumer, 3, limit)
+    consumer = await held_at(queue, 3, limit)
     await consumer.acked(release(0, 2))
 
     alone, came = await sentinel_only(queue, consumer)
@@ -54,8 +53,7 @@ async def test_bounds_of_the_limit_are_kept(share: Share, judge: Judge) -> None:
         code = response.error_code
         judge.equal(ErrorCode.INVALID_CONFIG, code, f"error of a limit of {value}")
 
-    consumer = await queue.consumer()
-    await hold_at(consumer, 1, 2)
+    consumer = await held_at(queue, 1, 2)
     await consumer.acked(release(0))
     alone, came = await sentinel_only(queue, consumer)
     judge.equal(alone, came.offsets, "offsets delivered after a limit of 2 that stayed")
@@ -67,8 +65,7 @@ async def test_lowered_limit_grants_one_more_delivery(share: Share, judge: Judge
     after = share.rng.randint(2, before)
     total = share.rng.randint(2, 5)
     queue = await share.queue(total, group_config={LIMIT: "10"})
-    consumer = await queue.consumer()
-    await hold_at(consumer, total, before)
+    consumer = await held_at(queue, total, before)
     await consumer.acked(release(0, total - 1))
     await reconfigure(queue, consumer, 29_000, share_delivery_count_limit=str(after))
 
@@ -85,8 +82,7 @@ async def test_lowered_limit_archives_what_is_released(share: Share, judge: Judg
     held = share.rng.randint(3, 5)
     total = share.rng.randint(1, 5)
     queue = await share.queue(total, group_config={LIMIT: "10"})
-    consumer = await queue.consumer()
-    await hold_at(consumer, total, held)
+    consumer = await held_at(queue, total, held)
     lowered = share.rng.randint(2, held)
     await reconfigure(queue, consumer, 29_000, share_delivery_count_limit=str(lowered))
     await consumer.acked(release(0, total - 1))
@@ -102,8 +98,7 @@ async def test_raised_limit_gives_more_deliveries(share: Share, judge: Judge) ->
     old = share.rng.randint(2, 3)
     new = old + share.rng.randint(1, 3)
     queue = await share.queue(3, group_config={LIMIT: str(old)})
-    consumer = await queue.consumer()
-    await hold_at(consumer, 3, old)
+    consumer = await held_at(queue, 3, old)
     await reconfigure(queue, consumer, 29_000, share_delivery_count_limit=str(new))
     await consumer.acked(release(0, 2))
 

@@ -48,8 +48,7 @@ async def test_counts_of_acquired_records_may_fall_back(share: Share, judge: Jud
 async def test_archived_records_stay_archived(share: Share, judge: Judge) -> None:
     total = share.rng.randint(2, 6)
     queue = await replicated(share, total)
-    consumer = await queue.consumer()
-    await hold_at(consumer, total, await delivery_limit(share))
+    consumer = await held_at(queue, total, await delivery_limit(share))
     # The first record stays held, so that the start offset does not hide the others.
     await consumer.acked(release(1, total - 1))
 

@@ -8,8 +8,7 @@ async def test_released_at_the_limit_is_archived(share: Share, judge: Judge) -> 
     limit = await delivery_limit(share)
     total = share.rng.randint(1, 6)
     queue = await share.queue(total)
-    consumer = await queue.consumer()
-    await hold_at(consumer, total, limit)
+    consumer = await held_at(queue, total, limit)
 
     part = await consumer.ack(release(0, total - 1))
     alone, came = await sentinel_only(queue, await queue.consumer(join=False))
@@ -22,8 +21,7 @@ async def test_released_at_the_limit_is_archived(share: Share, judge: Judge) -> 
 async def _hold_with_short_lock(share: Share, limit: int) -> tuple[Queue, Consumer]:
     """Return a queue and who holds its only record, on its last delivery, under a short lock."""
     queue = await two_partitions(share, 1, lock_ms=share.bounds.longest_lock)
-    consumer = await queue.consumer()
-    await hold_at(consumer, 1, limit - 1)
+    consumer = await held_at(queue, 1, limit - 1)
     # The change counts from the next acquisition on.
     await reconfigure(queue, consumer, lock_ms=share.bounds.short_lock)
     await consumer.acked(release(0))
@@ -45,8 +43,7 @@ async def test_expired_at_the_limit_is_archived(share: Share, judge: Judge) -> N
 async def test_last_delivery_can_be_renewed(share: Share, judge: Judge) -> None:
     limit = await delivery_limit(share)
     queue = await two_partitions(share, 1, lock_ms=share.bounds.longest_lock)
-    consumer = await queue.consumer()
-    await hold_at(consumer, 1, limit)
+    consumer = await held_at(queue, 1, limit)
     await reconfigure(queue, consumer, lock_ms=share.bounds.short_lock)
 
     part = await consumer.ack(renew(0), is_renew_ack=True)
@@ -120,8 +117,7 @@ async def _beyond(queue: Queue, consumer: Consumer, offset: int) -> int:
 async def test_archived_records_let_the_start_move(share: Share, judge: Judge) -> None:
     total = share.rng.randint(1, 5)
     queue = await share.queue(total)
-    consumer = await queue.consumer()
-    await hold_at(consumer, total, await delivery_limit(share))
+    consumer = await held_at(queue, total, await delivery_limit(share))
     before = (await queue.offsets()).start
     await consumer.acked(release(0, total - 1))
 
@@ -149,8 +145,7 @@ async def test_expired_records_let_the_start_move(share: Share, judge: Judge) ->
 async def test_last_delivery_can_be_accepted(share: Share, judge: Judge) -> None:
     total = share.rng.randint(1, 4)
     queue = await share.queue(total)
-    consumer = await queue.consumer()
-    await hold_at(consumer, total, await delivery_limit(share))
+    consumer = await held_at(queue, total, await delivery_limit(share))
 
     part = await consumer.ack(accept(0, total - 1))
     alone, came = await sentinel_only(queue, consumer)
@@ -182,8 +177,7 @@ async def test_limit_applies_to_each_record(share: Share, judge: Judge) -> None:
 async def test_reject_archives_at_any_count(share: Share, judge: Judge) -> None:
     delivery = share.rng.randint(1, await delivery_limit(share))
     queue = await share.queue(3)
-    consumer = await queue.consumer()
-    await hold_at(consumer, 3, delivery)
+    consumer = await held_at(queue, 3, delivery)
 
     part = await consumer.ack(reject(0, 2))
     alone, came = await sentinel_only(queue, consumer)

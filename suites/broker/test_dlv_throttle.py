@@ -59,8 +59,7 @@ async def test_last_delivery_comes_alone(share: Share, judge: Judge) -> None:
     limit = await delivery_limit(share)
     total = share.rng.randint(3, 6)
     queue = await share.queue(total)
-    consumer = await queue.consumer()
-    await hold_at(consumer, total, limit - 1)
+    consumer = await held_at(queue, total, limit - 1)
     await consumer.acked(release(0, total - 1))
 
     for offset in range(total):

@@ -38,8 +38,7 @@ async def test_stored_values_are_clamped(lone: SingleBroker, judge: Judge) -> No
     seen = sorted({*held.offsets, *more.offsets})
     judge.equal(list(range(120)), seen, "offsets in flight at once, at least 120 now")
 
-    limited = await short.consumer()
-    await hold_at(limited, 1, 5)
+    limited = await held_at(short, 1, 5)
     await limited.acked(release(0))
     alone, came = await sentinel_only(short, limited)
     judge.equal(alone, came.offsets, "offsets delivered after 5 deliveries, 9 stored")
