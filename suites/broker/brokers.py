@@ -52,7 +52,12 @@ STATE_WRITES = frozenset({"WriteShareGroupState"})
 
 @dataclass(frozen=True, slots=True)
 class Proxied:
-    """A check's share of a cluster, and the proxies in front of its brokers."""
+    """A check's share of a cluster, and the proxies in front of its brokers.
+
+    A broker that leads a share-partition and is its share coordinator, too, still writes the state
+    over the network, to the address that it advertises to other brokers. The proxy at that address
+    can respond in its place.
+    """
 
     share: Share
     proxies: FrameProxies

@@ -263,6 +263,8 @@ async def vacant(share: Share, group: str) -> None:
     await eventually(f"group {group} becoming empty", ask)
 
 
+# A group id is of one kind. These are the requests that make, use and look at a group of a kind,
+# just as far as it takes to see whether the kinds keep out of each other's way.
 SILENT = (ErrorCode.NONE, ErrorCode.UNKNOWN_SERVER_ERROR)
 """What is no refusal. Which error it is differs: KAFKA-20799 asks for a clearer one."""
 

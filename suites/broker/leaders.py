@@ -174,6 +174,14 @@ class ReconnectingConsumer:
 LONG_LOCK_MS = 60_000
 """A lock that outlives a check."""
 
+# 0         held; the pin, which keeps the start offset where every other offset is judged
+# 1, 2      held on their first delivery
+# 3 to 5    accepted
+# 6, 7      rejected
+# 8, 9      held on their second delivery: the count 1 is stored
+# 10, 11    available after two deliveries: the count 2 is stored
+# 12 to 15  held on their first delivery
+# 16 to 19  never delivered
 FRESH = (16, 17, 18, 19)
 HELD = (0, 1, 2, 8, 9, 12, 13, 14, 15)
 SETTLED = (3, 4, 5, 6, 7)
@@ -183,7 +191,11 @@ STORED = {8: 1, 9: 1, 10: 2, 11: 2}
 
 @dataclass(slots=True)
 class MixedStates:
-    """A prepared queue: who holds what, what is settled, and what may be either."""
+    """A queue with records in every state at once: who holds what, what is settled or may be.
+
+    What was acknowledged with a response of NONE is stored; what is held is nowhere stored but its
+    count (KIP-932 §Managing durable share-partition state).
+    """
 
     queue: Queue
     holder: Consumer
@@ -227,7 +239,7 @@ class MixedStates:
 
 
 async def prepared(queue: Queue, lock_ms: int = LONG_LOCK_MS) -> MixedStates:
-    """Bring the records of an empty queue into all the states that the module's text names."""
+    """Bring the records of an empty queue into all the states named above."""
     await queue.produce(16, batches=queue.share.rng.choice([1, 4, 16]))
     holder = await queue.consumer()
     since = time.monotonic()

@@ -402,6 +402,3 @@ async def world(
     async with Cluster(info, schemas=schemas, transcript=transcript, rng=rng) as cluster:
         await cluster.any()
         yield Share(cluster, rng, await bounds_of(cluster), await access_of(cluster))
-
-
-__all__ = ["NOT_FOR", "Catch", "Consumer", "Queue", "Share", "eventually", "world"]

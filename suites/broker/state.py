@@ -77,15 +77,10 @@ async def _leader_epoch(queue: Queue, partition: int) -> int:
 
 
 async def _ask(queue: Queue, partition: int, api: str, fields: dict[str, Any]) -> Struct:
-    cluster = queue.share.cluster
-    node = await cluster.coordinator(share_key(queue.group, queue.topic.id, partition), SHARE)
-    epoch = await _leader_epoch(queue, partition)
-    wanted = {"partition": partition, "leader_epoch": epoch} | fields
-    topics = [{"topic_id": queue.topic.id, "partitions": [wanted]}]
-    response = await (await cluster.to(node)).call(api, group_id=queue.group, topics=topics)
-    if not response.results:
-        raise Undecided(f"{api} was answered without a result")
-    result: Struct = response.results[0].partitions[0]
+    # Named is the epoch that the leader has, so that the leader is not fenced.
+    key = StateKey(queue.share, queue.group, queue.topic.id, partition)
+    node, epoch = await key.node(), await _leader_epoch(queue, partition)
+    result = await key.ask(api, node=node, leader_epoch=epoch, **fields)
     if result.error_code:
         raise Undecided(f"{api}: {error_name(result.error_code)}")
     return result
@@ -98,8 +93,6 @@ STATE_TOPIC = "__share_group_state"
 
 ACQUIRED, ARCHIVING = 1, 3
 """A delivery state that is never stored, and one that is since KIP-1191."""
-
-__all__ = ["ACKNOWLEDGED", "ACQUIRED", "ARCHIVED", "ARCHIVING", "AVAILABLE", "StateKey", "Store"]
 
 _PASSING = frozenset(
     {

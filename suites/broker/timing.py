@@ -30,6 +30,9 @@ from suites.broker.settings import HEARTBEAT, SESSION
 from suites.broker.share import BYSTANDING, Consumer, Queue, Share, goes_on
 from suites.judge import Judge
 
+# A lock is judged from both sides. It may not end before its duration has passed since the request
+# that took it was sent, and it has to have ended a generous while after the response. Between the
+# two lies all the slowness of machines, which proves nothing.
 SLACK = 15.0
 """Seconds after a lock's end by which the record has to be available again."""
 

@@ -29,7 +29,13 @@ _DRAWS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The leader of each partition of the two internal topics."""
+    """The leader of each partition of the two internal topics.
+
+    A group belongs to the __consumer_offsets partition that its id hashes to, and a share-partition
+    to the __share_group_state partition that its key hashes to (KIP-932 §Share coordinator);
+    whoever leads that partition is the coordinator. So a check that wants a certain coordinator
+    draws names until one fits.
+    """
 
     state: tuple[int, ...]
     offsets: tuple[int, ...]
@@ -322,7 +328,14 @@ Place = tuple[str, int]
 
 
 class GuestCluster(FailoverCluster):
-    """Brokers that nobody may break but by hooks; make it by :meth:`of`."""
+    """Somebody's brokers; make it by :meth:`of`.
+
+    Of the internal topics only partitions that a check's own group uses are moved. Replicas trade
+    places, none is added or removed, and the order that was found is restored after the check.
+
+    Brokers are broken by their owner's hooks only, and only where that loses nothing: of three
+    brokers that are in sync, each with a replica of every partition of the internal topics.
+    """
 
     def __init__(self, share: Share, brokers: Sequence[Handle] = ()) -> None:
         super().__init__(share, brokers)
