@@ -96,10 +96,7 @@ class Spread:
     async def left(self, partition: int) -> dict[int, int]:
         """Return what a new member can get of a partition now."""
         stranger = await self.queue.consumer(partition, join=False)
-        sentinel = await self.queue.produce(1, partition)
-        catch = await stranger.drain(until=sentinel)
-        catch.counts.pop(sentinel)
-        return catch.counts
+        return (await next_catch(self.queue, stranger, partition)).counts
 
 
 async def spread(share: Share, partitions: int, records: int) -> Spread:
@@ -137,10 +134,21 @@ async def judge_held(
 
 async def next_catch(queue: Queue, consumer: Consumer, partition: int = 0) -> Catch:
     """Produce a sentinel and return all that the consumer acquires up to it, without it."""
-    sentinel = await queue.produce(1, partition)
-    catch = await consumer.drain(until=sentinel)
+    sentinel, catch = await up_to_new(queue, consumer, partition)
     catch.counts.pop(sentinel)
     return catch
+
+
+async def up_to_new(queue: Queue, consumer: Consumer, partition: int = 0) -> tuple[int, Catch]:
+    """Produce a record and drain until it comes; return its offset and all that came."""
+    offset = await queue.produce(1, partition)
+    return offset, await consumer.drain(until=offset)
+
+
+async def given_anew(queue: Queue, partition: int = 0, *, join: bool = True) -> dict[int, int]:
+    """Return what a new member is given, with its counts, up to a record produced last."""
+    consumer = await queue.consumer(partition, join=join)
+    return (await up_to_new(queue, consumer, partition))[1].counts
 
 
 async def judge_final(
@@ -206,8 +214,8 @@ async def held_at(queue: Queue, count: int, delivery: int) -> Consumer:
 
 async def sentinel_only(queue: Queue, consumer: Consumer) -> tuple[list[int], Catch]:
     """Produce a record and drain until it comes; return it alone, expected, and what came."""
-    offset = await queue.produce(1)
-    return [offset], await consumer.drain(until=offset)
+    offset, catch = await up_to_new(queue, consumer)
+    return [offset], catch
 
 
 def ladder(limit: int, size: int) -> list[int]:

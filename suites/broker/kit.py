@@ -45,6 +45,7 @@ from suites.broker.acknowledgements import (
     PROBE,
     Pinned,
     delivery_limit,
+    given_anew,
     held_at,
     hold_at,
     judge_final,
@@ -57,6 +58,7 @@ from suites.broker.acknowledgements import (
     sentinel_only,
     singly,
     spread,
+    up_to_new,
 )
 from suites.broker.check import (
     ACROSS_BATCHES,
@@ -186,14 +188,14 @@ __all__ = [
     "classic_group", "comes_again", "committed_offsets", "compacted", "consumer_beat",
     "consumer_group", "covered", "crowd", "dead_letters_in", "dead_name", "dead_topic",
     "delete_group", "delete_groups", "delete_offsets", "delivery_limit", "each", "encode_batch",
-    "error_name", "eventually", "everywhere", "gap", "gather_all", "good_beat", "grid",
-    "group_epoch", "held_at", "hold_at", "in_session", "in_time", "judge_final", "judge_held",
-    "judge_new_leader", "judge_open", "judge_span", "jumble", "kind_of", "linger", "located",
-    "member_ids", "moved", "naming", "neighbours", "next_catch", "nowhere", "outlast",
+    "error_name", "eventually", "everywhere", "gap", "gather_all", "given_anew", "good_beat",
+    "grid", "group_epoch", "held_at", "hold_at", "in_session", "in_time", "judge_final",
+    "judge_held", "judge_new_leader", "judge_open", "judge_span", "jumble", "kind_of", "linger",
+    "located", "member_ids", "moved", "naming", "neighbours", "next_catch", "nowhere", "outlast",
     "partition_of", "per_offset", "pinned", "prepared", "read_log", "read_state", "reconfigure",
     "refusals", "reject", "release", "releases", "renew", "replayed", "replicated", "result",
     "result_in", "rewritten", "risen", "rising_batches", "sentinel_only", "settled_below",
-    "share_key", "singly", "spread", "two_partitions", "vacant", "verdicts", "waits_end_late",
-    "watch", "write_state",
+    "share_key", "singly", "spread", "two_partitions", "up_to_new", "vacant", "verdicts",
+    "waits_end_late", "watch", "write_state",
 ]
 # fmt: on

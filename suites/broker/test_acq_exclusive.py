@@ -11,10 +11,8 @@ async def test_held_record_is_given_to_nobody(share: Share, judge: Judge) -> Non
     holder, other = await queue.consumer(), await queue.consumer()
     held = await holder.acquire(10)
 
-    first = await queue.produce(1)
-    others = await other.drain(until=first)
-    second = await queue.produce(1)
-    own = await holder.drain(until=second)
+    first, others = await up_to_new(queue, other)
+    second, own = await up_to_new(queue, holder)
 
     judge["ACQ-20"].equal([first], others.offsets, "offsets acquired for another member")
     judge["ACQ-21"].equal([second], own.offsets, "offsets acquired for the holder itself")
@@ -43,8 +41,7 @@ async def test_two_members_inside_one_batch(share: Share, judge: Judge) -> None:
     mine = await first.ack(*(accept(offset) for offset in kept))
     theirs = await second.ack(*(accept(offset) for offset in given))
     judge.equal((0, 0), (mine.ack_error, theirs.ack_error), "settling one's own")
-    sentinel = await queue.produce(1)
-    rest = await second.drain(until=sentinel)
+    sentinel, rest = await up_to_new(queue, second)
     judge.equal([sentinel], rest.offsets, "offsets delivered after all were accepted")
 
 
@@ -56,15 +53,13 @@ async def test_groups_are_independent(share: Share, judge: Judge) -> None:
     await one.acquire(9)
     await one.acked(accept(0, 2), reject(3, 4), release(5, 6))
 
-    last = await queue.produce(1)
-    catch = await two.drain(until=last)
+    last, catch = await up_to_new(queue, two)
     expected = dict.fromkeys(range(10), 1)
     judge.equal(expected, catch.counts, "counts in the other group")
 
     settled = await two.ack(accept(0, 8))
     judge.equal(0, settled.ack_error, "error of settling in the other group")
-    sentinel = await queue.produce(1)
-    rest = await one.drain(until=sentinel)
+    sentinel, rest = await up_to_new(queue, one)
     expected = {5: 2, 6: 2, last: 1, sentinel: 1}
     judge.equal(expected, rest.counts, "what the first group is still given")
 

@@ -33,13 +33,6 @@ def _done(judge: Judge, answered: Answered, what: str) -> None:
     judge.equal({NONE}, refusals(answered), f"errors of {what}")
 
 
-async def _delivered(queue: Queue, partition: int = 0) -> dict[int, int]:
-    """Return what a new member is given, with its counts, up to a record produced last."""
-    consumer = await queue.consumer(partition)
-    sentinel = await queue.produce(1, partition)
-    return (await consumer.drain(until=sentinel)).counts
-
-
 @check("ADM-14", "ADM-15", "ADM-16", "ADM-18", fast=True, crossed=AMONG)
 async def test_one_request_for_many(share: Share, judge: Judge) -> None:
     queue = await _used(share, partitions=2)
@@ -59,7 +52,7 @@ async def test_one_request_for_many(share: Share, judge: Judge) -> None:
     judge["ADM-18"].equal((NONE, codes), mixed, "errors of a request with unknown partitions")
     after = {"same topic": await stored(queue, 1), "other topic": await stored(beside)}
     judge["ADM-16"].equal(untouched, after, "stored state of partitions that were not named")
-    counts = await _delivered(queue)
+    counts = await given_anew(queue)
     judge["ADM-14"].equal(last, min(counts), "first offset delivered")
     judge["ADM-15"].equal(dict.fromkeys(range(last, 11), 1), counts, f"delivered from {last} on")
 
@@ -124,7 +117,7 @@ async def test_alter_makes_the_group(share: Share, judge: Judge) -> None:
     _done(judge, answered, "altering the offsets of a group that does not exist")
     made = await listed(share, [group])
     judge.equal({group: ("share", "Empty")}, made, "the group that was made")
-    counts = await _delivered(queue)
+    counts = await given_anew(queue)
     judge.equal(dict.fromkeys(range(start, 11), 1), counts, f"delivered from {start} on")
 
 
@@ -156,7 +149,7 @@ async def test_below_the_log(share: Share, judge: Judge) -> None:
     answered = await alter(share, queue.group, {(queue.topic.name, 0): below})
 
     _done(judge, answered, f"altering to {below}, below the start {start}")
-    counts = await _delivered(queue)
+    counts = await given_anew(queue)
     judge.equal(dict.fromkeys(range(start, 11), 1), counts, f"delivered from {start} on")
 
 
@@ -185,7 +178,7 @@ async def test_other_negative_offsets(share: Share, judge: Judge, offset: int) -
     told = f"errors of altering to {offset}"
     judge.one_of(allowed, frozenset(errors), told)
     if errors == {NONE}:
-        counts = await _delivered(queue)
+        counts = await given_anew(queue)
         judge.equal(list(range(11)), sorted(counts), f"delivered after {offset}")
 
 
@@ -207,8 +200,8 @@ async def test_the_leader_forgets(share: Share, judge: Judge, *, locked: bool) -
 
     answered = await alter(share, queue.group, {(queue.topic.name, 0): start})
     _done(judge, answered, f"altering to {start}")
-    sentinel = await queue.produce(1)
-    counts = (await consumer.drain(until=sentinel)).counts
+    _, caught = await up_to_new(queue, consumer)
+    counts = caught.counts
 
     expected = dict.fromkeys(range(start, 11), 1)
     judge.equal(expected, counts, f"delivered to the old session from {start} on")

@@ -44,9 +44,7 @@ async def test_a_group_is_gone(share: Share, judge: Judge) -> None:
     stored = [await _summary(queue, 0), await _summary(queue, 1), await _summary(beside, 0)]
     judge["ADM-32"].equal([UNSET] * 3, stored, "start offsets stored afterwards")
 
-    consumer = await queue.consumer()
-    sentinel = await queue.produce(1)
-    counts = (await consumer.drain(until=sentinel)).counts
+    counts = await given_anew(queue)
     judge["ADM-34"].equal(dict.fromkeys(range(11), 1), counts, "delivered to the second group")
 
 
@@ -62,8 +60,7 @@ async def test_not_with_members(share: Share, judge: Judge) -> None:
     judge.equal(0, part.ack_error, "error of settling what was held")
     after = await beat(consumer.member)
     judge.equal(0, after.error_code, "error of the member's heartbeat")
-    sentinel = await queue.produce(1)
-    rest = await consumer.drain(until=sentinel)
+    sentinel, rest = await up_to_new(queue, consumer)
     judge.equal({sentinel: 1}, rest.counts, "delivered afterwards")
 
 

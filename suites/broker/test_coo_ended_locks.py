@@ -61,8 +61,7 @@ async def test_late_write_of_an_ended_lock(between: Proxied, judge: Judge, refus
             break
     await last.depart()
     reader = await queue.consumer(join=False)
-    sentinel = await queue.produce(1)
-    seen = await reader.drain(until=sentinel)
+    sentinel, seen = await up_to_new(queue, reader)
 
     again = sorted(seen.counts.keys() - {sentinel})
     told = f"delivered again after an ACCEPT was answered NONE, stored as available: {taken_back}"

@@ -28,8 +28,7 @@ async def test_aborted_records(share: Share, judge: Judge) -> None:
     box = await boxed(share, group_config=COMMITTED)
     outcomes = await jumble(box.queue)
     consumer = await box.queue.consumer()
-    last = await box.queue.produce(1)
-    catch = await consumer.drain(until=last)
+    last, catch = await up_to_new(box.queue, consumer)
     rejected = sorted(outcomes.visible & catch.counts.keys())
     await consumer.acked(*(reject(offset) for offset in rejected), accept(last))
     # Holes that came along are left to the session's end, which gives them back as they are.

@@ -59,8 +59,7 @@ async def test_next_leader_finishes(share: Share, judge: Judge) -> None:
     # The first fetch loads the share-partition; this is how a dead leader would have left it.
     await write_state(box.queue, 0, [(0, 1, ARCHIVING, 1), (3, 3, ARCHIVING, 2)])
 
-    sentinel = await box.queue.produce(1)
-    catch = await consumer.drain(until=sentinel)
+    sentinel, catch = await up_to_new(box.queue, consumer)
     judge.equal([2, 4, 5, sentinel], catch.offsets, "offered by the next leader")
     await consumer.acked(*(accept(offset) for offset in catch.offsets))
     found = set(offsets_of(await box.arrived([0, 1, 3])))

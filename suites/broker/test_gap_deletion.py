@@ -65,8 +65,7 @@ async def test_goes_on_at_what_is_left(
     await delete(queue, before)
     await consumer.ack(*(release(offset) for offset in first.offsets if offset >= before))
 
-    last = await queue.produce(1)
-    rest = await consumer.drain(until=last)
+    last, rest = await up_to_new(queue, consumer)
     expected = list(range(before, last + 1))
     judge.equal(expected, rest.offsets, "acquired after the deletion")
     judge.equal(set(expected), offered(rest.responses), "records delivered after it")
@@ -132,8 +131,7 @@ async def test_all_deleted(share: Share, judge: Judge) -> None:
 
     stranger = await queue.consumer(join=False)
     news = await queue.produce(share.rng.randint(1, 3))
-    last = await queue.produce(1)
-    catch = await stranger.drain(until=last)
+    last, catch = await up_to_new(queue, stranger)
     expected = list(range(news, last + 1))
     judge.equal(expected, catch.offsets, "acquired after everything was deleted")
     judge.equal(set(expected), offered(catch.responses), "records delivered after it")

@@ -43,8 +43,7 @@ async def test_locked_records_go_to_nobody_else(share: Share, judge: Judge) -> N
     sent = time.monotonic()
     held = await holder.acquire(count)
 
-    sentinel = await queue.produce(1)
-    came = await other.drain(until=sentinel)
+    sentinel, came = await up_to_new(queue, other)
 
     in_time(sent, lock)
     judge.equal([sentinel], came.offsets, "offsets delivered while others are locked")

@@ -64,8 +64,7 @@ async def test_renewed_record_can_be_settled(share: Share, judge: Judge) -> None
     await holder.acked(renew(0, 2), is_renew_ack=True)
 
     part = await holder.ack(accept(0), release(1), reject(2))
-    sentinel = await queue.produce(1)
-    after = await holder.drain(until=sentinel)
+    sentinel, after = await up_to_new(queue, holder)
 
     judge.equal(0, part.ack_error, "error of settling renewed records")
     judge.equal({1: 2, sentinel: 1}, after.counts, "what is delivered afterwards")
@@ -103,8 +102,7 @@ async def test_renewal_mixed_with_other_types(share: Share, judge: Judge) -> Non
     share.rng.shuffle(order)
 
     part = await holder.ack(*(how(offset) for offset, how in enumerate(order)), is_renew_ack=True)
-    sentinel = await queue.produce(1)
-    after = await other.drain(until=sentinel)
+    sentinel, after = await up_to_new(queue, other)
     again = await holder.ack(*(accept(o) for o, how in enumerate(order) if how is renew))
 
     judge.equal(0, part.ack_error, "error of the mixed request")
@@ -189,8 +187,7 @@ async def test_log_start_passes_a_renewed_record(share: Share, judge: Judge) -> 
     await queue.produce(1)
     await holder.acquire(1)
     part = await holder.ack(release(cut, 7))
-    sentinel = await queue.produce(1)
-    after = await holder.drain(until=sentinel)
+    sentinel, after = await up_to_new(queue, holder)
 
     judge.equal(0, part.ack_error, "error of releasing the records that are left")
     expected = dict.fromkeys(range(cut, 8), 2) | {sentinel: 1}

@@ -58,8 +58,7 @@ async def test_settled_record_cannot_be_renewed(share: Share, judge: Judge) -> N
     await holder.acked(accept(1), release(2), reject(3))
 
     parts = [await holder.ack(renew(offset), is_renew_ack=True) for offset in (1, 2, 3)]
-    sentinel = await queue.produce(1)
-    after = await holder.drain(until=sentinel)
+    sentinel, after = await up_to_new(queue, holder)
 
     in_time(began, lock)
     errors = [part.ack_error for part in parts]

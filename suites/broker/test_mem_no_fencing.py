@@ -58,8 +58,7 @@ async def test_locks_outlive_membership(share: Share, judge: Judge, end: str) ->
     await out(share, consumer.member, end)
 
     other = await queue.consumer()
-    sentinel = await queue.produce(1)
-    caught = await other.drain(until=sentinel)
+    _, caught = await up_to_new(queue, other)
 
     in_time(since, share.bounds.longest_lock)
     taken = sorted(set(range(count)) & caught.counts.keys())

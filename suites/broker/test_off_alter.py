@@ -18,13 +18,6 @@ async def _alter(judge: Judge, queue: Queue, offset: int) -> None:
     judge.equal((0, {0: 0}), done, f"error and partitions altered to {offset}")
 
 
-async def _all(queue: Queue, partition: int = 0, *, join: bool = True) -> dict[int, int]:
-    """Return what a new member is given, with its counts, up to a record produced last."""
-    consumer = await queue.consumer(partition, join=join)
-    sentinel = await queue.produce(1, partition)
-    return (await consumer.drain(until=sentinel)).counts
-
-
 async def _used(share: Share) -> Queue:
     """Return a queue of ten records, 0 to 4 accepted, the others released, nobody in the group."""
     queue = await share.queue(records=10, batches=share.rng.choice([1, 5, 10]))
@@ -40,7 +33,7 @@ async def test_alter_sets_the_start(share: Share, judge: Judge) -> None:
     to = share.rng.choice([0, share.rng.randint(1, 4), share.rng.randint(5, 9)])
     await _alter(judge, queue, to)
 
-    counts = await _all(queue)
+    counts = await given_anew(queue)
 
     judge.equal(list(range(to, 11)), sorted(counts), f"delivered from {to} on")
 
@@ -50,7 +43,7 @@ async def test_alter_discards_state(share: Share, judge: Judge) -> None:
     queue = await _used(share)
     await _alter(judge, queue, 0)
 
-    judge.equal(dict.fromkeys(range(11), 1), await _all(queue), "delivery counts")
+    judge.equal(dict.fromkeys(range(11), 1), await given_anew(queue), "delivery counts")
 
 
 @check("ADM-48", fast=True, crossed=RELOADED)
@@ -78,7 +71,7 @@ async def test_alter_to_the_end(share: Share, judge: Judge) -> None:
     queue = await _used(share)
     await _alter(judge, queue, 10)
 
-    judge.equal({10: 1}, await _all(queue), "delivered")
+    judge.equal({10: 1}, await given_anew(queue), "delivered")
 
 
 @check("OFF-32", crossed=AMONG)
@@ -90,7 +83,7 @@ async def test_alter_to_uninitialised(share: Share, judge: Judge, reset: str) ->
 
     if reset == "earliest":
         everything = dict.fromkeys(range(11), 1)
-        judge.equal(everything, await _all(queue), "delivered by earliest")
+        judge.equal(everything, await given_anew(queue), "delivered by earliest")
         return
     consumer = await queue.consumer()
     catch = Catch()
@@ -119,8 +112,7 @@ async def test_alter_needs_an_empty_group(share: Share, judge: Judge) -> None:
     judge.equal(before, await queue.offsets(), "what the admin sees afterwards")
     settled = await consumer.ack(accept(3, 9))
     judge.equal(0, settled.ack_error, "error of settling what was held all the time")
-    sentinel = await queue.produce(1)
-    rest = await consumer.drain(until=sentinel)
+    sentinel, rest = await up_to_new(queue, consumer)
     judge.equal([sentinel], rest.offsets, "delivered afterwards")
 
 
@@ -134,7 +126,7 @@ async def test_alter_one_partition(share: Share, judge: Judge) -> None:
         await consumer.depart()
     await _alter(judge, queue, 0)
 
-    altered, other = await _all(queue, 0), await _all(queue, 1, join=False)
+    altered, other = await given_anew(queue, 0), await given_anew(queue, 1, join=False)
 
     judge.equal(dict.fromkeys(range(7), 1), altered, "the altered partition")
     judge.equal({4: 2, 5: 2, 6: 1}, other, "the other partition")
@@ -146,7 +138,7 @@ async def test_alter_before_the_group_exists(share: Share, judge: Judge) -> None
     to = share.rng.randint(0, 9)
     await _alter(judge, queue, to)
 
-    counts = await _all(queue)
+    counts = await given_anew(queue)
 
     judge.equal(dict.fromkeys(range(to, 11), 1), counts, f"delivered from {to} on")
 
@@ -164,7 +156,7 @@ async def test_alter_holds_at_once(share: Share, judge: Judge, closed: bool) -> 
     to = share.rng.randint(0, 4)
     await _alter(judge, queue, to)
 
-    counts = await _all(queue)
+    counts = await given_anew(queue)
 
     expected = dict.fromkeys(range(to, 11), 1)
     judge.equal(expected, counts, f"delivered to a new member, altered to {to}")
@@ -177,6 +169,6 @@ async def test_alter_below_the_log(share: Share, judge: Judge) -> None:
     await share.admin.delete_records(queue.topic, start)
     await _alter(judge, queue, share.rng.randint(0, start - 1))
 
-    counts = await _all(queue)
+    counts = await given_anew(queue)
 
     judge.equal(dict.fromkeys(range(start, 11), 1), counts, f"delivered from {start} on")

@@ -218,6 +218,5 @@ async def test_persister_that_keeps_nothing(solo_share: Share, judge: Judge) -> 
     judge.equal(list(range(10)), catch.offsets, "acquired")
     part = await consumer.ack(accept(0, 4), release(5, 9))
     judge.equal(ErrorCode.NONE, part.ack_error, "error of the acknowledgement")
-    last = await queue.produce(1)
-    again = await consumer.drain(until=last)
+    last, again = await up_to_new(queue, consumer)
     judge.equal([*range(5, 10), last], again.offsets, "acquired the second time")
