@@ -184,23 +184,16 @@ async def replace_state(world: Pinned) -> None:
     AlterShareGroupOffsets does it for an empty group, which a live session does not disturb. 4.1
     leaves out topics that no member subscribes to (KAFKA-19662), so the coordinator is told itself.
     """
-    queue, cluster = world.queue, world.queue.share.cluster
+    queue = world.queue
     await world.consumer.member.leave()
     response = await queue.share.admin.alter_offset(queue.group, queue.topic, 0)
     if response.error_code or any(p.error_code for t in response.responses for p in t.partitions):
         raise Undecided(f"AlterShareGroupOffsets was refused: {response}")
     if response.responses:
         return
-    key = share_key(queue.group, queue.topic.id, 0)
-    coordinator = await cluster.to(await cluster.coordinator(key, SHARE))
-    state = {"partition": 0, "state_epoch": 1000, "start_offset": 0}
-    raw = await coordinator.call(
-        "InitializeShareGroupState",
-        group_id=queue.group,
-        topics=[{"topic_id": queue.topic.id, "partitions": [state]}],
-    )
-    if raw.results[0].partitions[0].error_code:
-        raise Undecided(f"InitializeShareGroupState was refused: {raw}")
+    error = await StateKey(queue.share, queue.group, queue.topic.id).initialize(1000)
+    if error != "NONE":
+        raise Undecided(f"InitializeShareGroupState was refused: {error}")
 
 
 @check("ACK-44", crossed=AMONG)

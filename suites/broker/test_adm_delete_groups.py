@@ -18,13 +18,8 @@ from suites.broker.kit import *
 
 async def _summary(queue: Queue, partition: int) -> int:
     """Return the start offset that the share coordinator has of a share-partition, -1 for none."""
-    cluster = queue.share.cluster
-    node = await cluster.coordinator(share_key(queue.group, queue.topic.id, partition), SHARE)
-    wanted = {"topic_id": queue.topic.id, "partitions": [{"partition": partition}]}
-    response = await (await cluster.to(node)).call(
-        "ReadShareGroupStateSummary", group_id=queue.group, topics=[wanted]
-    )
-    return int(response.results[0].partitions[0].start_offset)
+    key = StateKey(queue.share, queue.group, queue.topic.id, partition)
+    return int((await key.summary()).start_offset)
 
 
 @check("ADM-32", "ADM-34", fast=True, crossed=AMONG)

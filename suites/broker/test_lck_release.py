@@ -80,14 +80,7 @@ async def test_expiry_does_not_need_the_share_coordinator(share: Share, judge: J
     holder, other = await queue.consumer(), await queue.consumer(join=False)
     await holder.acquire(5)
     # Delete the share-partition's durable state, so that its leader's writes are refused.
-    cluster = queue.share.cluster
-    node = await cluster.coordinator(share_key(queue.group, queue.topic.id, 0), SHARE)
-    response = await (await cluster.to(node)).call(
-        "DeleteShareGroupState",
-        group_id=queue.group,
-        topics=[{"topic_id": queue.topic.id, "partitions": [{"partition": 0}]}],
-    )
-    if not response.results or response.results[0].partitions[0].error_code:
+    if await StateKey(share, queue.group, queue.topic.id).delete() != "NONE":
         raise Undecided("DeleteShareGroupState is not served to clients here")
     refused = await holder.ack(accept(4))
     if not refused.ack_error:
