@@ -66,8 +66,8 @@ class DeadLetterSetup:
 async def beyond(judge: Judge, queue: Queue, consumer: Consumer, end: int) -> int:
     """Return the start offset: ``end`` or more, or what it still is when time is up.
 
-    All below ``end`` was settled, so that none of it may be delivered again, to which ``rule`` is
-    held. The admin's view is that of the last state write, so every look comes after one: a new
+    All below ``end`` was settled, so that none of it may be delivered again, to which the rule
+    is held. The admin's view is that of the last state write, so every look comes after one: a new
     record is acquired and accepted, with whatever else lies behind ``end``.
     """
     start = -1

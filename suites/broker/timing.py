@@ -305,7 +305,6 @@ async def judge_prompt(
     Args:
         share: the check's world; what takes the broker no time in any case is asked in between.
         judge: the check's judge.
-        rule: the rule that says so.
         what: what is due.
         call: has it happen once, and tells how many seconds it took.
     """
