@@ -46,7 +46,7 @@ async def waits():
 
 @pytest.mark.requirement("ACK-05")
 async def test_before(waits, judge):
-    judge.holds("ACK-05", True, "never reached")
+    judge.holds(True, "never reached")
 
 @pytest.fixture
 async def never_done():
@@ -55,17 +55,17 @@ async def never_done():
 
 @pytest.mark.requirement("ACK-06")
 async def test_after(never_done, judge):
-    judge.holds("ACK-06", True, "fine")
+    judge.holds(True, "fine")
 
 @pytest.mark.requirement("ACK-07")
 async def test_after_a_failure(never_done, judge):
-    judge.holds("ACK-07", False, "broken")
+    judge.holds(False, "broken")
 
 @pytest.mark.requirement("ACK-08")
 @pytest.mark.parametrize("number", range(6))
 async def test_fine(judge, number):
     await asyncio.sleep(0.01)
-    judge.holds("ACK-08", True, "fine")
+    judge.holds(True, "fine")
 """
 
 GARBAGE = """
@@ -93,11 +93,11 @@ def littered():
 
 @pytest.mark.requirement("ACK-01")
 def test_broken(littered, judge):
-    judge.holds("ACK-01", False, "broken")
+    judge.holds(False, "broken")
 
 @pytest.mark.requirement("ACK-02")
 def test_fine(judge):
-    judge.holds("ACK-02", True, "fine")
+    judge.holds(True, "fine")
 """
 
 
@@ -134,7 +134,7 @@ def test_deaf(judge):
 @pytest.mark.requirement("ACK-02")
 @pytest.mark.parametrize("number", range(6))
 def test_fine(judge, number):
-    judge.holds("ACK-02", True, "fine")
+    judge.holds(True, "fine")
 """
     )
     seen = house.folder / "seen"

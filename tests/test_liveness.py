@@ -47,7 +47,7 @@ def test_nothing_is_proved_where_nobody_gets_anything(monkeypatch: pytest.Monkey
 
 def test_the_rule_that_was_next_is_broken() -> None:
     judge = Judge(["ACK-01", "ACK-02", "ACK-03"])
-    judge.holds("ACK-01", True, "fine")
+    judge["ACK-01"].holds(True, "fine")
 
     seen = {one.requirement: one for one in observe("check", judge, Stalled("nothing came"), 0.0)}
 
@@ -55,7 +55,7 @@ def test_the_rule_that_was_next_is_broken() -> None:
     assert seen["ACK-02"].reason == "nothing came"
     assert {seen["ACK-01"].verdict, seen["ACK-03"].verdict} == {Verdict.UNKNOWN}
     for rule in judge.rules:
-        judge.holds(rule, True, "fine")
+        judge[rule].holds(True, "fine")
     last = observe("check", judge, Stalled("nothing came"), 0.0)[-1]
     assert (last.requirement, last.verdict) == ("ACK-03", Verdict.FAIL)
 

@@ -27,8 +27,8 @@ def undecided_at_first(name):
 async def test_slow(judge, transcripts):
     transcripts.append("frame")
     undecided_at_first("slow")
-    judge.holds("ACK-01", True, "fine")
-    judge.holds("ACK-02", True, "fine")
+    judge["ACK-01"].holds(True, "fine")
+    judge["ACK-02"].holds(True, "fine")
 
 @requirement("ACK-03")
 def test_never(judge, transcripts, rng):
@@ -38,12 +38,12 @@ def test_never(judge, transcripts, rng):
 @requirement("ACK-04")
 def test_worse(judge):
     undecided_at_first("worse")
-    judge.holds("ACK-04", False, "it came back")
+    judge.holds(False, "it came back")
 
 @requirement("ACK-05", "ACK-06")
 def test_broken(judge):
     played("broken")
-    judge.holds("ACK-05", False, "broken")
+    judge["ACK-05"].holds(False, "broken")
 
 @requirement("ACK-07")
 def test_harness():
@@ -74,7 +74,7 @@ async def test_dirty(dirty):
 @pytest.mark.parametrize("number", range(20))
 def test_fine(judge, number):
     played("fine")
-    judge.holds("ACK-11", True, "fine")
+    judge.holds(True, "fine")
 """
 
 KNOWN = """
@@ -92,12 +92,12 @@ def test_deadly(judge):
     if not os.path.exists(os.environ["SEEN"]):
         open(os.environ["SEEN"], "w").close()
         os._exit(9)
-    judge.holds("ACK-01", True, "fine")
+    judge.holds(True, "fine")
 
 @pytest.mark.requirement("ACK-02")
 @pytest.mark.parametrize("number", range(6))
 def test_fine(judge, number):
-    judge.holds("ACK-02", True, "fine")
+    judge.holds(True, "fine")
 """
 
 

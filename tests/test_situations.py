@@ -11,8 +11,8 @@ from fixtures import virtual
 from fixtures.virtual.world import reference_world
 from shareproof.runner.outcome import observe
 from spec.verdict import OutOfReach
+from suites.broker.check import SETUPS, SITUATIONS, check
 from suites.broker.share import Share, world
-from suites.broker.situations import SETUPS, SITUATIONS, crossed, meets
 from suites.judge import AS_WRITTEN, Judge
 from tools.campaign.hunting import cases_of, checks
 from tools.campaign.player import HONEST, Case, play
@@ -30,9 +30,9 @@ def setup_of(case: Case) -> str:
 
 
 CROSSED = {
-    check: [case for case in cases_of(check) if setup_of(case)]
-    for check in checks()
-    if any(map(setup_of, cases_of(check)))
+    name: [case for case in cases_of(name) if setup_of(case)]
+    for name in checks()
+    if any(map(setup_of, cases_of(name)))
 }
 
 
@@ -47,11 +47,11 @@ def test_enough_checks_are_crossed() -> None:
 
 def test_setups_and_checks_meet_every_situation() -> None:
     seen: set[str] = set()
-    for check in checks():
-        if check in CROSSED or "_many.py" in check or "between" in check or "idle" in check:
-            for case in cases_of(check)[:4]:
+    for name in checks():
+        if name in CROSSED or "_many.py" in name or "between" in name or "idle" in name:
+            for case in cases_of(name)[:4]:
                 seen |= {
-                    name for one in play(HONEST, case, 1).observations for name in one.situations
+                    met for one in play(HONEST, case, 1).observations for met in one.situations
                 }
         if SITUATIONS.keys() - seen <= SLOW:
             break
@@ -61,7 +61,7 @@ def test_setups_and_checks_meet_every_situation() -> None:
 
 def test_a_check_of_old_has_one_situation() -> None:
     judge = Judge(["ACK-01"])
-    judge.holds("ACK-01", True, "it is so")
+    judge.holds(True, "it is so")
     [seen] = observe("a check", judge, None, 0.0)
     assert seen.situations == (AS_WRITTEN,)
 
@@ -72,13 +72,12 @@ def test_what_was_not_put_to_the_test_met_nothing() -> None:
 
 
 def test_decorators_keep_the_arguments() -> None:
-    @meets("reload")
-    @crossed("beside")
-    async def check(share: object, judge: object, extra: int) -> None:
+    @check("ACK-01", crossed="beside", meets="reload")
+    async def nothing(share: object, judge: object, extra: int) -> None:
         raise AssertionError(share, judge, extra)
 
-    assert list(inspect.signature(check).parameters) == ["share", "judge", "extra", "setup"]
-    marks = [mark for mark in check.pytestmark if mark.name == "parametrize"]  # type: ignore[attr-defined]
+    assert list(inspect.signature(nothing).parameters) == ["share", "judge", "extra", "setup"]
+    marks = [mark for mark in nothing.pytestmark if mark.name == "parametrize"]  # type: ignore[attr-defined]
     assert [getattr(value, "values", (value,))[0] for value in marks[0].args[1]] == [
         AS_WRITTEN,
         "beside",
@@ -102,12 +101,12 @@ def test_a_broken_broker_is_seen_in_each_setup(name: str, mutant: str) -> None:
 def test_a_setup_out_of_reach_says_nothing_of_the_check() -> None:
     seen: list[str] = []
 
-    @crossed("beside")
-    async def check(share: Share, judge: Judge) -> None:
+    @check("ACK-01", crossed="beside")
+    async def fussy(share: Share, judge: Judge) -> None:
         seen.append(type(share).__name__)
         if len(seen) == 1:
             raise OutOfReach("needs topics of its own")
-        judge.holds("ACK-01", True, "it is so")
+        judge.holds(True, "it is so")
 
     async def played() -> Judge:
         judge = Judge(["ACK-01"])
@@ -115,7 +114,7 @@ def test_a_setup_out_of_reach_says_nothing_of_the_check() -> None:
             reference_world("reference", brokers=1, properties={}, seed=1) as here,
             world(here.info, random.Random(1), [], here.schemas) as share,
         ):
-            await check(share=share, judge=judge, setup="beside")
+            await fussy(share=share, judge=judge, setup="beside")
         return judge
 
     [one] = observe("a check", virtual.run(played()), None, 0.0)

@@ -14,7 +14,7 @@ from fixtures.wire.schema import Schemas
 from fixtures.wire.state_records import SNAPSHOT, UPDATE, decode_state, encode_value
 from spec.model.durable import StateBatch
 from spec.model.release import NEWEST
-from suites.broker.statestore import as_model, replayed
+from suites.broker.state import as_model, replayed
 from tests.release import RELEASE
 
 TOPIC = uuid.UUID(int=7)

@@ -120,12 +120,18 @@ def _check(node: Function, where: str, marks: list[ast.expr]) -> Check:
 
 
 def _mark(mark: ast.expr) -> Iterator[tuple[str, list[str]]]:
+    """Yield the names of marks with their texts: of one of pytest's, or of ``@check(...)``."""
     call = mark if isinstance(mark, ast.Call) else None
     target = call.func if call else mark
+    if call and isinstance(target, ast.Name) and target.id == "check":
+        yield "requirement", _texts(call.args)
+        for one in call.keywords:
+            several = one.value.elts if isinstance(one.value, ast.Tuple) else [one.value]
+            yield str(one.arg), _texts(several)
     if isinstance(target, ast.Attribute) and ast.unparse(target.value) == "pytest.mark":
-        given = call.args if call else []
-        yield target.attr, [arg.value for arg in given if _is_text(arg)]  # type: ignore[attr-defined]
+        yield target.attr, _texts(call.args if call else [])
 
 
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+def _texts(nodes: Iterable[ast.expr]) -> list[str]:
+    constants = (node.value for node in nodes if isinstance(node, ast.Constant))
+    return [value for value in constants if isinstance(value, str)]

@@ -24,7 +24,7 @@ from spec.verdict import (
     Verdict,
     Violation,
 )
-from suites.judge import Judge, Vacuous, situations_of
+from suites.judge import Judge, Vacuous
 
 PROPERTY = "shareproof"
 """Name of the report property that carries a check's observations."""
@@ -91,7 +91,7 @@ def observe(
                 evidence=evidence,
                 witness=tuple(map(str, proof)) if verdict is Verdict.FAIL else (),
                 seconds=round(seconds, 3),
-                situations=situations_of(judge) if evidence else (),
+                situations=judge.situations if evidence else (),
             )
         )
     return found

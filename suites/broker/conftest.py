@@ -14,10 +14,10 @@ from fixtures.wire.connection import CallFailed
 from fixtures.wire.frame import Transcript
 from fixtures.wire.schema import Schemas
 from spec.verdict import EnvironmentFault
+from suites.broker.brokers import Proxied, fronted
 from suites.broker.hang import find_hang, refuse_if_silent
-from suites.broker.proxied import Proxied, fronted
 from suites.broker.share import Share, world
-from suites.broker.statestore import Store
+from suites.broker.state import Store
 from suites.judge import IN_VAIN, MAKESHIFT, PATIENCE
 from suites.options import RunOptions
 

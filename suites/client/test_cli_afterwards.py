@@ -13,6 +13,7 @@ import pytest
 from fixtures.clients.adapter import Refused
 from fixtures.wire.errors import ErrorCode
 from spec.verdict import OutOfReach, Undecided
+from suites.broker.check import check
 from suites.client.harness import ARRIVES, READY, Harness
 from suites.client.wire import HEARTBEAT, SHARE
 from suites.judge import Judge
@@ -33,8 +34,7 @@ async def _frozen(hostile: Harness) -> AsyncIterator[None]:
         os.kill(hostile.adapter.pid, signal.SIGCONT)
 
 
-@pytest.mark.requirement("CLI-120")
-@pytest.mark.timeout(120)
+@check("CLI-120", timeout=120)
 async def test_frozen_longer_than_its_locks(hostile: Harness, judge: Judge) -> None:
     lock = hostile.share.bounds.lock(2000) / 1000
     queue = await hostile.queue(3, lock_ms=2000)
@@ -53,11 +53,10 @@ async def test_frozen_longer_than_its_locks(hostile: Harness, judge: Judge) -> N
     later = await hostile.arrival(consumer, 3, READY)
     came = sorted({*later.offsets, *(one.offset for one in first)})
     said = f"frozen for {lock + 1:g} s with a fetch under way and locks of {lock:g} s"
-    judge.holds("CLI-120", 3 in came, f"{said}; of 4 records {came} had come {READY:g} s later")
+    judge.holds(3 in came, f"{said}; of 4 records {came} had come {READY:g} s later")
 
 
-@pytest.mark.requirement("CLI-121")
-@pytest.mark.timeout(120)
+@check("CLI-121", timeout=120)
 async def test_fatal_error_is_not_forgotten(hostile: Harness, judge: Judge) -> None:
     queue, consumer = await hostile.consuming(1, settle=True)
     (refused,) = hostile.play({"on": HEARTBEAT, "do": "error", "code": FATAL})
@@ -67,12 +66,10 @@ async def test_fatal_error_is_not_forgotten(hostile: Harness, judge: Judge) -> N
     later = await hostile.polls(consumer, within=LATER)
     said = f"after one {FATAL} {len(errors)} polls failed in {LATER:g} s"
     holds = 1 in later.offsets or later.errors
-    judge.holds("CLI-121", holds, f"{said}, none in the next {LATER:g} s, and no record came")
+    judge.holds(holds, f"{said}, none in the next {LATER:g} s, and no record came")
 
 
-@pytest.mark.requirement("CLI-122")
-@pytest.mark.timeout(150)
-@pytest.mark.needs("explicit|mixed")
+@check("CLI-122", needs="explicit|mixed", timeout=150)
 @pytest.mark.parametrize("hint", [None, -1, 0])
 async def test_fetches_on_after_late_acks(
     harness: Harness, hostile: Harness, judge: Judge, hint: int | None
@@ -108,4 +105,4 @@ async def _late(harness: Harness, judge: Judge, said: str) -> None:
     later = await harness.polls(consumer, lambda seen: {*seen.offsets} >= wanted, READY)
     came = sorted({*got.offsets, *later.offsets})
     told = f"after a late acknowledgement, where {said}"
-    judge.equal("CLI-122", [0, 1, 2, 3], came, f"delivered within {READY:g} s {told}")
+    judge.equal([0, 1, 2, 3], came, f"delivered within {READY:g} s {told}")

@@ -11,6 +11,7 @@ from fixtures.clients.adapter import Adapter, AdapterHang
 from fixtures.clients.handle import Delivery, Handle
 from fixtures.clients.member import AckType
 from spec.adapter import Capability
+from suites.broker.check import check
 from suites.client.harness import Harness, refusal
 from suites.client.wire import HEARTBEAT, SHARE
 from suites.judge import Judge
@@ -18,58 +19,58 @@ from suites.judge import Judge
 SLACK = 6.0  # Seconds beyond its limit that a close may take before it is called late.
 
 
-@pytest.mark.requirement("CLI-38", "CLI-90")
-@pytest.mark.needs("explicit|mixed")
-@pytest.mark.fast
+@check("CLI-38", "CLI-90", needs="explicit|mixed", fast=True)
 async def test_close_settles(harness: Harness, judge: Judge) -> None:
     queue, consumer, got = await harness.holding(6, lock_ms=30000)
     await consumer.acknowledge(got[:3])
     await consumer.close()
     accepted = sorted(a.offset for a in harness.acks(consumer, AckType.ACCEPT))
-    judge.equal("CLI-38", [0, 1, 2], accepted, "accepted by closing")
+    judge["CLI-38"].equal([0, 1, 2], accepted, "accepted by closing")
     other = await harness.consumer(queue)
     again = await harness.arrival(other, 5, within=12)
-    judge.equal("CLI-90", [3, 4, 5], sorted(again.offsets), "delivered to another")
+    judge["CLI-90"].equal([3, 4, 5], sorted(again.offsets), "delivered to another")
 
 
-@pytest.mark.requirement("CLI-81")
-@pytest.mark.needs("close-timeout")
+@check("CLI-81", needs="close-timeout")
 @pytest.mark.parametrize("silent", ["everything", "acknowledgements"])
 async def test_close_before_a_silent_broker(hostile: Harness, judge: Judge, silent: str) -> None:
     _, consumer = await hostile.consuming(2)
     everything = [*SHARE, HEARTBEAT, "FindCoordinator", "Metadata"]
     on = everything if silent == "everything" else ["ShareAcknowledge"]
     hostile.play({"on": on, "do": "drop", "times": 0, "applied": False})
-    took = await _closed(consumer, 2.0, judge, "CLI-81")
-    judge.holds("CLI-81", took <= 2 + SLACK, f"close of 2 s took {took:.1f} s")
+    took = await _closed(consumer, 2.0, judge)
+    judge.holds(took <= 2 + SLACK, f"close of 2 s took {took:.1f} s")
 
 
-async def _closed(consumer: Handle, limit: float | None, judge: Judge, rule: str) -> float:
+async def _closed(
+    consumer: Handle,
+    limit: float | None,
+    judge: Judge,
+) -> float:
     """Close and return how long it took; a hang breaks the rule and is no fault of the adapter."""
     began = time.monotonic()
     try:
         await refusal(consumer.close(limit, within=45))
     except AdapterHang:
-        judge.holds(rule, False, f"close had not returned after {time.monotonic() - began:.0f} s")
+        judge.holds(False, f"close had not returned after {time.monotonic() - began:.0f} s")
     return time.monotonic() - began
 
 
-@pytest.mark.requirement("CLI-82")
-@pytest.mark.timeout(90)
+@check("CLI-82", timeout=90)
 async def test_close_without_brokers(hostile: Harness, judge: Judge) -> None:
     _, consumer = await hostile.consuming(2)
     hostile.tap.disappear()
-    took = await _closed(consumer, hostile.close_limit, judge, "CLI-82")
+    took = await _closed(consumer, hostile.close_limit, judge)
     most = (hostile.close_limit or 30) + SLACK
-    judge.holds("CLI-82", took <= most, f"close took {took:.1f} s, at most {most:g} s")
+    judge.holds(took <= most, f"close took {took:.1f} s, at most {most:g} s")
 
 
-@pytest.mark.requirement("CLI-83")
+@check("CLI-83")
 async def test_closing_twice(harness: Harness, judge: Judge) -> None:
     _, consumer = await harness.consuming(1)
     await consumer.close()
-    took = await _closed(consumer, None, judge, "CLI-83")
-    judge.holds("CLI-83", took <= 2, f"closing again took {took:.1f} s")
+    took = await _closed(consumer, None, judge)
+    judge.holds(took <= 2, f"closing again took {took:.1f} s")
 
 
 Calls = dict[str, Callable[[], Awaitable[object]]]
@@ -96,7 +97,7 @@ def _calls(consumer: Handle, got: list[Delivery], topic: str) -> Calls:
     return {name: call for name, call in calls.items() if chosen.get(name) or has(name)}
 
 
-@pytest.mark.requirement("CLI-39")
+@check("CLI-39")
 async def test_after_close(harness: Harness, judge: Judge) -> None:
     queue, consumer, got = await harness.holding(1)
     await consumer.close()
@@ -108,13 +109,13 @@ async def test_after_close(harness: Harness, judge: Judge) -> None:
         if not await refusal(call()):
             taken.append(name)
         took[name] = time.monotonic() - began
-    judge.equal("CLI-39", [], taken, "calls on a closed consumer that were not refused")
+    judge.equal([], taken, "calls on a closed consumer that were not refused")
     late = {name: round(seconds, 1) for name, seconds in took.items() if seconds > 2}
-    judge.equal("CLI-39", {}, late, "seconds until calls on a closed consumer were refused")
-    judge.equal("CLI-39", before, len(harness.seen(consumer)), "requests after close")
+    judge.equal({}, late, "seconds until calls on a closed consumer were refused")
+    judge.equal(before, len(harness.seen(consumer)), "requests after close")
 
 
-@pytest.mark.requirement("CLI-84")
+@check("CLI-84")
 async def test_crash(doomed: Harness, adapter: Adapter, judge: Judge) -> None:
     queue = await doomed.queue(3, lock_ms=30000)
     await doomed.holding(queue, 3)
@@ -125,4 +126,4 @@ async def test_crash(doomed: Harness, adapter: Adapter, judge: Judge) -> None:
     again = await doomed.arrival(other, 2, within=20)
     took = time.monotonic() - began
     said = f"delivered to another within {took:.0f} s, the locks were for 30 s"
-    judge.equal("CLI-84", [0, 1, 2], sorted(again.offsets), said)
+    judge.equal([0, 1, 2], sorted(again.offsets), said)

@@ -10,6 +10,7 @@ from fixtures.clients.adapter import Refused, Unsupported
 from fixtures.clients.handle import Handle
 from fixtures.clients.member import AckType
 from spec.verdict import OutOfReach
+from suites.broker.check import check
 from suites.broker.share import Queue
 from suites.client.harness import ARRIVES, READY, Harness, Polled
 from suites.client.wire import acked, acquired
@@ -40,23 +41,21 @@ def _named(error: Refused, queue: Queue) -> bool:
     return f"{queue.topic.name}-0" in error.message and f"offset {BAD}" in error.message
 
 
-@pytest.mark.requirement("CLI-107")
-@pytest.mark.timeout(150)
-@pytest.mark.needs("explicit")
+@check("CLI-107", needs="explicit", timeout=150)
 @pytest.mark.parametrize("kind", ["reject", "accept"])
 async def test_unreadable_value(harness: Harness, judge: Judge, kind: str) -> None:
     queue = await harness.queue(VALUES)
     consumer = await _reading_numbers(harness, queue)
     first = await _to_error(harness, consumer)
     when = f"delivered before the first error, {BAD} is unreadable"
-    judge.equal("CLI-107", [0, 1], first.offsets, when)
+    judge.equal([0, 1], first.offsets, when)
     # Nothing is said of it: it comes again, and what is behind it may come before that.
     await harness.settle(consumer)
     behind = await _to_error(harness, consumer)
     told = first.errors + behind.errors
-    judge.holds("CLI-107", len(told) > 1, f"named by {len(told)} polls, and never acknowledged")
+    judge.holds(len(told) > 1, f"named by {len(told)} polls, and never acknowledged")
     said = [f"{one.name}: {one.message}" for one in told]
-    judge.holds("CLI-107", all(_named(one, queue) for one in told), f"not all name it: {said}")
+    judge.holds(all(_named(one, queue) for one in told), f"not all name it: {said}")
     bad = {"topic": queue.topic.name, "partition": 0, "offset": BAD}
     try:
         await consumer.acknowledge([bad], kind, by="offset")
@@ -67,16 +66,15 @@ async def test_unreadable_value(harness: Harness, judge: Judge, kind: str) -> No
         consumer, lambda seen: 3 in behind.offsets + seen.offsets, READY, seconds=0.5
     )
     came = sorted({*behind.offsets, *rest.offsets})
-    judge.equal("CLI-107", [3], came, f"delivered behind it, after it was acknowledged ({kind})")
-    judge.equal("CLI-107", [], [*map(str, rest.errors)], "errors after it was acknowledged")
+    judge.equal([3], came, f"delivered behind it, after it was acknowledged ({kind})")
+    judge.equal([], [*map(str, rest.errors)], "errors after it was acknowledged")
     sent = [AckType(one.kind).name for one in harness.acks(consumer) if one.offset == BAD]
-    judge.equal("CLI-107", kind.upper(), sent[-1] if sent else "", f"sent last of {BAD}")
+    judge.equal(kind.upper(), sent[-1] if sent else "", f"sent last of {BAD}")
     strays = set(sent[:-1]) - {"RELEASE"}
-    judge.equal("CLI-107", set(), strays, f"sent of {BAD} before the application acknowledged it")
+    judge.equal(set(), strays, f"sent of {BAD} before the application acknowledged it")
 
 
-@pytest.mark.requirement("CLI-107")
-@pytest.mark.timeout(150)
+@check("CLI-107", timeout=150)
 @pytest.mark.parametrize("mode", ["implicit", "explicit"])
 async def test_unreadable_value_is_not_accepted(harness: Harness, judge: Judge, mode: str) -> None:
     if not harness.adapter.has(mode):
@@ -88,13 +86,11 @@ async def test_unreadable_value_is_not_accepted(harness: Harness, judge: Judge, 
     await consumer.close()
     seen = harness.seen(consumer)
     sent = [str(one) for one in acked(seen) if one.offset == BAD and one.kind == AckType.ACCEPT]
-    judge.equal("CLI-107", [], sent, f"accepted of offset {BAD}, which no application was given")
-    judge.saw("CLI-107", unreadable=len([one for one in acquired(seen) if one.offset == BAD]))
+    judge.equal([], sent, f"accepted of offset {BAD}, which no application was given")
+    judge.saw(unreadable=len([one for one in acquired(seen) if one.offset == BAD]))
 
 
-@pytest.mark.requirement("CLI-123")
-@pytest.mark.timeout(150)
-@pytest.mark.needs("explicit", "callback", "callback-offsets")
+@check("CLI-123", needs=("explicit", "callback", "callback-offsets"), timeout=150)
 async def test_acks_before_an_unreadable_value(harness: Harness, judge: Judge) -> None:
     queue = await harness.queue(VALUES)
     consumer = await _reading_numbers(harness, queue)
@@ -115,12 +111,10 @@ async def test_acks_before_an_unreadable_value(harness: Harness, judge: Judge) -
     await harness.until(reported, ARRIVES)
     sent = sorted({one.offset for one in harness.acks(consumer) if one.offset in taken})
     said = f"reported of what was accepted before a poll failed; sent of it {sent}"
-    judge.equal("CLI-123", taken, [one for one in told() if one in taken], said)
+    judge.equal(taken, [one for one in told() if one in taken], said)
 
 
-@pytest.mark.requirement("CLI-123")
-@pytest.mark.timeout(150)
-@pytest.mark.needs("implicit")
+@check("CLI-123", needs="implicit", timeout=150)
 async def test_implicit_acks_before_an_unreadable_value(harness: Harness, judge: Judge) -> None:
     queue = await harness.queue(VALUES)
     consumer = await _reading_numbers(harness, queue, mode="implicit")
@@ -133,4 +127,4 @@ async def test_implicit_acks_before_an_unreadable_value(harness: Harness, judge:
     )
     if not polled.errors or not {0, 1} <= {*polled.offsets}:
         raise OutOfReach("no poll fails for a value that cannot be read")
-    judge.equal("CLI-123", [0, 1], sorted(sent() & {0, 1}), "accepted, where the next poll failed")
+    judge.equal([0, 1], sorted(sent() & {0, 1}), "accepted, where the next poll failed")

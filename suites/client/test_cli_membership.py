@@ -9,6 +9,7 @@ import pytest
 from fixtures.clients.handle import Handle
 from fixtures.proxies.exchange import Exchange
 from spec.verdict import Undecided
+from suites.broker.check import check
 from suites.client.harness import FLOOD, HASTE, READY, Harness, refusal
 from suites.client.wire import HEARTBEAT, Place, assigned, busiest, hasty, named
 from suites.judge import Judge
@@ -33,7 +34,7 @@ def _ids(hostile: Harness, consumer: Handle) -> set[str]:
     return {one.request["member_id"] for one in hostile.heartbeats(consumer)}
 
 
-@pytest.mark.requirement("CLI-01")
+@check("CLI-01")
 async def test_heartbeat_interval(harness: Harness, judge: Judge) -> None:
     _, consumer = await harness.consuming(1)
     await harness.polls(consumer, within=3.0)
@@ -41,43 +42,42 @@ async def test_heartbeat_interval(harness: Harness, judge: Judge) -> None:
     steady = [one for one in beats if (one.request["member_epoch"] or 0) > 0]
     interval = steady[0].response["heartbeat_interval_ms"] / 1000 if steady[0].response else 0.5
     gaps = [b.sent - a.sent for a, b in pairwise(steady)]
-    judge.holds("CLI-01", gaps, f"{len(steady)} heartbeats in 3 s, interval {interval} s")
+    judge.holds(gaps, f"{len(steady)} heartbeats in 3 s, interval {interval} s")
     longest, usual = max(gaps), sorted(gaps)[len(gaps) // 2]
     told = f"the interval is {interval} s, and {longest:.2f} s passed between two heartbeats"
-    judge.holds("CLI-01", longest <= interval * 2 + 1, told)
+    judge.holds(longest <= interval * 2 + 1, told)
     told = f"the interval is {interval} s, and {usual:.2f} s are usual between two heartbeats"
-    judge.holds("CLI-01", usual >= interval * 0.4, told)
+    judge.holds(usual >= interval * 0.4, told)
     limit = 2 * 4 / interval + 4
     told = f"{len(beats)} heartbeats in about 4 s, at most {limit:.0f}"
-    judge.holds("CLI-01", len(beats) <= limit, told)
+    judge.holds(len(beats) <= limit, told)
     overlapping = [(a.number, b.number) for a, b in pairwise(beats) if b.sent < a.responded]
-    judge.equal("CLI-01", [], overlapping, "heartbeats sent while another was under way")
-    judge.saw("CLI-01", heartbeats=len(beats))
+    judge.equal([], overlapping, "heartbeats sent while another was under way")
+    judge.saw(heartbeats=len(beats))
 
 
-@pytest.mark.requirement("CLI-02", "CLI-48")
-@pytest.mark.fast
+@check("CLI-02", "CLI-48", fast=True)
 async def test_identity(harness: Harness, judge: Judge) -> None:
     queue, consumer = await harness.reading(1)
     await harness.polls(consumer, lambda _: len(harness.heartbeats(consumer)) >= 4)
     beats = harness.heartbeats(consumer)
     first = beats[0].request
-    judge.equal("CLI-48", 0, first["member_epoch"], "epoch of the first heartbeat")
+    judge["CLI-48"].equal(0, first["member_epoch"], "epoch of the first heartbeat")
     names = first["subscribed_topic_names"]
-    judge.equal("CLI-48", [queue.topic.name], names, "subscription in the first")
-    judge.equal("CLI-48", queue.group, first["group_id"], "group of the first")
-    judge.equal("CLI-02", 1, len(_ids(harness, consumer)), "different member ids")
+    judge["CLI-48"].equal([queue.topic.name], names, "subscription in the first")
+    judge["CLI-48"].equal(queue.group, first["group_id"], "group of the first")
+    judge["CLI-02"].equal(1, len(_ids(harness, consumer)), "different member ids")
     only = first["member_id"]
-    judge.holds("CLI-02", 1 <= len(only) <= 36, f"the member id has {len(only)} characters: {only}")
+    judge["CLI-02"].holds(1 <= len(only) <= 36, f"the member id has {len(only)} characters: {only}")
     for before, after in pairwise(beats):
         epoch = after.request["member_epoch"]
         if before.response and not before.response["error_code"] and epoch > 0:
             said = f"epoch of heartbeat #{after.number} after the response to #{before.number}"
-            judge.equal("CLI-02", before.response["member_epoch"], epoch, said)
-    judge.saw("CLI-02", heartbeats=len(beats))
+            judge["CLI-02"].equal(before.response["member_epoch"], epoch, said)
+    judge["CLI-02"].saw(heartbeats=len(beats))
 
 
-@pytest.mark.requirement("CLI-03")
+@check("CLI-03")
 @pytest.mark.parametrize("code", ["FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID"])
 async def test_fenced(hostile: Harness, judge: Judge, code: str) -> None:
     queue, consumer = await hostile.consuming(1)
@@ -85,15 +85,15 @@ async def test_fenced(hostile: Harness, judge: Judge, code: str) -> None:
     await hostile.meets(consumer, HEARTBEAT)
     later = await hostile.polls_until(consumer, lambda: _after_script(hostile, consumer), RECOVERY)
     epochs = [one.request["member_epoch"] for one in later[:1]]
-    judge.equal("CLI-03", [0], epochs, f"epoch of the first heartbeat after {code}")
-    judge.equal("CLI-03", 1, len(_ids(hostile, consumer)), "different member ids")
+    judge.equal([0], epochs, f"epoch of the first heartbeat after {code}")
+    judge.equal(1, len(_ids(hostile, consumer)), "different member ids")
     await queue.produce([b"after"])
     got = await hostile.polls(consumer, within=4.0)
-    judge.equal("CLI-03", [1], got.offsets, "records after joining again")
-    judge.saw("CLI-03", fenced=1)
+    judge.equal([1], got.offsets, "records after joining again")
+    judge.saw(fenced=1)
 
 
-@pytest.mark.requirement("CLI-04")
+@check("CLI-04")
 async def test_group_gone(hostile: Harness, judge: Judge) -> None:
     _, consumer = await hostile.consuming(1)
     hostile.play({"on": HEARTBEAT, "do": "error", "code": "GROUP_ID_NOT_FOUND", "applied": False})
@@ -104,22 +104,21 @@ async def test_group_gone(hostile: Harness, judge: Judge) -> None:
         if errors or again:
             break
     told = any(one.scripted for one in hostile.heartbeats(consumer))
-    judge.holds("CLI-04", told, "the client was told GROUP_ID_NOT_FOUND")
-    judge.holds("CLI-04", errors or 0 in again, f"errors {errors}, heartbeats afterwards {again}")
+    judge.holds(told, "the client was told GROUP_ID_NOT_FOUND")
+    judge.holds(errors or 0 in again, f"errors {errors}, heartbeats afterwards {again}")
 
 
-@pytest.mark.requirement("CLI-05")
-@pytest.mark.fast
+@check("CLI-05", fast=True)
 async def test_leaves_when_closed(harness: Harness, judge: Judge) -> None:
     queue, consumer = await harness.consuming(1)
     await consumer.close()
-    judge.holds("CLI-05", harness.leaves(consumer), "no heartbeat with epoch -1 was sent")
+    judge.holds(harness.leaves(consumer), "no heartbeat with epoch -1 was sent")
     described = await harness.admin.describe_group(queue.group)
     members = [member.member_id for member in described.members]
-    judge.equal("CLI-05", [], members, "members of the group after close")
+    judge.equal([], members, "members of the group after close")
 
 
-@pytest.mark.requirement("CLI-49")
+@check("CLI-49")
 async def test_leaving_again(hostile: Harness, judge: Judge) -> None:
     queue, consumer = await hostile.consuming(1, request_timeout_ms=3000)
     refused = {"do": "error", "code": "NOT_COORDINATOR", "applied": False}
@@ -127,28 +126,27 @@ async def test_leaving_again(hostile: Harness, judge: Judge) -> None:
     await refusal(consumer.close())  # it may say that leaving failed
     described = await hostile.admin.describe_group(queue.group)
     left = hostile.leaves(consumer)
-    judge.holds("CLI-49", left, "no heartbeat with epoch -1 was sent")
+    judge.holds(left, "no heartbeat with epoch -1 was sent")
     members = [member.member_id for member in described.members]
     said = f"members after {len(left)} leaves, the first of which was refused"
-    judge.equal("CLI-49", [], members, said)
+    judge.equal([], members, said)
 
 
-@pytest.mark.requirement("CLI-06")
-@pytest.mark.needs("max-poll-interval")
+@check("CLI-06", needs="max-poll-interval")
 async def test_silent_application(harness: Harness, judge: Judge) -> None:
     _, consumer = await harness.consuming(1, max_poll_interval_ms=1500)
     gone = await harness.until(lambda: harness.leaves(consumer), 10)
-    judge.holds("CLI-06", gone, "10 s without a poll, the limit is 1.5 s, and no leave was sent")
+    judge.holds(gone, "10 s without a poll, the limit is 1.5 s, and no leave was sent")
 
     def again() -> bool:
         left, beats = harness.leaves(consumer)[0].number, harness.heartbeats(consumer)
         return any(one.number > left and one.request["member_epoch"] == 0 for one in beats)
 
     rejoined = await harness.polls_until(consumer, again, RECOVERY)
-    judge.holds("CLI-06", rejoined, "no heartbeat with epoch 0 after the next poll")
+    judge.holds(rejoined, "no heartbeat with epoch 0 after the next poll")
 
 
-@pytest.mark.requirement("CLI-07")
+@check("CLI-07")
 @pytest.mark.parametrize(
     "code", ["GROUP_AUTHORIZATION_FAILED", "GROUP_MAX_SIZE_REACHED", "UNSUPPORTED_VERSION"]
 )
@@ -157,7 +155,7 @@ async def test_no_entry(hostile: Harness, judge: Judge, code: str) -> None:
     await _refused_entry(hostile, judge, f"behind {code}")
 
 
-@pytest.mark.requirement("CLI-07")
+@check("CLI-07")
 async def test_no_share_groups(hostile: Harness, judge: Judge) -> None:
     hostile.play({"on": "ApiVersions", "do": "without-api", "key": 76, "times": 0})
     await _refused_entry(hostile, judge, "without share groups")
@@ -169,13 +167,13 @@ async def _refused_entry(hostile: Harness, judge: Judge, where: str) -> None:
     # Some join then and there, when they subscribe.
     error = await refusal(consumer.subscribe(queue.topic.name))
     polled = await hostile.polls(consumer, lambda seen: error or seen.errors, 6.0)
-    judge.holds("CLI-07", error or polled.errors, f"6 s of polling {where}, and no poll failed")
+    judge.holds(error or polled.errors, f"6 s of polling {where}, and no poll failed")
     await hostile.polls(consumer, within=1.5)
     most = busiest(hostile.heartbeats(consumer))
-    judge.holds("CLI-07", most <= FLOOD, f"{most} heartbeats within a second")
+    judge.holds(most <= FLOOD, f"{most} heartbeats within a second")
 
 
-@pytest.mark.requirement("CLI-47")
+@check("CLI-47")
 @pytest.mark.parametrize("code", ["COORDINATOR_LOAD_IN_PROGRESS", "NOT_COORDINATOR"])
 async def test_pauses_between_failures(hostile: Harness, judge: Judge, code: str) -> None:
     queue = await hostile.queue(1)
@@ -189,30 +187,30 @@ async def test_pauses_between_failures(hostile: Harness, judge: Judge, code: str
     if not failed:
         raise Undecided("no heartbeat was sent")
     most = max(busiest(failed), busiest(hostile.tap.of("FindCoordinator")))
-    judge.holds("CLI-47", most <= FLOOD, f"{most} attempts within a second behind {code}")
+    judge.holds(most <= FLOOD, f"{most} attempts within a second behind {code}")
     row = hasty(failed)
-    judge.holds("CLI-47", row <= HASTE, f"{row} heartbeats in a row without a pause")
+    judge.holds(row <= HASTE, f"{row} heartbeats in a row without a pause")
     hostile.tap.script.drop(steps)
     if refused:  # it joins when it subscribes, and leaves trying again to the application
         await consumer.subscribe(queue.topic.name)
     first = await hostile.polls(consumer, within=0.1)  # it may pass on one more error
     got = first.records or await hostile.take(consumer, 1, kind="accept")
-    judge.equal("CLI-47", [0], got.offsets, "records once heartbeats go through")
+    judge.equal([0], got.offsets, "records once heartbeats go through")
 
 
-@pytest.mark.requirement("CLI-50")
+@check("CLI-50")
 @pytest.mark.parametrize("code", ["NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"])
 async def test_coordinator_moved(hostile: Harness, judge: Judge, code: str) -> None:
     _, consumer = await hostile.consuming(1)
     before = len(hostile.tap.of("FindCoordinator"))
     hostile.play({"on": HEARTBEAT, "do": "error", "code": code, "applied": False})
     recovered = await hostile.polls_until(consumer, lambda: _good(hostile, consumer), RECOVERY)
-    judge.holds("CLI-50", recovered, f"no good heartbeat within {RECOVERY} s after {code}")
+    judge.holds(recovered, f"no good heartbeat within {RECOVERY} s after {code}")
     looked = len(hostile.tap.of("FindCoordinator")) > before
-    judge.holds("CLI-50", looked, f"no FindCoordinator was sent after {code}")
+    judge.holds(looked, f"no FindCoordinator was sent after {code}")
 
 
-@pytest.mark.requirement("CLI-51")
+@check("CLI-51")
 @pytest.mark.parametrize("code", ["UNKNOWN_SERVER_ERROR", 9999])
 async def test_unknown_heartbeat_error(hostile: Harness, judge: Judge, code: str | int) -> None:
     _, consumer = await hostile.consuming(1)
@@ -221,23 +219,23 @@ async def test_unknown_heartbeat_error(hostile: Harness, judge: Judge, code: str
         consumer, lambda seen: seen.errors or _good(hostile, consumer), 9.0
     )
     told = any(one.scripted for one in hostile.heartbeats(consumer))
-    judge.holds("CLI-51", told, f"the client was answered {code}")
+    judge.holds(told, f"the client was answered {code}")
     holds = polled.errors or _good(hostile, consumer)
-    judge.holds("CLI-51", holds, f"after {code} neither a good heartbeat nor an error")
+    judge.holds(holds, f"after {code} neither a good heartbeat nor an error")
 
 
-@pytest.mark.requirement("CLI-53")
+@check("CLI-53")
 async def test_lost_heartbeat(hostile: Harness, judge: Judge) -> None:
     _, consumer = await hostile.consuming(1, request_timeout_ms=2000)
     hostile.play({"on": HEARTBEAT, "do": "close"})
     recovered = await hostile.polls_until(
         consumer, lambda: any(one.response for one in _after_script(hostile, consumer)), RECOVERY
     )
-    judge.holds("CLI-53", recovered, f"no heartbeat within {RECOVERY} s after a lost response")
-    judge.equal("CLI-53", 1, len(_ids(hostile, consumer)), "different member ids")
+    judge.holds(recovered, f"no heartbeat within {RECOVERY} s after a lost response")
+    judge.equal(1, len(_ids(hostile, consumer)), "different member ids")
 
 
-@pytest.mark.requirement("CLI-54")
+@check("CLI-54")
 async def test_fetches_what_is_assigned(hostile: Harness, judge: Judge) -> None:
     _, first = await hostile.consuming(await hostile.queue(1, partitions=3), 1)
 
@@ -249,43 +247,41 @@ async def test_fetches_what_is_assigned(hostile: Harness, judge: Judge) -> None:
     await hostile.polls(first, within=0.6)  # time for fetches that it may not send
     await hostile.polls(first, lambda _: seen()[0] <= seen()[1], RECOVERY)
     wanted, fetched = seen()
-    judge.equal("CLI-54", set(), fetched - wanted, "fetched and never assigned")
-    judge.equal("CLI-54", set(), wanted - fetched, "assigned and never fetched")
-    judge.saw("CLI-54", partitions=len(fetched))
+    judge.equal(set(), fetched - wanted, "fetched and never assigned")
+    judge.equal(set(), wanted - fetched, "assigned and never fetched")
+    judge.saw(partitions=len(fetched))
 
 
-@pytest.mark.requirement("CLI-08")
+@check("CLI-08")
 async def test_late_metadata(hostile: Harness, judge: Judge) -> None:
     hostile.play({"on": "Metadata", "do": "unknown-topics", "times": 4})
     _, consumer = await hostile.reading(1)
     got = await hostile.arrival(consumer, within=16.0)
     late = [one for one in hostile.tap.of("Metadata") if one.scripted]
-    judge.holds("CLI-08", late, "metadata was asked for")
+    judge.holds(late, "metadata was asked for")
     said = f"records after {len(late)} responses without the topic"
-    judge.equal("CLI-08", [0], got.offsets, said)
+    judge.equal([0], got.offsets, said)
 
 
-@pytest.mark.requirement("CLI-52")
-@pytest.mark.needs("unsubscribe")
+@check("CLI-52", needs="unsubscribe")
 async def test_unsubscribe_leaves(harness: Harness, judge: Judge) -> None:
     _, consumer = await harness.consuming(1, settle=True)
     await consumer.unsubscribe()
     left = await harness.until(lambda: harness.leaves(consumer), 5)
-    judge.holds("CLI-52", left, "no heartbeat with epoch -1 was sent")
+    judge.holds(left, "no heartbeat with epoch -1 was sent")
     if error := await refusal(consumer.poll(0.2)):
-        judge.saw("CLI-52", refused=int(error == "illegal-state"))
+        judge.saw(refused=int(error == "illegal-state"))
     last = max(one.number for one in harness.heartbeats(consumer))
     after = [one for one in harness.seen(consumer, "ShareFetch") if one.number > last]
     fresh = [one.number for one in after if one.request["share_session_epoch"] != -1]
-    judge.equal("CLI-52", [], fresh, "fetches after leaving")
+    judge.equal([], fresh, "fetches after leaving")
 
 
-@pytest.mark.requirement("CLI-46")
-@pytest.mark.needs("running")
+@check("CLI-46", needs="running")
 async def test_running_means_joined(harness: Harness, judge: Judge) -> None:
     queue, consumer = await harness.reading([b"before"], reset="latest", await_running=True)
     asked = len(harness.seen(consumer, "ShareFetch"))
     await queue.produce([b"right after"])
     got = await harness.arrival(consumer, 1)
     said = f"{asked} ShareFetch requests when it said that it was running"
-    judge.equal("CLI-46", [1], got.offsets, f"delivered, produced right after the start; {said}")
+    judge.equal([1], got.offsets, f"delivered, produced right after the start; {said}")

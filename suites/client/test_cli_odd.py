@@ -12,6 +12,7 @@ from fixtures.clients.handle import Handle
 from fixtures.clients.member import AckType
 from spec.adapter import Capability
 from spec.verdict import OutOfReach
+from suites.broker.check import check
 from suites.broker.share import Queue
 from suites.client.harness import ARRIVES, Harness, Polled, Records
 from suites.client.wire import SHARE
@@ -23,7 +24,7 @@ CLOSES = 10.0
 DENIED = "TOPIC_AUTHORIZATION_FAILED"
 
 
-@pytest.mark.requirement("CLI-115")
+@check("CLI-115")
 @pytest.mark.parametrize(("leader", "epoch"), [(0, 0), (1, 0)])
 async def test_worthless_hint(hostile: Harness, judge: Judge, leader: int, epoch: int) -> None:
     topic = await hostile.admin.create_topic(assignments=[[1, 2, 3]])
@@ -35,12 +36,11 @@ async def test_worthless_hint(hostile: Harness, judge: Judge, leader: int, epoch
     await hostile.admin.produce(moved, [b"after"])
     got = (await hostile.arrival(consumer, 1)).offsets
     said = f"the partition moved to broker 2, hints named broker {leader} with epoch {epoch}"
-    judge.holds("CLI-115", 1 in got, f"{said}; {ARRIVES:g} s later {got} had come")
-    judge.saw("CLI-115", hints=len([one for one in hostile.seen(consumer) if one.scripted]))
+    judge.holds(1 in got, f"{said}; {ARRIVES:g} s later {got} had come")
+    judge.saw(hints=len([one for one in hostile.seen(consumer) if one.scripted]))
 
 
-@pytest.mark.requirement("CLI-116")
-@pytest.mark.timeout(120)
+@check("CLI-116", timeout=120)
 @pytest.mark.parametrize("api", ["ShareFetch", "ShareGroupHeartbeat"])
 @pytest.mark.parametrize("flaw", ["truncated", "correlation"])
 async def test_undecodable_response(hostile: Harness, judge: Judge, api: str, flaw: str) -> None:
@@ -59,9 +59,9 @@ async def test_undecodable_response(hostile: Harness, judge: Judge, api: str, fl
 
     more = await hostile.polls(consumer, lambda _: later(), 25)
     said = f"no {api} was sent for 25 s after one that was damaged ({flaw})"
-    judge.holds("CLI-116", later(), said)
+    judge.holds(later(), said)
     came = got.offsets + more.offsets
-    judge.holds("CLI-116", 1 in came, f"25 s after a damaged {api} ({flaw}) {came} had come")
+    judge.holds(1 in came, f"25 s after a damaged {api} ({flaw}) {came} had come")
 
 
 async def _polled(hostile: Harness, consumer: Handle) -> Polled:
@@ -80,7 +80,7 @@ async def _damaged(hostile: Harness, queue: Queue) -> Handle:
         return await hostile.consumer(queue)
 
 
-@pytest.mark.requirement("CLI-104")
+@check("CLI-104")
 async def test_damaged_batch_is_named(hostile: Harness, judge: Judge) -> None:
     queue = await hostile.queue(3, batches=3, lock_ms=3000)
     consumer = await _damaged(hostile, queue)
@@ -90,12 +90,12 @@ async def test_damaged_batch_is_named(hostile: Harness, judge: Judge) -> None:
     # Some give the partition beside the message, where no adapter passes it on.
     named = [one for one in polled.errors if re.search(r"\b1\b", one.message)]
     said = [f"{one.name}: {one.message}" for one in polled.errors][:3]
-    judge.holds("CLI-104", named, f"no error named offset 1: {said}")
+    judge.holds(named, f"no error named offset 1: {said}")
     offsets = sorted({*polled.offsets})
-    judge.equal("CLI-104", [0, 2], offsets, "delivered, where the batch of 1 is damaged")
+    judge.equal([0, 2], offsets, "delivered, where the batch of 1 is damaged")
 
 
-@pytest.mark.requirement("CLI-106")
+@check("CLI-106")
 async def test_damaged_batch_is_not_accepted(hostile: Harness, judge: Judge) -> None:
     queue = await hostile.queue(3, batches=3, lock_ms=3000)
     consumer = await _damaged(hostile, queue)
@@ -107,10 +107,10 @@ async def test_damaged_batch_is_not_accepted(hostile: Harness, judge: Judge) -> 
 
     await hostile.polls(consumer, lambda _: sent(), 3.0)
     wrong = sent() - {"REJECT", "RELEASE"}
-    judge.equal("CLI-106", set(), wrong, "what became of the damaged batch's offset")
+    judge.equal(set(), wrong, "what became of the damaged batch's offset")
 
 
-@pytest.mark.requirement("CLI-105")
+@check("CLI-105")
 async def test_without_checksums(hostile: Harness, judge: Judge) -> None:
     queue = await hostile.queue(3, batches=3)
     hostile.play({"on": "ShareFetch", "do": "bad-crc", "offset": 1, "times": 0})
@@ -121,10 +121,10 @@ async def test_without_checksums(hostile: Harness, judge: Judge) -> None:
     polled = await _polled(hostile, consumer)
     offsets = sorted({*polled.offsets})
     said = [f"{one.name}: {one.message}" for one in polled.errors][:1]
-    judge.equal("CLI-105", [0, 1, 2], offsets, f"delivered with check.crcs=false, errors {said}")
+    judge.equal([0, 1, 2], offsets, f"delivered with check.crcs=false, errors {said}")
 
 
-@pytest.mark.requirement("CLI-108")
+@check("CLI-108")
 @pytest.mark.parametrize("way", ["unsubscribe", "close"])
 async def test_permission_goes(hostile: Harness, judge: Judge, way: str) -> None:
     if way == "unsubscribe" and not hostile.adapter.has(Capability.UNSUBSCRIBE):
@@ -137,9 +137,9 @@ async def test_permission_goes(hostile: Harness, judge: Judge, way: str) -> None
     )
     await queue.produce([b"secret"])
     errors = (await hostile.polls(consumer, within=6.0)).error_names
-    judge.holds("CLI-108", DENIED in errors, f"polls for 6 s raised {sorted(set(errors))}")
+    judge.holds(DENIED in errors, f"polls for 6 s raised {sorted(set(errors))}")
     limit = hostile.close_limit
     work = consumer.unsubscribe() if way == "unsubscribe" else consumer.close(limit, within=40.0)
     took, _ = await hostile.timed(work)
     most = CLOSES if limit else 40.0
-    judge.holds("CLI-108", took <= most, f"{way} took {took:.1f} s, {most:g} s at most")
+    judge.holds(took <= most, f"{way} took {took:.1f} s, {most:g} s at most")

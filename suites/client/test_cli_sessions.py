@@ -9,6 +9,7 @@ import pytest
 
 from fixtures.clients.handle import Settled
 from fixtures.proxies.exchange import Exchange
+from suites.broker.check import check
 from suites.client.harness import ARRIVES, FLOOD, HASTE, Harness
 from suites.client.wire import SHARE, acquired, busiest, carries_acks, forgotten, hasty, named
 from suites.judge import Judge
@@ -25,22 +26,22 @@ def by_session(exchanges: list[Exchange]) -> list[list[Exchange]]:
     return [session for sessions in found.values() for session in sessions]
 
 
-@pytest.mark.requirement("CLI-09", "CLI-55", "CLI-58")
+@check("CLI-09", "CLI-55", "CLI-58")
 async def test_epochs(harness: Harness, judge: Judge) -> None:
     _, consumer = await harness.consuming(4, batches=4, settle=True)
     await harness.polls(consumer, within=1.0)
     await consumer.close()
     sessions = by_session(harness.seen(consumer))
-    judge.holds("CLI-09", sessions, "no session was opened")
+    judge["CLI-09"].holds(sessions, "no session was opened")
     for session in sessions:
         first = session[0]
-        judge.equal("CLI-09", 0, first.request["share_session_epoch"], "epoch of the first request")
-        judge.equal("CLI-09", "ShareFetch", first.api, "the request that opens the session")
+        judge["CLI-09"].equal(0, first.request["share_session_epoch"], "epoch of the first request")
+        judge["CLI-09"].equal("ShareFetch", first.api, "the request that opens the session")
         said = f"#{first.number} opens a session and acknowledges"
-        judge.holds("CLI-09", not carries_acks(first), said)
+        judge["CLI-09"].holds(not carries_acks(first), said)
         for before, after in pairwise(session):
             said = f"#{after.number} was sent before #{before.number} of its session was answered"
-            judge.holds("CLI-58", after.sent >= before.responded, said)
+            judge["CLI-58"].holds(after.sent >= before.responded, said)
             went = before.request["share_session_epoch"]
             now = after.request["share_session_epoch"]
             if before.response is not None and not before.response["error_code"] and went >= 0:
@@ -48,13 +49,13 @@ async def test_epochs(harness: Harness, judge: Judge) -> None:
                     went + 1: "KIP-932 §Share sessions: the epoch goes up by one with each request",
                     -1: "KIP-932 §Share sessions: -1 closes the session",
                 }
-                judge.one_of("CLI-09", allowed, now, f"epoch after {went}")
-    judge.saw("CLI-58", requests=sum(map(len, sessions)))
+                judge["CLI-09"].one_of(allowed, now, f"epoch after {went}")
+    judge["CLI-58"].saw(requests=sum(map(len, sessions)))
     last = sessions[-1][-1].request["share_session_epoch"]
-    judge.equal("CLI-55", -1, last, "epoch of the last request of a closed client")
+    judge["CLI-55"].equal(-1, last, "epoch of the last request of a closed client")
 
 
-@pytest.mark.requirement("CLI-10")
+@check("CLI-10")
 @pytest.mark.parametrize("code", ["SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH"])
 async def test_session_lost_on_fetch(hostile: Harness, judge: Judge, code: str) -> None:
     queue, consumer = await hostile.consuming(1, settle=True)
@@ -62,14 +63,13 @@ async def test_session_lost_on_fetch(hostile: Harness, judge: Judge, code: str) 
     await hostile.meets(consumer)
     await queue.produce([b"after"])
     got = await hostile.arrival(consumer)
-    judge.equal("CLI-10", [1], got.offsets, f"records after {code}")
+    judge.equal([1], got.offsets, f"records after {code}")
     told = next(one.number for one in hostile.seen(consumer) if one.scripted)
     after = [one for one in hostile.seen(consumer) if one.number > told]
-    judge.equal("CLI-10", 0, after[0].request["share_session_epoch"], f"epoch after {code}")
+    judge.equal(0, after[0].request["share_session_epoch"], f"epoch after {code}")
 
 
-@pytest.mark.requirement("CLI-56")
-@pytest.mark.needs("explicit|mixed", "commit-sync|callback")
+@check("CLI-56", needs=("explicit|mixed", "commit-sync|callback"))
 @pytest.mark.parametrize("code", ["SHARE_SESSION_NOT_FOUND", "INVALID_SHARE_SESSION_EPOCH"])
 async def test_session_lost_with_acks(hostile: Harness, judge: Judge, code: str) -> None:
     _, consumer, got = await hostile.holding(2)
@@ -77,27 +77,27 @@ async def test_session_lost_with_acks(hostile: Harness, judge: Judge, code: str)
         {"on": list(SHARE), "when": {"has": "acks"}, "do": "error", "code": code, "applied": False}
     )
     told = await hostile.outcome(consumer, got)
-    judge.holds("CLI-56", told, f"nothing was reported of acknowledgements that met {code}")
+    judge.holds(told, f"nothing was reported of acknowledgements that met {code}")
     errors = [one.error for one in told]
-    judge.holds("CLI-56", all(errors), f"acknowledgements that met {code} are reported as {errors}")
+    judge.holds(all(errors), f"acknowledgements that met {code} are reported as {errors}")
 
 
-@pytest.mark.requirement("CLI-57")
+@check("CLI-57")
 async def test_cut_connection(hostile: Harness, judge: Judge) -> None:
     queue, consumer = await hostile.consuming(1, settle=True)
     last = len(hostile.tap.exchanges)
-    judge.holds("CLI-57", hostile.tap.close_connections(), "a connection was there to be cut")
+    judge.holds(hostile.tap.close_connections(), "a connection was there to be cut")
     await queue.produce([b"after"])
     got = await hostile.arrival(consumer)
-    judge.equal("CLI-57", [1], got.offsets, "records after the cut")
+    judge.equal([1], got.offsets, "records after the cut")
     fetches = hostile.seen(consumer, "ShareFetch")
     after = [one for one in fetches if one.number > last + 1 and one.response]
     mine = [one.request for one in after if one.node == queue.topic.leaders[0]]
     opened = [one for one in mine if one["share_session_epoch"] == 0]
-    judge.holds("CLI-57", opened, "no session was opened on the new connection")
+    judge.holds(opened, "no session was opened on the new connection")
 
 
-@pytest.mark.requirement("CLI-11")
+@check("CLI-11")
 async def test_forgets_left_topics(harness: Harness, judge: Judge) -> None:
     queue = await harness.queue(1)
     other = await harness.admin.create_topic(1)
@@ -114,13 +114,13 @@ async def test_forgets_left_topics(harness: Harness, judge: Judge) -> None:
         return any(left in forgotten(o) or o.request["share_session_epoch"] == -1 for o in mine)
 
     gone = await harness.polls_until(consumer, let_go, 8)
-    judge.holds("CLI-11", gone, f"{queue.topic.name}-0 was never forgotten on broker {node}")
+    judge.holds(gone, f"{queue.topic.name}-0 was never forgotten on broker {node}")
     for one in harness.seen(consumer, "ShareFetch"):
         both = forgotten(one) & {p for p in named(one) if not carries_acks(one)}
-        judge.equal("CLI-11", set(), both, f"named and forgotten in #{one.number}")
+        judge.equal(set(), both, f"named and forgotten in #{one.number}")
 
 
-@pytest.mark.requirement("CLI-12")
+@check("CLI-12")
 async def test_no_room_for_a_session(hostile: Harness, judge: Judge) -> None:
     queue = await hostile.queue(1)
     full = {"code": "SHARE_SESSION_LIMIT_REACHED", "applied": False, "times": 0}
@@ -130,17 +130,16 @@ async def test_no_room_for_a_session(hostile: Harness, judge: Judge) -> None:
     await hostile.polls(consumer, lambda _: sum(step.taken for step in steps) > 1)
     await hostile.polls(consumer, within=2.0)
     tried = [one for one in hostile.seen(consumer) if one.scripted]
-    judge.holds("CLI-12", len(tried) > 1, f"{len(tried)} attempts to open a session")
+    judge.holds(len(tried) > 1, f"{len(tried)} attempts to open a session")
     most = busiest(tried)
-    judge.holds("CLI-12", most <= FLOOD, f"{most} attempts within a second")
-    judge.holds("CLI-12", hasty(tried) <= HASTE, f"{hasty(tried)} attempts without a pause")
+    judge.holds(most <= FLOOD, f"{most} attempts within a second")
+    judge.holds(hasty(tried) <= HASTE, f"{hasty(tried)} attempts without a pause")
     hostile.tap.script.drop(steps)
     got = await hostile.arrival(consumer)
-    judge.equal("CLI-12", [0], got.offsets, "records once there is room")
+    judge.equal([0], got.offsets, "records once there is room")
 
 
-@pytest.mark.requirement("CLI-26", "CLI-59")
-@pytest.mark.needs("explicit|mixed")
+@check("CLI-26", "CLI-59", needs="explicit|mixed")
 @pytest.mark.parametrize("hint", [True, False])
 async def test_leader_moved(hostile: Harness, judge: Judge, hint: bool) -> None:
     topic = await hostile.admin.create_topic(assignments=[[1, 2, 3]])
@@ -167,11 +166,11 @@ async def test_leader_moved(hostile: Harness, judge: Judge, hint: bool) -> None:
         since = fetched.get((ack.partition, ack.offset), ack.by.number)
         if ack.by.node == 2 and since >= ack.by.number:
             strays.append(str(ack))
-    judge.equal("CLI-26", [], strays, "acknowledgements at the new leader of what it never gave")
-    judge.saw("CLI-26", moves=1)
+    judge["CLI-26"].equal([], strays, "acknowledgements at the new leader of what it never gave")
+    judge["CLI-26"].saw(moves=1)
     if told:
         errors = [one.error for one in told]
         said = f"acknowledged at a leader that was gone, reported as {errors}"
-        judge.holds("CLI-26", all(errors), said)
+        judge["CLI-26"].holds(all(errors), said)
     said = f"{ARRIVES:g} s later only {later.offsets} had come from there"
-    judge.holds("CLI-59", 2 in later.offsets, f"the partition moved to broker 2; {said}")
+    judge["CLI-59"].holds(2 in later.offsets, f"the partition moved to broker 2; {said}")

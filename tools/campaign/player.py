@@ -29,7 +29,7 @@ from shareproof.runner.limits import TIME_LIMIT
 from shareproof.runner.outcome import observe
 from spec.verdict import Observation, Undecided, Verdict
 from suites.broker.share import world
-from suites.broker.statestore import Store
+from suites.broker.state import Store
 from suites.judge import Judge, Vacuous
 
 HONEST = "reference"

@@ -1,4 +1,4 @@
-"""Share-partition keys whose state belongs to a check alone, and the topic that keeps it.
+"""The durable state of share-partitions: keys that belong to a check alone, and their topic.
 
 The state RPCs of KIP-932 §Managing durable share-partition state pass between brokers, and a share
 coordinator serves them to whoever may do CLUSTER_ACTION. It knows topics and not groups: the state
@@ -26,9 +26,65 @@ from fixtures.wire.state_records import SNAPSHOT, StateRecord, decode_state
 from spec.model.durable import UNKNOWN_COUNT, Durable, Record, StateBatch, combine, replay
 from spec.model.release import Release, release_of
 from spec.verdict import OutOfReach, Undecided
-from suites.broker.gaps import read_log
+from suites.broker.logs import read_log
 from suites.broker.share import Queue, Share
-from suites.broker.stored import ACKNOWLEDGED, ARCHIVED, AVAILABLE
+
+AVAILABLE, ACKNOWLEDGED, ARCHIVED = 0, 2, 4
+"""Delivery states as they are stored; acquired is not a stored state."""
+
+Batch = tuple[int, int, int, int]
+"""First offset, last offset, delivery state, delivery count."""
+
+
+async def read_state(queue: Queue, partition: int = 0) -> Struct:
+    """Return the stored state of a share-partition."""
+    return await _ask(queue, partition, "ReadShareGroupState", {})
+
+
+async def settled_below(queue: Queue, partition: int = 0) -> int:
+    """Return the first offset that is not finished in the stored state.
+
+    What a response of NONE has promised is stored already. The start offset that administrators are
+    shown follows with the next write only.
+    """
+    state = await read_state(queue, partition)
+    end = int(state.start_offset)
+    for batch in sorted(state.state_batches, key=lambda each: int(each.first_offset)):
+        if batch.first_offset > end or batch.delivery_state not in {ACKNOWLEDGED, ARCHIVED}:
+            break
+        end = int(batch.last_offset) + 1
+    return end
+
+
+async def write_state(
+    queue: Queue, start: int, batches: Sequence[Batch] = (), partition: int = 0
+) -> None:
+    """Write a start offset and state batches, true or not, over the stored state."""
+    names = ("first_offset", "last_offset", "delivery_state", "delivery_count")
+    fields: dict[str, Any] = {
+        "state_epoch": (await read_state(queue, partition)).state_epoch,
+        "start_offset": start,
+        "state_batches": [dict(zip(names, batch, strict=True)) for batch in batches],
+    }
+    await _ask(queue, partition, "WriteShareGroupState", fields)
+
+
+async def _leader_epoch(queue: Queue, partition: int) -> int:
+    connection = await queue.share.cluster.any()
+    topics = (await connection.call("Metadata", topics=[{"name": queue.topic.name}])).topics
+    found = {p.partition_index: int(p.leader_epoch) for p in topics[0].partitions}
+    return found[partition]
+
+
+async def _ask(queue: Queue, partition: int, api: str, fields: dict[str, Any]) -> Struct:
+    # Named is the epoch that the leader has, so that the leader is not fenced.
+    key = StateKey(queue.share, queue.group, queue.topic.id, partition)
+    node, epoch = await key.node(), await _leader_epoch(queue, partition)
+    result = await key.ask(api, node=node, leader_epoch=epoch, **fields)
+    if result.error_code:
+        raise Undecided(f"{api}: {error_name(result.error_code)}")
+    return result
+
 
 INITIALIZE, READ, WRITE = "InitializeShareGroupState", "ReadShareGroupState", "WriteShareGroupState"
 SUMMARY, DELETE = "ReadShareGroupStateSummary", "DeleteShareGroupState"
@@ -37,8 +93,6 @@ STATE_TOPIC = "__share_group_state"
 
 ACQUIRED, ARCHIVING = 1, 3
 """A delivery state that is never stored, and one that is since KIP-1191."""
-
-__all__ = ["ACKNOWLEDGED", "ACQUIRED", "ARCHIVED", "ARCHIVING", "AVAILABLE", "StateKey", "Store"]
 
 _PASSING = frozenset(
     {
@@ -96,11 +150,7 @@ class StateKey:
     async def ask(
         self, api: str, *, node: int | None = None, version: int | None = None, **fields: Any
     ) -> Struct:
-        """Send an RPC about this key; return the partition's result, error or not.
-
-        Raises:
-            Undecided: no result, or a coordinator that is not ready for too long.
-        """
+        """Send an RPC about this key; return the partition's result, error or not."""
         topics = self.wanted(fields)
 
         async def once() -> Struct | None:
@@ -142,11 +192,7 @@ class StateKey:
         start: int = -1,
         complete: int | None = None,
     ) -> str:
-        """Send WriteShareGroupState, of version 1 if it has a complete count; return the error.
-
-        Raises:
-            OutOfReach: the broker's Write is of version 0, which has no complete count.
-        """
+        """Send WriteShareGroupState, of version 1 if it has a complete count; return the error."""
         if complete is not None and not self.share.cluster.supports(WRITE, 1):
             raise OutOfReach(f"the target does not offer {WRITE} with a complete count")
         names = ("first_offset", "last_offset", "delivery_state", "delivery_count")
@@ -171,11 +217,7 @@ class StateKey:
         return error_name((await self.ask(DELETE)).error_code)
 
     async def written(self, *batches: StateBatch, **fields: Any) -> None:
-        """Write what has to be stored for the check to go on.
-
-        Raises:
-            Undecided: it was refused.
-        """
+        """Write what has to be stored for the check to go on."""
         error = await self.write(*batches, **fields)
         if error != "NONE":
             raise Undecided(f"a Write that should succeed answered {error}")
@@ -308,11 +350,7 @@ class Store:
         return (await self.keys(1))[0]
 
     async def initialized(self, state_epoch: int = 0, start: int = 0) -> StateKey:
-        """Return a key on a topic of its own with a state.
-
-        Raises:
-            Undecided: initialising it was refused.
-        """
+        """Return a key on a topic of its own with a state."""
         key = await self.key()
         error = await key.initialize(state_epoch, start)
         if error != "NONE":

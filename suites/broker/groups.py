@@ -1,4 +1,4 @@
-"""What an administrator asks about share groups and their offsets, and groups to ask it of.
+"""Groups on the raw wire: what an administrator asks about them, and groups of every kind.
 
 The requests name their errors instead of raising: here a refusal is often what the rule demands.
 Only errors that pass by themselves are waited out.
@@ -13,10 +13,10 @@ from typing import Any
 from fixtures.clients.cluster import RETRIABLE, Topic, attempts, eventually
 from fixtures.clients.member import accept, reject, release
 from fixtures.wire.codec import Struct
-from fixtures.wire.errors import error_name
-from spec.verdict import Undecided
+from fixtures.wire.errors import ErrorCode, error_name
+from spec.verdict import OutOfReach, Undecided
 from suites.broker.share import Queue, Share
-from suites.broker.stored import read_state
+from suites.broker.state import read_state
 
 NONE, NO_GROUP, NON_EMPTY = "NONE", "GROUP_ID_NOT_FOUND", "NON_EMPTY_GROUP"
 
@@ -50,7 +50,30 @@ def codes_in(value: Any) -> Iterator[int]:
             yield from codes_in(inner)
 
 
-async def asked(share: Share, group: str, api: str, **fields: Any) -> Struct:
+def fields_of(
+    api: str, group: str, *topics: str, member_id: str = "", start: int = 0
+) -> dict[str, Any]:
+    """Return the fields of a good request about a group and partition 0 of some topics."""
+    described = [{"topic_name": name, "partitions": [0]} for name in topics]
+    partition = {"partition_index": 0, "start_offset": start}
+    altered = [{"topic_name": name, "partitions": [partition]} for name in topics]
+    joining = {"member_epoch": 0, "subscribed_topic_names": list(topics)}
+    fields: dict[str, dict[str, Any]] = {
+        "ShareGroupHeartbeat": {"group_id": group, "member_id": member_id} | joining,
+        "ShareGroupDescribe": {"group_ids": [group]},
+        "ListGroups": {"states_filter": [], "types_filter": ["share"]},
+        "DescribeShareGroupOffsets": {"groups": [{"group_id": group, "topics": described or None}]},
+        "AlterShareGroupOffsets": {"group_id": group, "topics": altered},
+        "DeleteShareGroupOffsets": {
+            "group_id": group,
+            "topics": [{"topic_name": name} for name in topics],
+        },
+        "DeleteGroups": {"groups_names": [group]},
+    }
+    return fields[api]
+
+
+async def ask_coordinator(share: Share, group: str, api: str, **fields: Any) -> Struct:
     """Ask the coordinator of a group, again while any part of its response is a passing error."""
 
     async def ask() -> Struct | None:
@@ -73,7 +96,9 @@ async def neighbours(share: Share, count: int) -> list[str]:
 
 async def described(share: Share, groups: Sequence[str], **fields: Any) -> dict[str, Struct]:
     """Return what ShareGroupDescribe answers for groups of one coordinator, by group id."""
-    response = await asked(share, groups[0], "ShareGroupDescribe", group_ids=list(groups), **fields)
+    response = await ask_coordinator(
+        share, groups[0], "ShareGroupDescribe", group_ids=list(groups), **fields
+    )
     return {found.group_id: found for found in response.groups}
 
 
@@ -93,7 +118,9 @@ async def offsets_of(
         }
         for group, topics in wanted.items()
     ]
-    response = await asked(share, next(iter(wanted)), "DescribeShareGroupOffsets", groups=named)
+    response = await ask_coordinator(
+        share, next(iter(wanted)), "DescribeShareGroupOffsets", groups=named
+    )
     return {found.group_id: found for found in response.groups}
 
 
@@ -136,7 +163,9 @@ async def _alter(share: Share, group: str, offsets: Mapping[Place, int]) -> Answ
     for (name, index), offset in offsets.items():
         topics.setdefault(name, []).append(_partition(index, offset))
     named = [{"topic_name": name, "partitions": parts} for name, parts in topics.items()]
-    response = await asked(share, group, "AlterShareGroupOffsets", group_id=group, topics=named)
+    response = await ask_coordinator(
+        share, group, "AlterShareGroupOffsets", group_id=group, topics=named
+    )
     errors = {
         (topic.topic_name, part.partition_index): error_name(part.error_code)
         for topic in response.responses
@@ -148,14 +177,16 @@ async def _alter(share: Share, group: str, offsets: Mapping[Place, int]) -> Answ
 async def delete_offsets(share: Share, group: str, *topics: str) -> Answered:
     """Delete the group's offsets of some topics with DeleteShareGroupOffsets."""
     named = [{"topic_name": name} for name in topics]
-    response = await asked(share, group, "DeleteShareGroupOffsets", group_id=group, topics=named)
+    response = await ask_coordinator(
+        share, group, "DeleteShareGroupOffsets", group_id=group, topics=named
+    )
     errors = {topic.topic_name: error_name(topic.error_code) for topic in response.responses}
     return error_name(response.error_code), errors
 
 
 async def delete_groups(share: Share, *groups: str) -> dict[str, str]:
     """Delete groups of one coordinator in one DeleteGroups; return the error of each."""
-    response = await asked(share, groups[0], "DeleteGroups", groups_names=list(groups))
+    response = await ask_coordinator(share, groups[0], "DeleteGroups", groups_names=list(groups))
     return {found.group_id: error_name(found.error_code) for found in response.results}
 
 
@@ -202,8 +233,7 @@ async def use(queue: Queue, topic: Topic | None = None, partition: int = 0) -> N
     """
     used = queue if topic is None else Queue(share=queue.share, topic=topic, group=queue.group)
     await used.produce(10, partition, batches=5)
-    consumer = await used.consumer(partition)
-    await consumer.acquire(10)
+    consumer = await used.holder(10, partition)
     for ack in (accept(0, 4), reject(5, 6), release(7, 9)):
         await consumer.acked(ack)
     await consumer.depart()
@@ -231,3 +261,163 @@ async def vacant(share: Share, group: str) -> None:
         return True if not found.error_code and not found.members else None
 
     await eventually(f"group {group} becoming empty", ask)
+
+
+# A group id is of one kind. These are the requests that make, use and look at a group of a kind,
+# just as far as it takes to see whether the kinds keep out of each other's way.
+SILENT = (ErrorCode.NONE, ErrorCode.UNKNOWN_SERVER_ERROR)
+"""What is no refusal. Which error it is differs: KAFKA-20799 asks for a clearer one."""
+
+
+async def consumer_beat(share: Share, group: str, member_id: str, topic: str, epoch: int) -> Struct:
+    """Heartbeat as a member of a consumer group (KIP-848)."""
+    return await ask_coordinator(
+        share,
+        group,
+        "ConsumerGroupHeartbeat",
+        group_id=group,
+        member_id=member_id,
+        member_epoch=epoch,
+        rebalance_timeout_ms=30000,
+        subscribed_topic_names=[topic],
+        topic_partitions=[],
+    )
+
+
+async def streams_beat(share: Share, group: str, member_id: str, topic: str, epoch: int) -> Struct:
+    """Heartbeat as a member of a streams group (KIP-1071), with one stateless subtopology."""
+    joining = epoch == 0
+    subtopology = {
+        "subtopology_id": "0",
+        "source_topics": [topic],
+        "source_topic_regex": [],
+        "state_changelog_topics": [],
+        "repartition_sink_topics": [],
+        "repartition_source_topics": [],
+        "copartition_groups": [],
+    }
+    return await ask_coordinator(
+        share,
+        group,
+        "StreamsGroupHeartbeat",
+        group_id=group,
+        member_id=member_id,
+        member_epoch=epoch,
+        endpoint_information_epoch=0,
+        rebalance_timeout_ms=30000,
+        topology={"epoch": 0, "subtopologies": [subtopology]} if joining else None,
+        active_tasks=[] if joining else None,
+        standby_tasks=[] if joining else None,
+        warmup_tasks=[] if joining else None,
+        process_id=member_id if joining else None,
+        client_tags=[] if joining else None,
+    )
+
+
+async def classic_join(share: Share, group: str) -> Struct:
+    """Ask to join a classic group as a newcomer.
+
+    Version 3 lets newcomers in without MEMBER_ID_REQUIRED, which would look like a refusal.
+    """
+    return await ask_coordinator(
+        share,
+        group,
+        "JoinGroup",
+        version=3,
+        group_id=group,
+        member_id="",
+        session_timeout_ms=30000,
+        rebalance_timeout_ms=30000,
+        protocol_type="consumer",
+        protocols=[{"name": "range", "metadata": b""}],
+    )
+
+
+async def kind_of(share: Share, group: str) -> list[str]:
+    """Return the type that ListGroups shows for a group: one, or none when it is not there."""
+    response = await ask_coordinator(share, group, "ListGroups", states_filter=[], types_filter=[])
+    return [found.group_type.lower() for found in response.groups if found.group_id == group]
+
+
+async def commit(share: Share, queue: Queue, group: str, offset: int = 1) -> int:
+    """Commit an offset without being a member; return the partition's error."""
+    partition = {"partition_index": 0, "committed_offset": offset, "committed_metadata": ""}
+    response = await share.cluster.at_coordinator(
+        group,
+        "OffsetCommit",
+        version=8,
+        group_id=group,
+        generation_id_or_member_epoch=-1,
+        member_id="",
+        topics=[{"name": queue.topic.name, "partitions": [partition]}],
+    )
+    return int(response.topics[0].partitions[0].error_code)
+
+
+async def committed(share: Share, queue: Queue, group: str, offset: int = 1) -> int:
+    """Commit until the coordinator is there; return the partition's error."""
+
+    async def ask() -> int | None:
+        error = await commit(share, queue, group, offset)
+        return None if error in RETRIABLE else error
+
+    return await eventually(f"a response to OffsetCommit of {group}", ask)
+
+
+async def committed_offsets(share: Share, group: str) -> dict[tuple[str, int], int]:
+    """Return the offsets that are committed to a classic or consumer group."""
+    response = await ask_coordinator(
+        share,
+        group,
+        "OffsetFetch",
+        version=8,
+        groups=[{"group_id": group, "topics": None}],
+        require_stable=False,
+    )
+    return {
+        (topic.name, part.partition_index): part.committed_offset
+        for found in response.groups
+        for topic in found.topics
+        for part in topic.partitions
+    }
+
+
+async def classic_group(share: Share, queue: Queue, group: str, offset: int = 1) -> None:
+    """Make a classic group without members, by committing an offset to it."""
+    if error := await committed(share, queue, group, offset):
+        raise Undecided(f"committing an offset to a classic group: {error_name(error)}")
+
+
+async def consumer_group(share: Share, queue: Queue, group: str) -> str:
+    """Make a consumer group with one member; return the member's id."""
+    member_id = share.member_id()
+    joined = await consumer_beat(share, group, member_id, queue.topic.name, 0)
+    if joined.error_code:
+        raise Undecided(f"joining a consumer group: {error_name(joined.error_code)}")
+    return member_id
+
+
+async def streams_group(share: Share, queue: Queue, group: str) -> str:
+    """Make a streams group with one member; return the member's id."""
+    member_id = share.member_id()
+    if not share.cluster.supports("StreamsGroupHeartbeat", 0):
+        raise OutOfReach("the cluster does not serve streams groups")
+    joined = await streams_beat(share, group, member_id, queue.topic.name, 0)
+    if joined.error_code == ErrorCode.UNSUPPORTED_VERSION:
+        raise OutOfReach("streams groups are switched off")
+    if joined.error_code:
+        raise Undecided(f"joining a streams group: {error_name(joined.error_code)}")
+    return member_id
+
+
+async def delete_group(share: Share, group: str) -> None:
+    """Delete a group, which has to succeed for the check to go on."""
+
+    async def ask() -> bool | None:
+        response = await share.cluster.at_coordinator(group, "DeleteGroups", groups_names=[group])
+        code = response.results[0].error_code
+        if code and code not in RETRIABLE:
+            raise Undecided(f"DeleteGroups: {error_name(code)}")
+        return None if code else True
+
+    await eventually(f"deleting group {group}", ask)

@@ -11,18 +11,27 @@ import asyncio
 import contextlib
 from dataclasses import dataclass, field
 
+from fixtures.clients.admin import TOPIC_RESOURCE
 from fixtures.clients.cluster import RETRIABLE, attempts, eventually
+from fixtures.clients.configs import alter
 from fixtures.clients.member import Member, accept
 from fixtures.wire.codec import Struct
 from fixtures.wire.connection import CallFailed
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
-from suites.broker.acknowledging import result
-from suites.broker.failover.failover_cluster import FailoverCluster
+from suites.broker.acknowledgements import result
+from suites.broker.failover.cluster import STATE, FailoverCluster
+from suites.broker.leaders import (
+    TAKEN_OVER,
+    MixedStates,
+    ReconnectingConsumer,
+    append,
+    judge_open,
+    prepared,
+)
 from suites.broker.membership import in_session
-from suites.broker.mixed_states import MixedStates, judge_open, prepared
-from suites.broker.reconnecting import TAKEN_OVER, ReconnectingConsumer, append
-from suites.broker.share import Consumer
+from suites.broker.share import Consumer, Queue
+from suites.broker.state import StateKey
 from suites.judge import Judge
 
 LOCK_MS = 15_000
@@ -135,39 +144,39 @@ async def judge_member(judge: Judge, pulse: Pulse) -> None:
     """Demand that a member is one still, with epochs that did not go back."""
     member, epoch = pulse.member, pulse.member.epoch
     response = await pulse.beat()
-    judge.equal(
-        "COO-01", "NONE", error_name(response.error_code), "heartbeat at the new coordinator"
+    judge["COO-01"].equal(
+        "NONE", error_name(response.error_code), "heartbeat at the new coordinator"
     )
-    judge.none_but("COO-03", MOVING, pulse.told, "what else a live member was told")
-    judge.holds(
-        "COO-02", response.member_epoch >= epoch, _fell("member", epoch, response.member_epoch)
+    judge["COO-03"].none_but(MOVING, pulse.told, "what else a live member was told")
+    judge["COO-02"].holds(
+        response.member_epoch >= epoch, _fell("member", epoch, response.member_epoch)
     )
     found = await pulse.stage.share.admin.describe_group(member.group)
     listed = {each.member_id: each.member_epoch for each in found.members}
-    judge.holds("COO-01", member.member_id in listed, f"the group lost {member.member_id}")
+    judge["COO-01"].holds(member.member_id in listed, f"the group lost {member.member_id}")
     for name in ("group_epoch", "assignment_epoch"):
         was, now = getattr(pulse.before, name), getattr(found, name)
-        judge.holds("COO-02", now >= was, _fell(name, was, now))
+        judge["COO-02"].holds(now >= was, _fell(name, was, now))
     again = await pulse.beat()
-    judge.equal("COO-01", "NONE", error_name(again.error_code), "the heartbeat after that")
+    judge["COO-01"].equal("NONE", error_name(again.error_code), "the heartbeat after that")
 
 
 def _fell(what: str, before: int, after: int) -> str:
     return f"the {what} fell from {before} to {after}"
 
 
-async def judge_progress(judge: Judge, rule: str, roamer: ReconnectingConsumer) -> None:
+async def judge_progress(judge: Judge, roamer: ReconnectingConsumer) -> None:
     """Demand that a group goes on: a new record is delivered, and what is held can be finished."""
     sentinel = await append(roamer.queue, partition=roamer.partition)
     seen = await roamer.take([sentinel])
-    judge.holds(rule, sentinel in seen, f"offset {sentinel}, produced afterwards, never came")
+    judge.holds(sentinel in seen, f"offset {sentinel}, produced afterwards, never came")
     result_ = await roamer.finish()
-    judge.equal(rule, "NONE", result_, "accepting what the leader gave")
+    judge.equal("NONE", result_, "accepting what the leader gave")
 
 
 async def judge_came_back(judge: Judge, scene: MixedStates) -> dict[int, int]:
     """Judge a leader that restarted and leads the same partition again; return the counts."""
-    seen = await judge_open(judge, "COO-27", scene, scene.open)
+    seen = await judge_open(judge, scene, scene.open)
     member, where = scene.holder.member, scene.holder.where
     late = Consumer(member, await member.new_session(where[0].leaders[0]), where)
     async for _left in attempts(TAKEN_OVER):
@@ -177,6 +186,50 @@ async def judge_came_back(judge: Judge, scene: MixedStates) -> dict[int, int]:
     else:
         raise Undecided("no session could be opened at the leader that came back")
     part = await late.ack(accept(12, 13))
-    judge.holds("COO-27", part.ack_error, f"an ACCEPT of before the restart got {result(part)}")
-    await judge_progress(judge, "COO-27", seen.roamer)
+    judge.holds(part.ack_error, f"an ACCEPT of before the restart got {result(part)}")
+    await judge_progress(judge, seen.roamer)
     return seen.counts
+
+
+START = 7
+"""The start offset in the state of :func:`raised`."""
+
+
+async def raised(queue: Queue) -> StateKey:
+    """Return the state of a queue that nobody consumes, its leader epoch raised to 5 by reading."""
+    key = StateKey(queue.share, queue.group, queue.topic.id)
+    if (error := await key.initialize(start=START)) != "NONE":
+        raise Undecided(f"Initialize answered {error}")
+    await key.read(leader_epoch=5)
+    if await key.write(leader_epoch=4) != "FENCED_LEADER_EPOCH":
+        raise Undecided("the leader epoch could not be raised")
+    return key
+
+
+async def judge_raised(judge: Judge, key: StateKey) -> None:
+    """Demand that the next coordinator knows the epoch, too."""
+    judge.equal("FENCED_LEADER_EPOCH", await key.write(leader_epoch=4), "older Write")
+    judge.equal("NONE", await key.write(leader_epoch=5), "Write with the raised epoch")
+
+
+IN_SYNC = "min.insync.replicas"
+
+
+async def demand(stage: FailoverCluster, in_sync: str) -> str:
+    """Demand so many replicas in sync of every state write; return how many were before."""
+    before = (await stage.share.admin.configs(TOPIC_RESOURCE, STATE))[IN_SYNC]
+    response = await alter(stage.cluster, TOPIC_RESOURCE, STATE, {IN_SYNC: in_sync})
+    if response.error_code:
+        raise Undecided(f"altering {STATE}: {error_name(response.error_code)}")
+    return before
+
+
+async def in_force(stage: FailoverCluster, in_sync: str) -> None:
+    """Wait until every broker that is there has heard of the demand."""
+
+    async def ask() -> bool | None:
+        there = [node for node in stage.nodes if node not in stage.cluster.away]
+        shown = [await stage.share.admin.configs(TOPIC_RESOURCE, STATE, node=n) for n in there]
+        return True if all(configs[IN_SYNC] == in_sync for configs in shown) else None
+
+    await eventually(f"{IN_SYNC} {in_sync} of {STATE} in force", ask)

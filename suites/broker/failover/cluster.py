@@ -1,4 +1,7 @@
-"""The stage: three brokers to kill, stop, freeze and start again, and how they are mended."""
+"""The stage: three brokers to kill, stop, freeze and start again, and how they are mended.
+
+Brokers and groups are placed at will, on our own cluster or on somebody's, by ``--hooks``.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,100 @@ import asyncio
 import contextlib
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from fixtures.clients.cluster import RETRIABLE, Cluster, eventually, share_key
+from fixtures.clients.cluster import RETRIABLE, SHARE, Cluster, Topic, eventually, share_key
 from fixtures.interface.handle import Handle
+from fixtures.targets.hooks import Hooks, hooked_brokers
 from fixtures.wire.codec import Struct
-from fixtures.wire.connection import CallFailed
+from fixtures.wire.connection import CallFailed, Connection
 from fixtures.wire.placing import partition_of
-from suites.broker.failover.placing import (
-    INTERNAL,
-    Layout,
-    described,
-    draw_group,
-    layout,
-)
+from spec.verdict import OutOfReach, Undecided
 from suites.broker.share import Queue, Share
+
+STATE, OFFSETS = "__share_group_state", "__consumer_offsets"
+INTERNAL = (STATE, OFFSETS)
+
+_DRAWS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The leader of each partition of the two internal topics.
+
+    A group belongs to the __consumer_offsets partition that its id hashes to, and a share-partition
+    to the __share_group_state partition that its key hashes to (KIP-932 §Share coordinator);
+    whoever leads that partition is the coordinator. So a check that wants a certain coordinator
+    draws names until one fits.
+    """
+
+    state: tuple[int, ...]
+    offsets: tuple[int, ...]
+
+    def state_coordinator(self, group: str, topic: Topic, partition: int = 0) -> int:
+        """Return the node that keeps the state of a share-partition."""
+        return self.state[state_partition(self, group, topic, partition)]
+
+    def group_coordinator(self, group: str) -> int:
+        """Return the node that coordinates a group."""
+        return self.offsets[partition_of(group, len(self.offsets))]
+
+
+def state_partition(layout: Layout, group: str, topic: Topic, partition: int = 0) -> int:
+    """Return the partition of the state topic that holds a share-partition."""
+    return partition_of(share_key(group, topic.id, partition), len(layout.state))
+
+
+async def described(connection: Connection, *names: str) -> list[Struct]:
+    """Return topics as a broker's Metadata shows them."""
+    response = await connection.call("Metadata", topics=[{"name": name} for name in names])
+    return list(response.topics)
+
+
+def leaders(topic: Struct) -> tuple[int, ...]:
+    """Return the leaders of a described topic, partition by partition."""
+    ordered = sorted(topic.partitions, key=lambda p: p.partition_index)
+    return tuple(p.leader_id for p in ordered)
+
+
+async def layout(cluster: Cluster) -> Layout:
+    """Return who leads the internal topics now."""
+    topics = await described(await cluster.any(), *INTERNAL)
+    found = {topic.name: leaders(topic) for topic in topics}
+    return Layout(found[STATE], found[OFFSETS])
+
+
+def draw_group(
+    cluster: Cluster,
+    now: Layout,
+    topic: Topic,
+    *,
+    state: int | None = None,
+    group: int | None = None,
+    shard: int = -1,
+) -> str:
+    """Return a fresh group id whose coordinators are the wanted nodes.
+
+    Args:
+        cluster: gives the names.
+        now: who leads what.
+        topic: the topic whose partition 0 the group will consume.
+        state: the node wanted as share coordinator of partition 0; ``None`` for any.
+        group: the node wanted as group coordinator; ``None`` for any.
+        shard: the partition of the state topic that is to hold the state of partition 0; -1 for
+            any.
+    """
+    for _ in range(_DRAWS):
+        name = cluster.fresh_name("g")
+        if shard not in {-1, state_partition(now, name, topic)}:
+            continue
+        if state not in {None, now.state_coordinator(name, topic)}:
+            continue
+        if group in {None, now.group_coordinator(name)}:
+            return name
+    raise Undecided(f"no group has broker {state} for its state and {group} for its members")
+
 
 MENDED_WITHIN = 60.0
 """Seconds until a mended cluster has to be whole; a log that is recovered takes a few."""
@@ -138,9 +219,6 @@ class FailoverCluster:
 
         Every broker knows all others, every replica is in sync, whoever should lead an internal
         partition leads it, and the coordinators answer.
-
-        Raises:
-            EnvironmentFault, Undecided: that did not come about.
         """
         await self.revive()
         await self._poll("the first replicas leading", self._in_order)
@@ -241,3 +319,91 @@ class FailoverCluster:
 async def _together(calls: Iterable[Callable[[], None]]) -> None:
     """Run blocking calls side by side, so that the loop goes on meanwhile."""
     await asyncio.gather(*(asyncio.to_thread(call) for call in calls))
+
+
+NO_HOOKS = "needs hooks that break brokers: give --hooks FILE"
+
+Place = tuple[str, int]
+"""A topic and a partition."""
+
+
+class GuestCluster(FailoverCluster):
+    """Somebody's brokers; make it by :meth:`of`.
+
+    Of the internal topics only partitions that a check's own group uses are moved. Replicas trade
+    places, none is added or removed, and the order that was found is restored after the check.
+
+    Brokers are broken by their owner's hooks only, and only where that loses nothing: of three
+    brokers that are in sync, each with a replica of every partition of the internal topics.
+    """
+
+    def __init__(self, share: Share, brokers: Sequence[Handle] = ()) -> None:
+        super().__init__(share, brokers)
+        self._found: Mapping[Place, Struct] = {}
+
+    @classmethod
+    async def of(cls, share: Share, hooks: Hooks | None = None) -> GuestCluster:
+        """Look at what will have to be restored."""
+        if len(share.cluster.brokers) < 3:
+            raise OutOfReach("a coordinator can be moved about where there are three brokers")
+        topic = await share.admin.create_topic()
+        # Asking for coordinators makes the internal topics where nobody has used them yet.
+        await share.cluster.coordinator(share.cluster.info.prefix)
+        await share.cluster.coordinator(share_key(share.cluster.info.prefix, topic.id, 0), SHARE)
+        stage = cls(share, hooked_brokers(share.cluster, hooks) if hooks else ())
+        stage._found = await stage._partitions()
+        if {name for name, _ in stage._found} != set(INTERNAL):
+            raise OutOfReach(f"no topics {' and '.join(INTERNAL)} say which broker coordinates")
+        if stage.brokers:
+            await stage._expendable()
+        return stage
+
+    async def _expendable(self) -> None:
+        """Look whether a broker can be away without loss."""
+        nodes = set(self.nodes)
+        if len(nodes) != 3 or any(set(_order(each)) != nodes for each in self._found.values()):
+            raise OutOfReach(
+                "brokers are broken where there are three, each with all of the internal topics"
+            )
+        try:
+            await self.caught_up()
+        except Undecided as reason:
+            raise OutOfReach(f"no broker is broken before all is well: {reason}") from None
+
+    async def mend(self) -> None:
+        """Give the partitions of internal topics the order of replicas and the leader they had."""
+        if self.brokers:
+            await self.revive()
+        await self._poll("the leaders that were found leading again", self._restored)
+        if self.brokers:
+            await self.answering()
+
+    async def _restored(self) -> bool:
+        now = await self._partitions()
+        astray = [p for p, was in self._found.items() if _order(now[p]) != _order(was)]
+        unled = [p for p, was in self._found.items() if now[p].leader_id != was.leader_id]
+        connection = await self.cluster.any()
+        if astray:
+            await connection.call("AlterPartitionReassignments", topics=self._moves(astray))
+        elif unled:
+            named = [{"topic": name, "partitions": [index]} for name, index in unled]
+            await connection.call("ElectLeaders", election_type=0, topic_partitions=named)
+        return not astray and not unled
+
+    def _moves(self, astray: list[Place]) -> list[dict[str, Any]]:
+        return [
+            {
+                "name": name,
+                "partitions": [{"partition_index": index, "replicas": _order(self._found[place])}],
+            }
+            for place in astray
+            for name, index in [place]
+        ]
+
+    async def _partitions(self) -> dict[Place, Struct]:
+        topics = await described(await self.cluster.any(), *INTERNAL)
+        return {(topic.name, p.partition_index): p for topic in topics for p in topic.partitions}
+
+
+def _order(partition: Struct) -> list[int]:
+    return list(partition.replica_nodes)
