@@ -6,36 +6,27 @@ without a verdict: that is no pass of the scenario, and no fault of the suite.
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from fixtures.targets import optional
 from reports.verdicts import OK
 from suites.chaos.scenarios import SHORT_CONTAINED
 
-TARGET = "container:local/kafka:4.4.0"
+SCENARIO = ["--target", "container:local/kafka:4.4.0", "--scenario", SHORT_CONTAINED, "--strict"]
 
 
 def lacking() -> str:
-    """Return why containers cannot be had here, or nothing."""
     return optional.missing("container engine")
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Play the scenario and return its exit code, or say why it is not played."""
-    parser = argparse.ArgumentParser(prog="python -m tools.contained", description=__doc__)
-    parser.add_argument("--target", default=TARGET)
-    parser.add_argument("--scenario", default=SHORT_CONTAINED)
-    parser.add_argument("--out", type=Path, default=Path("out/contained"))
-    asked = parser.parse_args(arguments)
+def main(options: Sequence[str]) -> int:
+    """Play the scenario, with more options of chaos, and return its exit code."""
     if lacks := lacking():
         optional.not_run("the scenario in containers", lacks)
         return OK
-    command = [sys.executable, "-m", "shareproof", "chaos", "--target", asked.target]
-    command += ["--strict", "--scenario", asked.scenario, "--out", str(asked.out)]
+    command = [sys.executable, "-m", "shareproof", "chaos", *SCENARIO, *options]
     return subprocess.run(command, check=False).returncode
 
 
