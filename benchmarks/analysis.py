@@ -76,7 +76,6 @@ def watched(command: Sequence[str], threads: int) -> tuple[str, float, float, fl
 
 
 def run(engine: str, folder: Path, threads: int, memory: str) -> Run:
-    """Judge a history with one engine."""
     if engine == OURS:
         command = ["-m", "shareproof", "analyse", str(folder), "--brief", "--json", "--master"]
         command += [f"local[{threads}]", "--memory", memory, "--out", str(folder / "out")]
@@ -165,7 +164,6 @@ def history(room: Path, events: int, seed: int) -> tuple[Path, Made]:
 
 
 def main() -> None:
-    """Measure, and print what was found."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=float, nargs="+", default=[1e6])
     parser.add_argument("--engines", nargs="+", default=[OURS, "duckdb", "polars"])

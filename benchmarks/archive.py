@@ -52,7 +52,6 @@ class Judged:
 
 
 def archive(room: Path, histories: int, deliveries: int) -> list[Path]:
-    """Make so many runs, and return their directories."""
     records = deliveries / GROUPS / REDELIVERED
     runs = [room / f"run-{number:03}" for number in range(histories)]
     for number, run in enumerate(runs):
@@ -73,7 +72,6 @@ def broken(run: Path) -> Path:
 
 
 def judge(runs: Sequence[Path], out: Path, options: argparse.Namespace) -> Judged:
-    """Judge runs by a process of its own."""
     command = ["-m", "shareproof", "analyse", *map(str, runs), "--brief", "--json", "--master"]
     command += [f"local[{options.threads}]", "--memory", options.memory, "--out", str(out)]
     output, seconds, cpu, memory = watched([sys.executable, *command], options.threads)
@@ -98,7 +96,6 @@ def check(found: Judged, alone: Mapping[str, Verdicts], runs: Sequence[Path], hu
 
 
 def main() -> None:
-    """Measure, and print what was found."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--histories", type=int, nargs="+", default=[1, 10, 100])
     parser.add_argument("--deliveries", type=int, default=100_000, help="of each history")

@@ -41,8 +41,6 @@ SLICE = 0.5
 
 @dataclass(frozen=True, slots=True, order=True)
 class Slice:
-    """What some workers did in some seconds."""
-
     records: int = 0
     cpu: float = 0.0
     seconds: float = 0.0
@@ -82,7 +80,6 @@ class Bench:
         self.runs = 0
 
     async def fill(self) -> Topic:
-        """Make the topic."""
         topic = await self.admin.create_topic(PARTITIONS)
         self.places = tuple(
             Place(log=log, topic=topic.name, partition=index)
@@ -127,7 +124,6 @@ class Bench:
         return self.records / (ended - began)
 
     async def recording(self, topic: Topic) -> list[tuple[Slice, Slice]]:
-        """Return pairs of slices of one run, recorded and not recorded."""
         pool = await self._pool(topic)
         await pool.tell("consume")
         async for _ in attempts(LIMIT):
@@ -233,7 +229,6 @@ def _spread(shares: Sequence[float]) -> str:
 
 
 def main() -> None:
-    """Measure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--target", default="kafka:4.4.0")
     parser.add_argument("--brokers", type=int, default=1)

@@ -22,14 +22,12 @@ ROUNDS = 800
 
 
 def timed(work: Callable[[], int]) -> float:
-    """Return transitions per second of CPU time."""
     begun = time.process_time()
     done = work()
     return done / (time.process_time() - begun)
 
 
 def table() -> int:
-    """Look up rows of the table."""
     for _ in range(ROUNDS):
         step(Event.ACQUIRE, State.AVAILABLE)
         step(Event.RELEASE, State.ACQUIRED)

@@ -69,5 +69,4 @@ def parse(text: str) -> list[Past]:
 
 
 def load_track_record() -> list[Past]:
-    """Return the shipped list."""
     return parse((resources.files("spec") / "track_record.toml").read_text(encoding="utf-8"))

@@ -41,7 +41,6 @@ class Unreached(EnvironmentFault):
 
 
 def make(run: Path) -> Path:
-    """Make a report of a run; return its directory."""
     npx = shutil.which("npx")
     if npx is None:
         raise EnvironmentFault("there is no npx; pip install 'shareproof[allure]' brings Node.js")
@@ -86,7 +85,6 @@ def expected(run: Path) -> Tally:
 
 
 def reported(report: Path) -> Tally:
-    """Return what a report says."""
     stats = _load(report / "summary.json")["stats"]
     tree = _load(report / "widgets" / "categories.json")
     roots = [tree["nodes"][root] for root in tree["roots"]]

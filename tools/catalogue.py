@@ -33,7 +33,6 @@ class Reach:
 def reached(
     entry: Entry, rules: Mapping[str, Requirement], checks: Mapping[str, Sequence[str]]
 ) -> Iterator[Reach]:
-    """Yield what becomes of each rule of a behaviour."""
     for identity in entry.rules:
         found = tuple(checks.get(identity, ()))
         rule = rules.get(identity)

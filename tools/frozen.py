@@ -77,7 +77,6 @@ def _files() -> Iterator[str]:
 
 
 def main() -> None:
-    """Print all lines."""
     for line in sorted({*_checks(), *_broken(), *_chaos(), *_commands(), *_ledgers(), *_files()}):
         print(line)
 

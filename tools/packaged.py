@@ -45,14 +45,11 @@ class Broken(Exception):
 
 
 class Built(NamedTuple):
-    """The files that people install."""
-
     wheel: Path
     sdist: Path
 
 
 def build(into: Path) -> Built:
-    """Build the sdist, and the wheel from it."""
     done = subprocess.run(
         [sys.executable, "-m", "build", "--outdir", str(into), str(HOME)],
         capture_output=True,
@@ -73,7 +70,6 @@ def tracked() -> list[str]:
 
 
 def lost(built: Built, files: Iterable[str]) -> list[str]:
-    """Return what of some files did not get into the wheel or into the sdist."""
     with zipfile.ZipFile(built.wheel) as wheel:
         in_wheel = set(wheel.namelist())
     with tarfile.open(built.sdist) as sdist:

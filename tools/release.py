@@ -60,14 +60,12 @@ def command(*words: str, folder: Path = HOME, **variables: str) -> str:
 
 
 def check_tree() -> str:
-    """Git has no uncommitted change."""
     if changed := command("git", "status", "--porcelain"):
         raise Failed(f"{len(changed.splitlines())} uncommitted changes")
     return command("git", "rev-parse", "--short", "HEAD").strip()
 
 
 def check_version() -> str:
-    """The version is a final one, and no tag has it yet."""
     version = project()["version"]
     try:
         if Version(version).is_prerelease:
@@ -110,7 +108,6 @@ def check_lock() -> str:
 
 
 def check_documents() -> str:
-    """The documentation builds without a warning."""
     with tempfile.TemporaryDirectory() as site:
         words = (sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", site)
         command(*words, NO_MKDOCS_2_WARNING="1")

@@ -26,7 +26,6 @@ GOAL = 300.0
 
 
 def first_command(readme: str) -> list[str]:
-    """Return the steps of the first command that a README shows."""
     found = re.search(r"^ {4}(python3 -m venv .*)$", readme, re.MULTILINE)
     if found is None:
         raise ValueError("the README shows no command that begins with python3 -m venv")

@@ -76,7 +76,6 @@ async def _play(
     systems: Sequence[str],
     tell: Callable[[str], None],
 ) -> tuple[list[Played], str]:
-    """Return what was played, and why that is not all of it."""
     async with Cluster(target.info, transcript=Transcript(keep=0), roams=True) as cluster:
         stage = Stage(target, cluster, options.out, options.seconds)
         found: list[Played] = []

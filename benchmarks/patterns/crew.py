@@ -36,11 +36,9 @@ class Crew:
 
     @property
     def trackers(self) -> str:
-        """The name of the trackers' group."""
         return f"{self.group}-tracker"
 
     def start(self, topic: str, group: str, markers: str, seconds: float) -> None:
-        """Start the members, and the tracker where there is one."""
         self.topic, self.group, self.markers = topic, group, markers
         scene = self.scene
         marked = scene.marked(seconds)
@@ -65,7 +63,6 @@ class Crew:
             self.track()
 
     def track(self) -> None:
-        """Start a tracker, or another one."""
         options = ["--bootstrap", self.bootstrap, "--markers", self.markers]
         options += ["--group", self.trackers, "--timeout-ms", str(NOTICED_MS)]
         self.others.append(self._run("tracker", "benchmarks.kmq.tracker", *options))
@@ -76,7 +73,6 @@ class Crew:
         self._produce(WARMING, time.monotonic_ns(), -records, records, 0)
 
     def produce(self, seconds: float, begin: int) -> None:
-        """Start to produce, at a time in ns."""
         self._produce(PRODUCING, begin, 0, self.scene.records(seconds), self.scene.rate)
 
     def _produce(self, name: str, begin: int, first: int, records: int, rate: float) -> None:
@@ -124,7 +120,6 @@ class Crew:
         raise EnvironmentFault(f"{self.folder.name}: nobody got the record that is the trap")
 
     def kill(self, number: int) -> int:
-        """Kill a member that is in the trap; return when."""
         at = time.monotonic_ns()
         self.members[number].kill()
         self._fired.touch()
@@ -132,7 +127,6 @@ class Crew:
         return at
 
     def kill_tracker(self) -> None:
-        """Kill the tracker that runs."""
         self.others[0].kill()
         self.others[0].wait()
         del self.others[0]
@@ -158,11 +152,9 @@ class Crew:
                 raise EnvironmentFault(f"{self.folder.name}: a process died: {words[-600:]}")
 
     async def end(self) -> None:
-        """End all processes, those that do not end by themselves too."""
         await asyncio.to_thread(_end, [*self.members, *self.others])
 
     def course(self) -> Course:
-        """Return what happened."""
         course = gather(self.folder)
         course.dead = self.dead
         return course

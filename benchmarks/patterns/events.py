@@ -36,8 +36,6 @@ class Got:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The work on a record was done."""
-
     member: int
     op: int
     partition: int

@@ -54,7 +54,6 @@ class Measures:
     delays: list[tuple[float, float]]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the measures as JSON has them."""
         return asdict(self)
 
 

@@ -24,8 +24,6 @@ now = time.monotonic_ns
 
 
 class Member:
-    """One member at work."""
-
     def __init__(self, work: Working) -> None:
         self.work, self.notes = work, Notes(work.events)
         self.system: System = OPENED[work.system](work)
@@ -76,7 +74,6 @@ class Member:
 
 
 def main() -> None:
-    """Be a member."""
     member = Member(Working.from_json(sys.argv[1]))
 
     def end(*_: object) -> None:

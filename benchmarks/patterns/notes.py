@@ -11,13 +11,10 @@ Event = tuple[Any, ...]
 
 
 class Notes:
-    """A file of events."""
-
     def __init__(self, path: str) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def write(self, events: Iterable[Event]) -> None:
-        """Write events, all of them in one go."""
         lines = "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in events)
         if lines:
             os.write(self._file, lines.encode())

@@ -128,7 +128,6 @@ def write(runs: Sequence[dict[str, Any]], docs: Path) -> None:
 
 
 def main() -> None:
-    """Write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", type=Path, nargs="+", help="directories that hold a patterns.json")
     parser.add_argument("--docs", type=Path, default=Path("docs"))

@@ -16,7 +16,6 @@ now = time.monotonic_ns
 
 
 def main() -> None:
-    """Produce."""
     asked = Producing.from_json(sys.argv[1])
     notes, events = Notes(asked.events), list[Event]()
     producer = kafka.Producer(

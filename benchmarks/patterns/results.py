@@ -133,7 +133,6 @@ ROWS: tuple[tuple[str, str, str], ...] = (
 
 
 def cell(found: dict[str, Any] | None, name: str, unit: str) -> str:
-    """Return a measure as a person reads it."""
     value = None if found is None else found[name]
     if value is None:
         return "-"
@@ -141,7 +140,6 @@ def cell(found: dict[str, Any] | None, name: str, unit: str) -> str:
 
 
 def table(found: dict[str, Any]) -> str:
-    """Return the document as text for a terminal."""
     lines: list[str] = []
     for scene in found["scenes"]:
         lines += ["", f"{scene['name']}: {scene['question']} ({scene['fault']})"]

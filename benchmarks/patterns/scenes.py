@@ -16,8 +16,6 @@ PARTITIONS = 2
 
 
 class Fault(Enum):
-    """What is done, and to whom."""
-
     NONE = "nothing breaks"
     KILL = "kill -9 of a member that works on a record"
     FREEZE = "SIGSTOP of a member that works on a record, SIGCONT 10 s later"
@@ -60,7 +58,6 @@ class Scene:
     judged: bool = True
 
     def records(self, seconds: float) -> int:
-        """Return how many records it takes."""
         return self.fixed or int(self.rate * seconds)
 
     def marked(self, seconds: float) -> int:

@@ -49,15 +49,12 @@ class Played:
 
 
 class Stage:
-    """A cluster that scenarios are played on."""
-
     def __init__(self, target: Target, cluster: Cluster, out: Path, seconds: float) -> None:
         self.target, self.cluster, self.out, self.seconds = target, cluster, out, seconds
         self.admin = Admin(cluster)
         self.victim = -1
 
     async def play(self, scene: Scene, systems: Sequence[str], tell: Tell) -> list[Played]:
-        """Play a scenario for all systems at once, or for one after the other."""
         wanted = [one for one in systems if scene.only in ("", one)]
         turns = [wanted] if scene.together else [[one] for one in wanted]
         found = []

@@ -35,7 +35,6 @@ class Got:
     message: Any
 
     def settled(self, sent: int, outcome: int) -> Event:
-        """Return the event that it was settled."""
         answered = -1 if outcome == UNKNOWN else time.monotonic_ns()
         return ("settled", self.op, self.partition, self.offset, sent, answered, outcome)
 
@@ -75,7 +74,6 @@ class ShareSystem:
         self.finished: list[Got] = []
 
     def take(self) -> list[Any]:
-        """Poll."""
         return [one for one in self.consumer.poll(_WAIT) if one.error() is None]
 
     def life(self, message: Any) -> tuple[int, int, int]:
@@ -83,12 +81,10 @@ class ShareSystem:
         return message.partition(), message.offset(), message.delivery_count()
 
     def done(self, got: Got) -> None:
-        """Accept it."""
         self.consumer.acknowledge(got.message, kafka.AcknowledgeType.ACCEPT)
         self.finished.append(got)
 
     def settle(self) -> list[Event]:
-        """Commit the acknowledgements."""
         sent, finished, self.finished = time.monotonic_ns(), self.finished, []
         try:
             told = self.consumer.commit_sync(_PATIENCE)
@@ -97,7 +93,6 @@ class ShareSystem:
         return _settled(finished, sent, {where.partition: error for where, error in told.items()})
 
     def close(self) -> None:
-        """Leave."""
         self.consumer.close()
 
 
@@ -110,7 +105,6 @@ class GroupSystem:
         self.batch, self.finished = work.batch, list[Got]()
 
     def take(self) -> list[Any]:
-        """Poll."""
         return [one for one in self.consumer.consume(self.batch, _WAIT) if one.error() is None]
 
     def life(self, message: Any) -> tuple[int, int, int]:
@@ -118,7 +112,6 @@ class GroupSystem:
         return message.partition(), message.offset(), 1
 
     def done(self, got: Got) -> None:
-        """Remember it."""
         self.finished.append(got)
 
     def settle(self) -> list[Event]:
@@ -135,20 +128,16 @@ class GroupSystem:
         return _settled(finished, sent, {one.partition: one.error for one in told})
 
     def close(self) -> None:
-        """Leave."""
         self.consumer.close()
 
 
 class KmqSystem:
-    """A member of a KMQ queue."""
-
     def __init__(self, work: Working) -> None:
         self.client = Client(_consumer(work), work.topic, work.markers)
         self.batch = work.batch
         self.events: list[Event] = []
 
     def take(self) -> list[Any]:
-        """Poll."""
         return self.client.poll(self.batch, _WAIT)
 
     def life(self, message: Any) -> tuple[int, int, int]:
@@ -158,7 +147,6 @@ class KmqSystem:
         return origin.partition, origin.offset, count
 
     def done(self, got: Got) -> None:
-        """Write its end marker."""
         sent = time.monotonic_ns()
 
         def written(ok: bool) -> None:
@@ -173,7 +161,6 @@ class KmqSystem:
         return events
 
     def close(self) -> None:
-        """Leave."""
         self.client.close()
 
 

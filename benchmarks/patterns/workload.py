@@ -37,12 +37,10 @@ class Working:
     fired: str = ""
 
     def to_json(self) -> str:
-        """Return it as a line."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> Working:
-        """Read it back."""
         return cls(**json.loads(text))
 
 
@@ -69,10 +67,8 @@ class Producing:
     burst: int
 
     def to_json(self) -> str:
-        """Return it as a line."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> Producing:
-        """Read it back."""
         return cls(**json.loads(text))

@@ -46,7 +46,6 @@ def json_feed(items: Sequence[Item]) -> str:
 
 
 def rss(items: Sequence[Item]) -> str:
-    """Return an RSS 2.0 feed."""
     root = Element("rss", version="2.0")
     channel = SubElement(root, "channel")
     for name, text in (("title", TITLE), ("link", "index.html"), ("description", TITLE)):

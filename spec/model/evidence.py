@@ -119,7 +119,6 @@ def _absent(possible: Possible, look: Operation, first: int, last: int) -> list[
 
 
 def _before(look: Operation, offset: int, now: Cells) -> Cells:
-    """Return what an offset was possibly when a look began."""
     if look.runs is None or offset < look.runs.first:
         return now
     return look.runs[offset]

@@ -27,8 +27,6 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Produced(Step):
-    """A record batch was produced."""
-
     first: int
     last: int
 
@@ -68,8 +66,6 @@ class Reloaded(Step):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogStarted(Step):
-    """The log's start moved."""
-
     offset: int
 
 
@@ -82,23 +78,17 @@ class Configured(Step):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartSeen(Step):
-    """A start offset was shown."""
-
     offset: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateSeen(Step):
-    """The durable state was read."""
-
     start: int
     batches: tuple[StateBatch, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter(Step):
-    """A dead letter was found."""
-
     offset: int
     count: int
 
@@ -119,7 +109,6 @@ def judge(partition: SharePartition, steps: Iterable[Step]) -> Iterator[tuple[St
 
 
 def refusals(partition: SharePartition, steps: Iterable[Step]) -> list[str]:
-    """Return every refusal of a history as text."""
     return [str(found) for _one, verdict in judge(partition, steps) for found in verdict.refusals]
 
 

@@ -75,17 +75,14 @@ class InFlight:
         return changed
 
     def _row(self, event: Event, record: Record) -> Transition | None:
-        """Return the row of the table for an event that a record meets."""
         letters = self.settings.dead_letters and self.release.dead_letters
         last = self._used_up(record)
         return step(event, record.state, last=last, dead_letters=letters)
 
     def _used_up(self, record: Record) -> bool:
-        """Tell whether a record has had all the deliveries that it may have."""
         return record.deliveries >= self.settings.delivery_limit
 
     def _after(self, record: Record, row: Transition, now: float) -> Record:
-        """Return what a row of the table makes of a record."""
         if Effect.LOCK in row.effects:
             return record._replace(until=now + self.settings.lock_ms)
         count = record.deliveries - (Effect.COUNT_DOWN in row.effects)

@@ -48,7 +48,6 @@ class Judgement:
 
     @property
     def ok(self) -> bool:
-        """Whether the observation is allowed."""
         return not self.refusals
 
     @property

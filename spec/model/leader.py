@@ -260,6 +260,5 @@ class Leader(Taking):
 
 
 def sound(batch: StateBatch) -> bool:
-    """Tell whether a stored batch can be true."""
     known = {int(state) for state in State if state is not State.ACQUIRED}
     return batch.first <= batch.last and batch.state in known and batch.deliveries >= 0

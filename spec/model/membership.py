@@ -69,8 +69,6 @@ class Member:
 
 @dataclass(slots=True)
 class Membership:
-    """The members of one group, its epochs, and who is to read what."""
-
     members: dict[str, Member] = field(default_factory=dict)
     epoch: int = 0
     assignment_epoch: int = 0
@@ -83,7 +81,6 @@ class Membership:
     def heartbeat(
         self, now: float, beat: Beat, terms: Terms, topics: Mapping[str, Sequence[Place]]
     ) -> Reply:
-        """Take in a heartbeat; ``topics`` are the partitions of all topics that exist."""
         self.expire(now)
         refusal = self._refusal(beat, terms)
         if refusal is not None:

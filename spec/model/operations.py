@@ -102,8 +102,6 @@ class Acknowledge:
 
 
 class Kind(StrEnum):
-    """What an operation is to the judge."""
-
     FETCH = "fetch"
     ACK = "acknowledge"
     CLOSE = "session close"
@@ -163,7 +161,6 @@ class Operation:
     def effects(
         self, cell: Cell, event: Event | None, release: Release, force: Force
     ) -> Iterator[Cell]:
-        """Yield what this operation may have made of a cell; ``event`` is its acknowledgement."""
         if self.id in cell.ops:
             return
         if self.kind is Kind.FETCH:

@@ -79,7 +79,6 @@ class SharePartition:
     # ------------------------------------------------------------------ acquiring
 
     def begin_fetch(self, sent: float, fetch: Fetch) -> Operation:
-        """Tell of a fetch that was sent."""
         return self._possible.begin(Kind.FETCH, sent, member=fetch.member, fetch=fetch)
 
     def fetched(
@@ -111,7 +110,6 @@ class SharePartition:
     # ------------------------------------------------------------------ acknowledging
 
     def begin_acknowledge(self, sent: float, ack: Acknowledge) -> Operation:
-        """Tell of acknowledgements that were sent, with a fetch or without."""
         fault = malformed(ack, self._possible.release)
         pieces = () if fault else pieces_of(ack.batches)
         return self._possible.begin(
@@ -196,7 +194,6 @@ class SharePartition:
         return self._judged(operation, [])
 
     def released_session(self, moment: Moment, member: str) -> Judgement:
-        """Tell of the end of a share session that was answered."""
         when = span(moment)
         return self.closed(self.begin_close(when.sent, member), when.received)
 
@@ -205,7 +202,6 @@ class SharePartition:
         return self._possible.begin(Kind.RELOAD, sent)
 
     def reload_done(self, operation: Operation, received: float) -> Judgement:
-        """Tell that the share-partition has been reloaded for certain."""
         operation.received = received
         self._possible.finish(operation)
         self._may_fall_back(operation, received)
@@ -297,7 +293,6 @@ class SharePartition:
         return self.state_shown(self.begin_look(when.sent), when.received, start, batches)
 
     def dead_lettered(self, moment: Moment, offset: int, count: int | None = None) -> Judgement:
-        """Judge a dead letter of an offset, with the delivery count that its header tells."""
         operation = self._look_at(moment)
         refusals = evidence.dead_lettered(self._possible, operation, offset, count)
         return self._looked(operation, refusals)

@@ -105,7 +105,6 @@ class Possible:
         return min(operation.cached, self.cached)
 
     def finish(self, operation: Operation) -> None:
-        """Take in that an operation has done what it could."""
         if self.open.pop(operation.id, None) and operation.kind is Kind.RELOAD:
             self.reloading -= 1
 
@@ -279,7 +278,6 @@ class Possible:
         return reached
 
     def _force_since(self, others: list[Operation], sent: float, received: float) -> Force:
-        """Return what was in force since the first of some operations began."""
         return self.knobs.over(min([sent, *(one.sent for one in others)]), received)
 
     def _over_by_itself(self, first: int, cells: Cells, received: float, force: Force) -> bool:

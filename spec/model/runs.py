@@ -111,7 +111,6 @@ class Runs(Generic[V]):
         values[low:high] = kept_values
 
     def copy(self) -> Runs[V]:
-        """Return runs that change apart from these."""
         twin: Runs[V] = Runs(0, self._values[0])
         twin._starts[:], twin._values[:] = self._starts, self._values
         return twin

@@ -40,7 +40,6 @@ class Session:
     places: dict[Place, None] = field(default_factory=dict)
 
     def add(self, places: Iterable[Place]) -> None:
-        """Remember partitions."""
         self.places.update(dict.fromkeys(places))
 
     def forget(self, places: Iterable[Place]) -> None:
@@ -57,14 +56,11 @@ class Session:
 
 
 class Sessions:
-    """All sessions of one broker, ``limit`` of them at most."""
-
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.open_ones: dict[Owner, Session] = {}
 
     def open(self, owner: Owner, connection: Any) -> Session | Denial:
-        """Open a session, in place of the one that its owner has."""
         if owner not in self.open_ones and self._full():
             return Denial.FULL
         session = Session(owner=owner, connection=connection)
@@ -75,7 +71,6 @@ class Sessions:
         return len(self.open_ones) >= self.limit
 
     def has(self, owner: Owner) -> bool:
-        """Tell whether somebody has a session."""
         return owner in self.open_ones
 
     def next(self, owner: Owner, epoch: int) -> Session | Denial:
@@ -95,7 +90,6 @@ class Sessions:
         return session.epoch == epoch
 
     def end(self, owner: Owner) -> None:
-        """End a session."""
         self.open_ones.pop(owner, None)
 
     def lost(self, connection: Any) -> list[Owner]:

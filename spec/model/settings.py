@@ -69,7 +69,6 @@ class Knobs:
         self._one = None
 
     def over(self, sent: float, received: float) -> Force:
-        """Return what may have been in force at some moment of an interval."""
         if self._one is not None:
             return self._one
         found: list[Settings] = []
@@ -82,7 +81,6 @@ class Knobs:
 
     @property
     def latest(self) -> Settings:
-        """The settings asked for last."""
         return self._all[-1][2]
 
 

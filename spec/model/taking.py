@@ -88,7 +88,6 @@ class Taking(InFlight):
         return first < self.start + self.settings.max_locks
 
     def hold(self, now: float, member: str, taken: list[Take]) -> None:
-        """Acquire what was planned."""
         for take in taken:
             self._hold(take, member, now)
 
@@ -104,7 +103,6 @@ class Taking(InFlight):
         self.end = max(self.end, take.last + 1)
 
     def _counted(self, record: Record) -> int:
-        """Return the delivery count of a record that is acquired."""
         return record.deliveries + 1
 
     def ranges(self, taken: list[Take], batch_size: int = END) -> list[Range]:

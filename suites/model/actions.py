@@ -14,8 +14,6 @@ from pathlib import Path
 
 
 class Do(StrEnum):
-    """The kinds of actions."""
-
     PRODUCE = "produce"
     FETCH = "fetch"
     RACE = "race"
@@ -65,7 +63,6 @@ _KNOWN = {field.name for field in fields(Action)}
 
 
 def to_text(script: Iterable[Action]) -> str:
-    """Return a script as JSON lines."""
     return "".join(f"{action}\n" for action in script)
 
 

@@ -55,7 +55,6 @@ class Environment:
         self._known = _known_broken(info.profile, self.version)
 
     def close(self) -> None:
-        """Close the connections."""
         if self._cluster:
             self.runner.run(self._cluster.close())
 
@@ -64,7 +63,6 @@ class Environment:
         return rule in self._known or _SAME.get(rule) in self._known
 
     async def begin(self) -> Player:
-        """Return a player on a new topic and group."""
         if self._cluster:
             await self._cluster.close()
         self._cluster = Cluster(self.info, schemas=self._schemas, rng=self.rng)

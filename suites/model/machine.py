@@ -114,12 +114,10 @@ class Lockstep(RuleBasedStateMachine):
 
     @initialize(chosen=st.lists(st.sampled_from(DISTURBANCES), min_size=1, unique=True))
     def choose(self, chosen: list[Do]) -> None:
-        """Choose the disturbances of this example."""
         self.chosen = chosen
 
     @rule(data=st.data())
     def act(self, data: st.DataObject) -> None:
-        """Let somebody do something."""
         if self.player is None or self.over:
             return
         kind = data.draw(st.sampled_from([*MEMBERS * _OFTEN, *self._disturbing()]))

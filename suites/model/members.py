@@ -32,11 +32,9 @@ class LockstepMember:
 
     @property
     def member(self) -> str:
-        """The member id."""
         return self.consumer.member_id
 
     def lose(self) -> None:
-        """Take in that the session is gone, and the records with it."""
         self.opened = False
         self.held.clear()
         self.consumer.session.epoch = 0
@@ -58,7 +56,6 @@ class LockstepMember:
 
 
 def batches_of(acks: Sequence[Ack]) -> tuple[Batch, ...]:
-    """Return acknowledgements as the model has them."""
     return tuple(Batch(ack.first, ack.last, ack.types) for ack in acks)
 
 
@@ -82,7 +79,6 @@ class Endings:
         self._desertion: Operation | None = None
 
     def add(self, seat: LockstepMember, operation: Operation) -> None:
-        """Take in that a seat's session is ending."""
         self._under_way.append(_End(self._time.now(), operation, seat))
 
     def reopened(self, seat: LockstepMember) -> None:

@@ -94,7 +94,6 @@ class Player:
 
     @property
     def end(self) -> int:
-        """The offset of the next record."""
         return self.batches[-1] + 1 if self.batches else 0
 
     @property
@@ -114,7 +113,6 @@ class Player:
         self.reached[action.do] += 1
 
     async def act(self, action: Action) -> None:
-        """Do one action that is no part of the script."""
         await self.time.step()
         for judgement in self.endings.settle():
             self._heed(judgement)
@@ -139,7 +137,6 @@ class Player:
         self.batches.append(end + action.n - 1)
 
     async def _delete(self, action: Action) -> None:
-        """Delete whole record batches."""
         left = [last for last in self.batches if last >= self.log_start]
         if left:
             await self._start_log_at(left[min(action.n, len(left)) - 1] + 1)
@@ -267,7 +264,6 @@ class Player:
             self._end_ack(telling, self.time.now(), self._ack_error(response))
 
     def _usable(self, types: Sequence[int]) -> list[int]:
-        """Return acknowledge types as this release has them."""
         return [kind if self.release.renewal or kind != RENEW else 2 for kind in types]
 
     def _begin_ack(self, seat: LockstepMember, acks: Sequence[Ack]) -> Operation | None:
@@ -357,7 +353,6 @@ class Player:
 
     @staticmethod
     async def _call(asking: Awaitable[Response]) -> Response | None:
-        """Return the response, or None if none came."""
         try:
             return await asking
         except CallFailed:

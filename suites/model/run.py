@@ -126,7 +126,6 @@ class Progress:
         self._found = False
 
     def __call__(self, tally: Tally) -> None:
-        """Say it, if it is time."""
         now, line = time.monotonic(), f"{tally.examples} examples, {tally.actions} actions"
         if tally.violation and not self._found:
             line = (

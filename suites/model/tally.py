@@ -51,7 +51,6 @@ class Tally:
 
     @property
     def done(self) -> bool:
-        """Whether no further example is to be played."""
         enough = self.actions >= self.plan.steps or time.monotonic() >= self.deadline
         return enough or bool(self.violation)
 
@@ -61,14 +60,12 @@ class Tally:
         return self.scripts[-1]
 
     def keep(self, violation: Violation, script: Sequence[Action]) -> None:
-        """Take in a violation: the first one, and then every one by a shorter script."""
         if not self.scripts or len(script) < len(self.failing):
             self.violation = str(violation)
             self.scripts.append(list(script))
             self.told(self)
 
     def add(self, player: Player) -> None:
-        """Take over what one example reached."""
         if self.violation:
             return
         self.examples += 1

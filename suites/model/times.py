@@ -50,18 +50,15 @@ class RealTime:
         self.patience = WITHIN * 1000
 
     def now(self) -> float:
-        """Return the monotonic time."""
         return time.monotonic() * 1000
 
     async def step(self) -> None:
         """Go on at once."""
 
     async def pass_by(self, milliseconds: float) -> None:
-        """Wait as long."""
         await asyncio.sleep(milliseconds / 1000)  # time itself is a step of a model run
 
     async def during(self, asking: Coroutine[Any, Any, T]) -> T:
-        """Wait for the response."""
         return await asking
 
 
@@ -75,11 +72,9 @@ class VirtualTime:
         self.patience = 5000.0
 
     def now(self) -> float:
-        """Return the clock's time."""
         return self._clock.now()
 
     async def step(self) -> None:
-        """Let a millisecond pass."""
         await self.pass_by(1.0)
 
     async def pass_by(self, milliseconds: float) -> None:

@@ -41,7 +41,6 @@ def layers() -> list[list[str]]:
 
 
 def imports(folders: Sequence[str]) -> set[tuple[str, str]]:
-    """Return the pairs of folders of which the first imports the second."""
     sys.path.insert(0, str(ROOT))
     try:
         graph = grimp.build_graph(*folders, cache_dir=None)
@@ -56,7 +55,6 @@ def imports(folders: Sequence[str]) -> set[tuple[str, str]]:
 
 
 def packages(folder: str) -> list[str]:
-    """Return the packages directly inside a folder."""
     return sorted(path.parent.name for path in (ROOT / folder).glob("*/__init__.py"))
 
 
@@ -80,14 +78,12 @@ def table() -> str:
 
 
 def renewed(page: str) -> str:
-    """Return the page with its table made from the packages of today."""
     head, _, rest = page.partition(BEGIN)
     _, _, tail = rest.partition(END)
     return f"{head}{BEGIN}{table()}{END}{tail}"
 
 
 def picture() -> str:
-    """Return the picture as SVG."""
     rows = layers()
     height = len(rows) * (HIGH + APART) - APART + 40
     boxes = dict(_boxes(rows))

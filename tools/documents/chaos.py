@@ -22,7 +22,6 @@ _NONE = Strikes(struck=0, hit=0, healed=0)
 
 
 def faults() -> str:
-    """Return the table of faults."""
     rows = (
         (
             f"`{kind.name}`",
@@ -37,7 +36,6 @@ def faults() -> str:
 
 
 def scenarios() -> str:
-    """Return the table of scenarios."""
     rows = (
         (f"`{one.name}`", one.sentence, ", ".join(sorted({rule[4:] for rule in one.rules})))
         for one in SCENARIOS.values()

@@ -44,7 +44,6 @@ attribution by symptom and release; where there is none we know of no public rep
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages and the badge."""
     from mkdocs.structure.files import File  # the tests read pages without the site's libraries
 
     from reports.evidence import read
@@ -125,7 +124,6 @@ def _rules(entries: Sequence[Entry]) -> str:
 
 
 def _checks(entries: Iterable[Entry]) -> Iterator[str]:
-    """Yield a table of the checks of each file, each with one entry of each of its rules."""
     files: dict[str, dict[tuple[str, str], Entry]] = defaultdict(dict)
     for one in sorted(entries, key=lambda one: (one.check, one.rule, not one.reason)):
         if one.verdict == "fail" and "::" in one.check:

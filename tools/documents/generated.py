@@ -24,7 +24,6 @@ COMPLETION = (
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated pages."""
     for name, text in (
         ("rules", _rules()),
         ("commands", _commands()),
@@ -139,7 +138,6 @@ def _range(config: Any) -> str:
 
 
 def _over(values: Mapping[str, str]) -> str:
-    """Return one value for all releases, or each with the first release that has it."""
     told: dict[str, str] = {}
     last = None
     for release, value in values.items():

@@ -35,7 +35,6 @@ def described(path: Path) -> tuple[str, list[str]]:
 
 
 def table() -> str:
-    """Return the table in Markdown, one row for each module."""
     rows = ["| module | purpose | names |", "|---|---|---|"]
     for path in modules():
         sentence, names = described(path)

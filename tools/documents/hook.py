@@ -25,5 +25,4 @@ class ManualPage(BuildHookInterface):
         build_data["shared_data"][str(file)] = "share/man/man1/shareproof.1"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002
-        """Remove that directory."""
         shutil.rmtree(self.into)

@@ -30,7 +30,6 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 @contextlib.contextmanager
 def browser_page() -> Iterator[Page]:
-    """Open a page in the browser that the machine has, or in the one of Playwright."""
     named = os.environ.get("SHAREPROOF_CHROMIUM") or next(
         filter(None, map(shutil.which, BROWSERS)), None
     )
@@ -67,7 +66,6 @@ def photograph(page: Page, address: str, name: str, height: int) -> Path:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Make the pictures."""
     parser = argparse.ArgumentParser(prog="python -m tools.documents.pictures", description=__doc__)
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN")
     asked = parser.parse_args(arguments)

@@ -31,7 +31,6 @@ class Strikes:
     healed: int
 
     def __add__(self, other: Strikes) -> Strikes:
-        """Return both together."""
         return Strikes(
             struck=self.struck + other.struck,
             hit=self.hit + other.hit,
@@ -63,7 +62,6 @@ class Played:
 
 
 def read(file: Path = RECORD) -> list[Played]:
-    """Return all that is on record."""
     lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
     return [
         Played(
@@ -78,7 +76,6 @@ def read(file: Path = RECORD) -> list[Played]:
 
 
 def write(runs: Sequence[Played], file: Path = RECORD) -> None:
-    """Write the record, one line a run."""
     ordered = sorted(runs, key=lambda one: (one.name, _order(one.release)))
     lines = (json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in ordered)
     file.write_text("".join(lines), encoding="utf-8")
@@ -146,7 +143,6 @@ def strikes_of(faults: Sequence[InjectedFault]) -> dict[str, Strikes]:
 
 
 def releases(runs: Sequence[Played]) -> list[str]:
-    """Return the releases on record, the latest first."""
     return sorted({one.release for one in runs}, key=_order, reverse=True)
 
 

@@ -40,7 +40,6 @@ class Program:
 
     @property
     def name(self) -> str:
-        """What it is called on the command line."""
         return f"{self.finding}-{self.scenario}" if self.scenario else self.finding
 
 
@@ -143,7 +142,6 @@ def play(program: Program, name: str) -> bool:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Do what the command line says."""
     parser = argparse.ArgumentParser(prog="python -m tools.findings", description=__doc__)
     parser.add_argument("program", nargs="?", help="a finding, such as 051, or 052-leader")
     parser.add_argument("--target", help="kafka:VERSION; a release that has the defect if left out")

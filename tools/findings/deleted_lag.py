@@ -31,7 +31,6 @@ async def seen(queue: Queue) -> str:
 
 
 async def play(run: Run) -> bool:
-    """Play; tell whether a lag stays."""
     async with run.world() as share:
         queue = await share.queue(0, lock_ms=int(LOCK * 1000))
         await queue.produce(RECORDS)

@@ -116,7 +116,6 @@ async def unanswered(run: Run) -> bool:
 
 
 async def partial(run: Run) -> bool:
-    """Refuse the initialisation of some partitions; tell what comes of the others."""
     async with run.world() as share:
         await (await share.queue(1)).consumer()
         queue = await share.queue(partitions=PARTITIONS)
@@ -212,6 +211,5 @@ async def altered(run: Run) -> bool:
 
 
 async def play(run: Run) -> bool:
-    """Play the scenario; tell whether the defect was seen."""
     scenarios = {"altered": altered, "partial": partial, "unanswered": unanswered}
     return await scenarios[run.scenario](run)

@@ -51,7 +51,6 @@ async def asked(queue: Queue, api: str, **fields: Any) -> Struct:
 
 
 def request(queue: Queue, scene: str) -> tuple[str, dict[str, Any]]:
-    """Return API and fields of the scene's request."""
     name, group = queue.topic.name, queue.group
     if scene == "altered":
         part = {"partition_index": 0, "start_offset": 0}
@@ -63,7 +62,6 @@ def request(queue: Queue, scene: str) -> tuple[str, dict[str, Any]]:
 
 
 def errors_of(answer: Struct) -> str:
-    """Return a response's errors."""
     found: list[str] = []
 
     def walk(value: Any) -> None:
@@ -106,7 +104,6 @@ async def given(consumer: Consumer, within: float) -> tuple[dict[int, int], str]
 
 
 async def play(run: Run) -> bool:
-    """Play the scenario; tell whether the group was harmed."""
     async with run.world() as share:
         queue = await share.queue(RECORDS, batches=RECORDS, lock_ms=60_000)
         await use(queue)

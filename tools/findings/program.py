@@ -33,13 +33,11 @@ class Run:
 
     @property
     def frame_proxies(self) -> FrameProxies:
-        """The proxies between brokers."""
         assert self.proxies is not None, "the program's entry must ask for proxies"
         return self.proxies
 
     @property
     def info(self) -> ClusterInfo:
-        """The cluster, past the proxies if there are some."""
         return self.target.info.at(DIRECT, PLAINTEXT) if self.proxies else self.target.info
 
     def world(self) -> AbstractAsyncContextManager[Share]:

@@ -52,7 +52,6 @@ async def played(key: StateKey, play: str) -> str:
 
 
 async def play(run: Run) -> bool:
-    """Play all; tell whether updates too many were seen."""
     seen = False
     async with run.world() as share:
         store = Store(share)

@@ -33,7 +33,6 @@ async def gone(share: Share, name: str) -> None:
 
 
 async def epochs(member: Member, count: int) -> list[int]:
-    """Return the member epochs that a number of heartbeats were answered with."""
     seen = []
     for _ in range(count):
         answer = await member.heartbeat()

@@ -30,7 +30,6 @@ PATIENCE = 10.0
 
 
 async def ask(connection: Connection, api: str, **body: Any) -> bool:
-    """Send a request, and tell whether there is a response."""
     try:
         response = await connection.call(api, timeout=PATIENCE, **body)
     except CallTimeout:

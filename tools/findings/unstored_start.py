@@ -32,7 +32,6 @@ async def taken(consumer: Consumer, until: int | None = None) -> dict[int, int]:
 
 
 async def play(run: Run) -> bool:
-    """Play the scenario; tell whether records were lost."""
     async with run.world() as share:
         replicas = 1 if run.scenario == "idle" else 3
         reset = "earliest" if run.scenario == "earliest" else None

@@ -32,7 +32,6 @@ HELD = 2.0
 
 
 def told(part: Part) -> str:
-    """Return what an acknowledgement was answered."""
     return f"{error_name(part.ack_error)} {part.ack_message or ''}".strip()
 
 
@@ -55,7 +54,6 @@ async def holder(queue: Queue, count: int, *, join: bool) -> tuple[Consumer, int
 
 
 def in_turns(first: int, last: int) -> Ack:
-    """Return an acknowledgement that accepts and rejects in turns."""
     pair = (AckType.ACCEPT, AckType.REJECT)
     return each(first, [pair[number % 2] for number in range(last - first + 1)])
 
