@@ -11,8 +11,17 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from spec.model.durable import StateBatch
-from spec.model.judgement import FINE, Judgement, Span
-from spec.model.operations import Acknowledge, Batch, Fetch, Mode, Operation, Range
+from spec.model.operations import (
+    FINE,
+    Acknowledge,
+    Batch,
+    Fetch,
+    Judgement,
+    Mode,
+    Operation,
+    Range,
+    Span,
+)
 from spec.model.partition import SharePartition
 from spec.model.settings import Settings
 

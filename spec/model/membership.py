@@ -10,7 +10,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from spec.model.assignor import assign
 from spec.model.operations import Error
 from spec.model.sessions import Place
 
@@ -202,3 +201,22 @@ def malformed(group: str, beat: Beat) -> str | None:
 
 def _no(error: Error, why: str) -> Reply:
     return Reply(error=error, message=why)
+
+
+def assign(
+    wishes: Mapping[str, Sequence[str]], topics: Mapping[str, Sequence[Place]]
+) -> dict[str, frozenset[Place]]:
+    """Return each member's partitions.
+
+    Args:
+        wishes: the topic names that each member subscribes to.
+        topics: the partitions of each topic that exists.
+    """
+    assigned: dict[str, set[Place]] = {member: set() for member in wishes}
+    for name, places in topics.items():
+        readers = sorted(member for member, names in wishes.items() if name in names)
+        if not readers:
+            continue
+        for turn in range(max(len(readers), len(places)) if places else 0):
+            assigned[readers[turn % len(readers)]].add(places[turn % len(places)])
+    return {member: frozenset(places) for member, places in assigned.items()}

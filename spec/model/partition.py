@@ -23,24 +23,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from spec.model import evidence
-from spec.model.acknowledging import judge_accepted, judge_refused, take_refusal
-from spec.model.acquiring import judge_acquired
 from spec.model.cells import Cell, Cells, aged, deleted
 from spec.model.durable import StateBatch
-from spec.model.judgement import FINE, Judgement, Moment, Refusal, span
 from spec.model.log import Log
+from spec.model.observations import judge_accepted, judge_acquired, judge_refused, take_refusal
 from spec.model.operations import (
     CERTAIN_REFUSALS,
+    FINE,
     Acknowledge,
     Batch,
     Error,
     Fetch,
+    Judgement,
     Kind,
     Mode,
+    Moment,
     Operation,
     Range,
+    Refusal,
     malformed,
     pieces_of,
+    span,
 )
 from spec.model.possible import Possible, untagged
 from spec.model.release import NEWEST, Release

@@ -1,7 +1,7 @@
 """All that one share-partition may be, given what was seen: runs of cells, and what is under way.
 
 This is the judge's memory. It knows how possibilities spread and die, and nothing of rules: what an
-observation must be is said in :mod:`spec.model.acquiring` and its neighbours.
+observation must be is said in :mod:`spec.model.observations` and its neighbours.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from spec.model.cells import (
     must_have_ended,
     widened,
 )
-from spec.model.judgement import Refusal
-from spec.model.operations import Kind, Operation, Piece
+from spec.model.operations import Kind, Operation, Piece, Refusal
 from spec.model.release import Release
 from spec.model.runs import END, Runs
 from spec.model.settings import Force, Knobs, Slack

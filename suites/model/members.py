@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from fixtures.clients.member import Ack
-from spec.model.judgement import FINE, Judgement
-from spec.model.operations import Batch, Operation
+from spec.model.operations import FINE, Batch, Judgement, Operation
 from spec.model.partition import SharePartition
 from suites.broker.share import Consumer
 from suites.model.times import Time

@@ -16,8 +16,7 @@ from typing import Any
 from fixtures.clients.cluster import eventually
 from fixtures.clients.member import Ack, AckType, Response
 from fixtures.wire.connection import CallFailed
-from spec.model.judgement import Judgement, Span
-from spec.model.operations import Acknowledge, Error, Fetch, Mode, Operation
+from spec.model.operations import Acknowledge, Error, Fetch, Judgement, Mode, Operation, Span
 from spec.model.partition import SharePartition
 from spec.model.release import Release
 from spec.model.settings import Settings

@@ -1,6 +1,7 @@
 """The picture and the table of docs/architecture.md, made from the imports there are.
 
-``python -m tools.documents.architecture`` writes both. The picture has one row for each layer of
+``python -m tools.documents.architecture`` writes the picture, and the table is filled in when the
+documentation is built. The picture has one row for each layer of
 the import contract in ``pyproject.toml`` and one arrow for each pair of folders of which one
 imports the other. The table takes its sentences from the first line of each package's docstring.
 """
@@ -18,8 +19,6 @@ import grimp
 
 ROOT = Path(__file__).parents[2]
 PICTURE = ROOT / "docs" / "pictures" / "architecture.svg"
-PAGE = ROOT / "docs" / "architecture.md"
-BEGIN, END = "<!-- folders -->\n", "<!-- end of folders -->\n"
 WIDTH, LEFT, RIGHT = 900, 150, 720
 HIGH, APART = 58, 34
 STYLE = (
@@ -75,12 +74,6 @@ def table() -> str:
             if sentence(ROOT / folder / name)
         ]
     return "\n".join(rows) + "\n"
-
-
-def renewed(page: str) -> str:
-    head, _, rest = page.partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}{table()}{END}{tail}"
 
 
 def picture() -> str:
@@ -153,4 +146,3 @@ def _arrows(
 
 if __name__ == "__main__":
     PICTURE.write_text(picture(), encoding="utf-8")
-    PAGE.write_text(renewed(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

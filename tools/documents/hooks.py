@@ -30,11 +30,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     """Fill in causes and what was played, and let links out of here lead to copies of files."""
-    from tools.documents import chaos
+    from tools.documents import architecture, chaos
 
     markdown = CAUSES.sub(lambda found: _causes(found[1]), markdown)
     if page.file.src_uri == chaos.PAGE.name:
         markdown = chaos.filled(markdown)
+    markdown = markdown.replace("<!-- folders -->", architecture.table().rstrip())
     up = "../" * page.file.src_uri.count("/")
     for link, source in _outside(page.file).items():
         markdown = markdown.replace(f"]({link}", f"]({up}source/{source.relative_to(ROOT)}")
