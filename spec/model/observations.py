@@ -57,7 +57,7 @@ def _ill_shaped(ranges: Sequence[Range]) -> Iterator[Refusal]:
     for taken in ranges:
         if taken.first > taken.last or taken.first <= previous:
             sentence = f"range {taken.first}-{taken.last} does not come after offset {previous}"
-            yield Refusal(rule="ACQ-05", sentence=sentence, first=taken.first, last=taken.last)
+            yield Refusal("ACQ-05", sentence, taken.first, taken.last)
         previous = max(previous, taken.last)
 
 
@@ -130,13 +130,13 @@ def _not_taken(
     for first, last in possible.forget_tag(operation, keep=False):
         if not any(taken.first <= first and last <= taken.last for taken in ranges):
             sentence = f"offsets {first}-{last} were delivered once more than anyone was given them"
-            yield Refusal(rule="DLV-20", sentence=sentence, first=first, last=last)
+            yield Refusal("DLV-20", sentence, first, last)
 
 
 def _past(possible: Possible, taken: Range, last: int) -> Refusal:
     why = possible.why_past(taken.first)
     sentence = f"offsets {taken.first}-{last} were delivered although they are finished"
-    return Refusal(rule=why, sentence=sentence, first=taken.first, last=last)
+    return Refusal(why, sentence, taken.first, last)
 
 
 _COUNT_RULES = {
@@ -172,7 +172,7 @@ def _refuse(cells: Cells, taking: Taking, first: int, last: int) -> Refusal:
         over = next((cell for cell in cells if cell.state in OVER), None)
         rule = over.why if over is not None else "DLV-20"
         sentence = f"{where} came to {member} although it is finished"
-    return Refusal(rule=rule, sentence=sentence, first=first, last=last)
+    return Refusal(rule, sentence, first, last)
 
 
 # ---------------------------------------------------------------------- the response as a whole
@@ -183,14 +183,14 @@ def _limits(
 ) -> Iterator[Refusal]:
     total = sum(taken.last - taken.first + 1 for taken in ranges)
     if ranges and fetch.max_records == 0:
-        yield Refusal(rule="ACQ-39", sentence=f"{total} offsets came for MaxRecords 0")
+        yield Refusal("ACQ-39", f"{total} offsets came for MaxRecords 0")
     elif fetch.max_records is not None and total > fetch.max_records:
         yield from _too_many(possible, fetch, total, ranges, log)
     if ranges and ranges[-1].last > possible.highest:
         yield from _window(possible, operation, ranges, log)
     if ranges and log.known and ranges[-1].last > log.last:
         sentence = f"offset {ranges[-1].last} was delivered, the log ends at {log.last}"
-        yield Refusal(rule="INV-04", sentence=sentence, first=ranges[-1].last)
+        yield Refusal("INV-04", sentence, ranges[-1].last)
 
 
 def _too_many(
@@ -199,7 +199,7 @@ def _too_many(
     most = fetch.max_records or 0
     if fetch.mode is Mode.RECORD_LIMIT:
         sentence = f"{total} offsets came in record-limit mode, MaxRecords was {most}"
-        yield Refusal(rule="ACQ-33", sentence=sentence, first=ranges[0].first)
+        yield Refusal("ACQ-33", sentence, ranges[0].first)
         return
     if not log.known:
         return
@@ -212,7 +212,7 @@ def _too_many(
     new = begun > max(possible.highest, possible.seen_ahead) and last.deliveries == 1
     if before >= most and new:
         sentence = f"a batch was begun after {before} offsets, MaxRecords was {most}"
-        yield Refusal(rule="ACQ-30", sentence=sentence, first=begun, last=last.last)
+        yield Refusal("ACQ-30", sentence, begun, last.last)
 
 
 def _window(
@@ -237,7 +237,7 @@ def _window(
             f"offset {begun} was acquired beyond the window of {most} "
             f"that begins at {start} at the highest"
         )
-        yield Refusal(rule="ACQ-50", sentence=sentence, first=begun, last=newest.last)
+        yield Refusal("ACQ-50", sentence, begun, newest.last)
 
 
 def _skipped(
@@ -263,9 +263,9 @@ def _passed_over(fetch: Fetch, newest: int, first: int, last: int, cells: Cells)
     if all(cell.state is State.ACQUIRED for cell in cells):
         ended = max(cell.hi for cell in cells)
         sentence = f"{beside} did not come, whose lock ended at {ended:g} at the latest"
-        return Refusal(rule="LCK-01", sentence=sentence, first=first, last=last)
+        return Refusal("LCK-01", sentence, first, last)
     sentence = f"{beside} had been available since before the fetch"
-    return Refusal(rule="ACQ-41", sentence=sentence, first=first, last=last)
+    return Refusal("ACQ-41", sentence, first, last)
 
 
 def _waits(cell: Cell, operation: Operation, possible: Possible) -> bool:
@@ -291,7 +291,7 @@ def _throttled(
     total = sum(taken.last - taken.first + 1 for taken in ranges)
     if total > 1 and any(taken.deliveries == limit for taken in ranges):
         sentence = f"a record on its last delivery ({limit}) came with {total - 1} others"
-        yield Refusal(rule="DLV-23", sentence=sentence, first=ranges[0].first)
+        yield Refusal("DLV-23", sentence, ranges[0].first)
         return
     calm = max(2, ceil(limit / 2))
     for taken in ranges:
@@ -311,7 +311,7 @@ def _halved(possible: Possible, taken: Range, times: int) -> Iterator[Refusal]:
                 f"{size} records of the batch {origin[0]}-{origin[1]} came for the "
                 f"{taken.deliveries}th time together, at most {most} are due"
             )
-            yield Refusal(rule="DLV-21", sentence=sentence, first=taken.first, last=taken.last)
+            yield Refusal("DLV-21", sentence, taken.first, taken.last)
 
 
 def judge_accepted(possible: Possible, operation: Operation, ack: Acknowledge) -> list[Refusal]:
@@ -322,7 +322,7 @@ def judge_accepted(possible: Possible, operation: Operation, ack: Acknowledge) -
         sentence = "two batches that settle one offset both were accepted"
         first, last = ack.batches[0].first, ack.batches[-1].last
         if last >= possible.highest_start(operation.sent, operation.received, operation.id):
-            return [Refusal(rule="ACK-20", sentence=sentence, first=first, last=last)]
+            return [Refusal("ACK-20", sentence, first, last)]
     refusals: list[Refusal] = []
     for piece in operation.pieces:
         refusals.extend(_accept(possible, operation, piece))
@@ -385,7 +385,7 @@ def _unowned(cells: Cells, operation: Operation, piece: Piece, possible: Possibl
     where = f"offsets {first}-{last}" if last > first else f"offset {first}"
     rule, because = _grounds(cells, operation, piece.event, first > possible.highest)
     sentence = f"{verb} of {where} by {member} was answered without error although {because}"
-    return Refusal(rule=rule, sentence=sentence, first=first, last=last)
+    return Refusal(rule, sentence, first, last)
 
 
 def _grounds(cells: Cells, operation: Operation, event: Event, unseen: bool) -> tuple[str, str]:
@@ -417,14 +417,14 @@ def judge_refused(
             return []
         return [
             Refusal(
-                rule=fault.rule,
-                sentence=f"{fault.sentence}, but was answered with {error.name}",
-                first=fault.first,
-                last=fault.last,
+                fault.rule,
+                f"{fault.sentence}, but was answered with {error.name}",
+                fault.first,
+                fault.last,
             )
         ]
     if not ack.batches:
-        return [Refusal(rule="ACK-46", sentence=f"no batches were answered with {error.name}")]
+        return [Refusal("ACK-46", f"no batches were answered with {error.name}")]
     if ack.batches[-1].last < start_seen:
         return [_below(ack, error, start_seen)]
     culprits = [bad for piece in operation.pieces for bad in _culprits(possible, operation, piece)]
@@ -434,7 +434,7 @@ def judge_refused(
 def _below(ack: Acknowledge, error: Error, start: int) -> Refusal:
     first, last = ack.batches[0].first, ack.batches[-1].last
     sentence = f"{first}-{last} lie below the start offset {start}, the response was {error.name}"
-    return Refusal(rule="ACK-34", sentence=sentence, first=first, last=last)
+    return Refusal("ACK-34", sentence, first, last)
 
 
 def _culprits(
@@ -479,20 +479,20 @@ def _blame(
         rule = _denied(operation)
         until = f"{operation.member} held {first}-{last} all the time from {sent:g} to {received:g}"
         sentence = f"{until}, but was answered with {error.name}"
-        yield Refusal(rule=rule, sentence=sentence, first=first, last=last)
+        yield Refusal(rule, sentence, first, last)
         return
     beyond = [run for run in culprits if run[1] > possible.cached_since(operation)]
     changing = {Kind.FETCH, Kind.RELOAD}
     fetching = any(one.kind in changing for one in possible.others(operation.id, 0, END))
     if error is Error.INVALID_REQUEST and not beyond and not fetching:
         sentence = f"{first}-{last} were all acquired once, the response was INVALID_REQUEST"
-        yield Refusal(rule="ACK-30", sentence=sentence, first=first, last=last)
+        yield Refusal("ACK-30", sentence, first, last)
     unseen = len(beyond) == len(culprits) and all(run[0] > possible.highest for run in beyond)
     if error is Error.INVALID_RECORD_STATE and beyond and unseen and not fetching:
         sentence = (
             f"{beyond[0][0]}-{last} was never acquired, the response was INVALID_RECORD_STATE"
         )
-        yield Refusal(rule="ACK-32", sentence=sentence, first=first, last=last)
+        yield Refusal("ACK-32", sentence, first, last)
 
 
 def _denied(operation: Operation) -> str:
@@ -549,7 +549,7 @@ def expired(
                 f"the lock of {member} on {low}-{high} ended at {look.received:g}, "
                 f"it runs until {held[0].lo:g} at least"
             )
-            refusals.append(Refusal(rule="LCK-02", sentence=sentence, first=low, last=high))
+            refusals.append(Refusal("LCK-02", sentence, low, high))
             for cell in held:
                 after.extend(lock_ended(cell, look.received, slack, knobs))
         return tuple(dict.fromkeys(after))
@@ -584,11 +584,11 @@ def start_seen(possible: Possible, look: Operation, offset: int, before: int) ->
     refusals: list[Refusal] = []
     if offset < before:
         sentence = f"the start offset went back from {before} to {offset}"
-        refusals.append(Refusal(rule="OFF-18", sentence=sentence, first=offset))
+        refusals.append(Refusal("OFF-18", sentence, offset))
     highest = max(look.start, possible.highest_start(look.sent, look.received))
     if offset > highest:
         sentence = f"the start offset was {offset}, record {highest} is not finished"
-        refusals.append(Refusal(rule="OFF-17", sentence=sentence, first=highest, last=offset - 1))
+        refusals.append(Refusal("OFF-17", sentence, highest, offset - 1))
     return refusals
 
 
@@ -623,7 +623,7 @@ def _absent(possible: Possible, look: Operation, first: int, last: int) -> list[
         if not left and all(_must_be_stored(cell) for cell in before):
             rule = "PER-39" if cells[0].state in OVER else "PER-41"
             sentence = f"{low}-{high} are settled and answered, the durable state lacks them"
-            refusals.append(Refusal(rule=rule, sentence=sentence, first=low, last=high))
+            refusals.append(Refusal(rule, sentence, low, high))
         return left if left and _calm(look, raw, low, high) else cells
 
     possible.change(first, last, look.sent, look.received, missing)
@@ -655,7 +655,7 @@ def _stored(possible: Possible, look: Operation, first: int, batch: StateBatch) 
     refusals: list[Refusal] = []
     if batch.state == State.ACQUIRED:
         sentence = f"{first}-{batch.last} are stored as acquired"
-        return [Refusal(rule="PER-40", sentence=sentence, first=first, last=batch.last)]
+        return [Refusal("PER-40", sentence, first, batch.last)]
     raw = possible.runs.copy()
     possible.spread(first, batch.last, look.sent, look.received)
 
@@ -668,7 +668,7 @@ def _stored(possible: Possible, look: Operation, first: int, batch: StateBatch) 
             sentence = (
                 f"{low}-{high} are stored as {state}, count {batch.deliveries}, and cannot be"
             )
-            refusals.append(Refusal(rule=rule, sentence=sentence, first=low, last=high))
+            refusals.append(Refusal(rule, sentence, low, high))
         return left if left and unchanged else cells
 
     possible.change(first, batch.last, look.sent, look.received, agrees)
@@ -702,7 +702,7 @@ def dead_lettered(
         if possible.why_past(offset) in owed:
             return []
         sentence = f"a dead letter was written for offset {offset}, which was not given up"
-        return [Refusal(rule="DLQ-04", sentence=sentence, first=offset, last=offset)]
+        return [Refusal("DLQ-04", sentence, offset, offset)]
     refusals: list[Refusal] = []
     possible.spread(offset, offset, look.sent, look.received)
 
@@ -710,10 +710,10 @@ def dead_lettered(
         left = [cell for cell in cells if cell.state in OVER and cell.why in owed]
         if not left:
             sentence = f"a dead letter was written for offset {offset}, which was not given up"
-            refusals.append(Refusal(rule="DLQ-04", sentence=sentence, first=offset, last=offset))
+            refusals.append(Refusal("DLQ-04", sentence, offset, offset))
         elif count is not None and not any(_counts(cell, count) for cell in left):
             sentence = f"the dead letter of {offset} tells count {count}"
-            refusals.append(Refusal(rule="DLQ-07", sentence=sentence, first=offset, last=offset))
+            refusals.append(Refusal("DLQ-07", sentence, offset, offset))
         return tuple(left) or cells
 
     possible.change(offset, offset, look.sent, look.received, given_up)

@@ -40,8 +40,7 @@ def span(moment: Moment) -> Span:
     return moment if isinstance(moment, Span) else Span(moment, moment)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class Refusal(NamedTuple):
     """One rule that was broken, by which offsets, in one sentence."""
 
     rule: str
@@ -275,7 +274,7 @@ def malformed(ack: Acknowledge, release: Release) -> Refusal | None:
         fault = _misshapen(batch, previous, highest, ack.renew)
         if fault:
             rule, sentence = fault
-            return Refusal(rule=rule, sentence=sentence, first=batch.first, last=batch.last)
+            return Refusal(rule, sentence, batch.first, batch.last)
         previous = batch
     return None
 

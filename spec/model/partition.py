@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from spec.model import evidence
+from spec.model import observations
 from spec.model.cells import Cell, Cells, aged, deleted
 from spec.model.durable import StateBatch
 from spec.model.log import Log
@@ -45,7 +45,7 @@ from spec.model.operations import (
     pieces_of,
     span,
 )
-from spec.model.possible import Possible, untagged
+from spec.model.possible import Change, Possible, untagged
 from spec.model.release import NEWEST, Release
 from spec.model.runs import END
 from spec.model.settings import Knobs, Settings, Slack
@@ -182,7 +182,7 @@ class SharePartition:
         """Judge a sign, such as a broker's own log, that a member's locks have ended."""
         operation = self._look_at(moment)
         return self._looked(
-            operation, evidence.expired(self._possible, operation, member, first, last)
+            operation, observations.expired(self._possible, operation, member, first, last)
         )
 
     def begin_close(self, sent: float, member: str) -> Operation:
@@ -272,7 +272,7 @@ class SharePartition:
         """Judge the start offset that a look at the admin view or a state record showed."""
         operation.received = received
         before = self._start_seen if self._start_seen_at < operation.sent else 0
-        refusals = evidence.start_seen(self._possible, operation, offset, before)
+        refusals = observations.start_seen(self._possible, operation, offset, before)
         if offset >= self._start_seen:
             self._start_seen, self._start_seen_at = offset, received
         return self._looked(operation, refusals)
@@ -287,7 +287,7 @@ class SharePartition:
     ) -> Judgement:
         """Judge the durable state that a look at ``__share_group_state`` showed."""
         operation.received = received
-        refusals = evidence.persisted(self._possible, operation, start, batches)
+        refusals = observations.persisted(self._possible, operation, start, batches)
         return self._looked(operation, refusals)
 
     def persisted(self, moment: Moment, start: int, batches: Sequence[StateBatch]) -> Judgement:
@@ -297,7 +297,7 @@ class SharePartition:
 
     def dead_lettered(self, moment: Moment, offset: int, count: int | None = None) -> Judgement:
         operation = self._look_at(moment)
-        refusals = evidence.dead_lettered(self._possible, operation, offset, count)
+        refusals = observations.dead_lettered(self._possible, operation, offset, count)
         return self._looked(operation, refusals)
 
     def altered(self, moment: Moment, offset: int) -> Judgement:
@@ -330,7 +330,7 @@ class SharePartition:
 
     def overdue(self, now: float) -> list[tuple[int, int]]:
         """Return ranges whose records must be available by now, as their locks have ended."""
-        return evidence.overdue(self._possible, now)
+        return observations.overdue(self._possible, now)
 
     # ------------------------------------------------------------------ inside
 
@@ -350,7 +350,7 @@ class SharePartition:
 
         self._range(operation, possible.runs.first, END - 1, sweep)
 
-    def _range(self, operation: Operation, first: int, last: int, change: evidence.Change) -> None:
+    def _range(self, operation: Operation, first: int, last: int, change: Change) -> None:
         if first <= last:
             sent, received = operation.sent, operation.received
             self._possible.spread(first, last, sent, received, but=operation.id)

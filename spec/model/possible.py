@@ -313,7 +313,7 @@ class Possible:
                 f"of the acknowledgement of {first}-{last} by {operation.member}, "
                 "which had no response, some offsets took effect and others did not"
             )
-            yield Refusal(rule="INV-08", sentence=sentence, first=first, last=last)
+            yield Refusal("INV-08", sentence, first, last)
         if False in verdicts:
             self.forget_tag(operation, keep=False)
             operation.spread = False

@@ -13,7 +13,7 @@ import contextlib
 import importlib
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 from fixtures.interface.names import KafkaName, parse_target
 from fixtures.machine.maven import kafka_release
@@ -25,13 +25,16 @@ from tools.findings import unanswered_refusal
 from tools.findings.program import DIRECT, Run
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Program:
-    """One scenario of a module of this package, and the cluster that it needs."""
+    """One scenario of a module of this package, and the cluster that it needs.
 
-    finding: str
+    ``name`` is the finding's number, and the scenario's name where the module has several.
+    """
+
+    name: str
     module: str
-    scenario: str = ""
+    _: KW_ONLY
     release: str = "4.4.0"
     brokers: int = 1
     proxies: bool = False
@@ -39,8 +42,12 @@ class Program:
     listeners: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def name(self) -> str:
-        return f"{self.finding}-{self.scenario}" if self.scenario else self.finding
+    def finding(self) -> str:
+        return self.name.partition("-")[0]
+
+    @property
+    def scenario(self) -> str:
+        return self.name.partition("-")[2]
 
 
 _SESSIONS = {
@@ -50,60 +57,44 @@ _SESSIONS = {
 }
 
 PROGRAMS = (
-    Program(finding="027", module="late_state_writes", scenario="dropped", brokers=3, proxies=True),
+    Program("027-dropped", "late_state_writes", brokers=3, proxies=True),
+    Program("028-released", "late_state_writes", brokers=3, proxies=True),
+    Program("029-stale", "late_state_writes", brokers=3, proxies=True),
     Program(
-        finding="028", module="late_state_writes", scenario="released", brokers=3, proxies=True
-    ),
-    Program(finding="029", module="late_state_writes", scenario="stale", brokers=3, proxies=True),
-    Program(
-        finding="042",
-        module="moving_coordinator",
+        "042",
+        "moving_coordinator",
         release="4.1.2",
         brokers=3,
         properties={"metadata.max.idle.interval.ms": "0"},
     ),
+    Program("043-reset", "first_load", release="4.1.2", brokers=3, proxies=True),
+    Program("043-killed", "first_load", release="4.1.2", brokers=3, proxies=True),
+    Program("044", "session_and_heartbeat", release="4.2.1", properties=_SESSIONS),
     Program(
-        finding="043",
-        module="first_load",
-        scenario="reset",
-        release="4.1.2",
-        brokers=3,
-        proxies=True,
-    ),
-    Program(
-        finding="043",
-        module="first_load",
-        scenario="killed",
-        release="4.1.2",
-        brokers=3,
-        proxies=True,
-    ),
-    Program(finding="044", module="session_and_heartbeat", release="4.2.1", properties=_SESSIONS),
-    Program(
-        finding="045",
-        module="snapshot_spacing",
+        "045",
+        "snapshot_spacing",
         release="4.1.2",
         properties={"share.coordinator.snapshot.update.records.per.snapshot": "3"},
     ),
-    Program(finding="046", module="topic_going", scenario="held", proxies=True),
-    Program(finding="046", module="topic_going", scenario="race", brokers=3),
-    Program(finding="047", module="known_topic", scenario="altered"),
-    Program(finding="047", module="known_topic", scenario="refused"),
-    Program(finding="047", module="initialised_again", scenario="partial", brokers=3, proxies=True),
-    Program(finding="047", module="initialised_again", scenario="unanswered", proxies=True),
-    Program(finding="048", module="late_administration", scenario="altered", proxies=True),
-    Program(finding="049", module="late_administration", scenario="deleted", proxies=True),
-    Program(finding="049", module="late_administration", scenario="group", proxies=True),
-    Program(finding="050", module="topic_not_forgotten"),
-    Program(finding="051", module="written_together", proxies=True),
-    Program(finding="052", module="unstored_start", scenario="leader", brokers=3),
-    Program(finding="052", module="unstored_start", scenario="idle"),
-    Program(finding="052", module="unstored_start", scenario="earliest", brokers=3),
-    Program(finding="053", module="initialised_again", scenario="altered", brokers=3, proxies=True),
-    Program(finding="054", module="deleted_lag"),
+    Program("046-held", "topic_going", proxies=True),
+    Program("046-race", "topic_going", brokers=3),
+    Program("047-altered", "known_topic"),
+    Program("047-refused", "known_topic"),
+    Program("047-partial", "initialised_again", brokers=3, proxies=True),
+    Program("047-unanswered", "initialised_again", proxies=True),
+    Program("048-altered", "late_administration", proxies=True),
+    Program("049-deleted", "late_administration", proxies=True),
+    Program("049-group", "late_administration", proxies=True),
+    Program("050", "topic_not_forgotten"),
+    Program("051", "written_together", proxies=True),
+    Program("052-leader", "unstored_start", brokers=3),
+    Program("052-idle", "unstored_start"),
+    Program("052-earliest", "unstored_start", brokers=3),
+    Program("053-altered", "initialised_again", brokers=3, proxies=True),
+    Program("054", "deleted_lag"),
     Program(
-        finding="070",
-        module="unanswered_refusal",
+        "070",
+        "unanswered_refusal",
         properties=unanswered_refusal.PROPERTIES,
         listeners={unanswered_refusal.LISTENER: "SASL_PLAINTEXT"},
     ),

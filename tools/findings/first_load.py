@@ -8,28 +8,14 @@ them. Exit code 1 if the member is told UNKNOWN_SERVER_ERROR.
 from __future__ import annotations
 
 from fixtures.clients.cluster import attempts
-from fixtures.proxies.broker_proxies import FrameProxies
-from fixtures.proxies.conditions import INTERNAL
 from fixtures.proxies.exchange import Action
-from fixtures.proxies.rules import Direction, FrameRule
+from fixtures.proxies.rules import Direction
 from fixtures.wire.errors import error_name
 from suites.broker.failover.failover_cluster import FailoverCluster
 from suites.broker.share import Consumer
-from tools.findings.program import Run, say
+from tools.findings.program import ONCE, Run, say
 
 RECORDS = 6
-ONCE = 10**9
-
-
-def lose_first_answer(proxies: FrameProxies, nodes: list[int]) -> FrameRule:
-    """Have the connection of the first ReadShareGroupState reset when its response comes."""
-    apis = frozenset({"ReadShareGroupState"})
-    rule = FrameRule(
-        apis=apis, direction=Direction.RESPONSE, action=Action.RESET, nth=ONCE, seen=ONCE - 1
-    )
-    for node in nodes:
-        proxies.set_rules(proxies.listener(node, INTERNAL), rule)
-    return rule
 
 
 async def fetched(consumer: Consumer) -> set[str]:
@@ -67,7 +53,13 @@ async def play(run: Run) -> bool:
             say(f"broker {victim} is killed")
             errors = await fetched(consumer)
         else:
-            rule = lose_first_answer(run.frame_proxies, stage.nodes)
+            rule = run.intercept(
+                "ReadShareGroupState",
+                *stage.nodes,
+                direction=Direction.RESPONSE,
+                action=Action.RESET,
+                once=True,
+            )
             errors = await fetched(consumer)
             say(f"answers to ReadShareGroupState lost: {rule.done} of {rule.seen - ONCE + 1}")
         await share.disband()

@@ -16,10 +16,8 @@ import time
 
 from fixtures.clients.cluster import SHARE, attempts, share_key
 from fixtures.clients.member import Member, accept
-from fixtures.proxies.broker_proxies import FrameProxies
-from fixtures.proxies.conditions import INTERNAL
 from fixtures.proxies.exchange import Action
-from fixtures.proxies.rules import Direction, FrameRule, state_write_refused
+from fixtures.proxies.rules import FrameRule, state_write_refused
 from fixtures.wire.errors import ErrorCode, error_name
 from suites.broker.share import Consumer, Queue
 from suites.broker.statestore import INITIALIZE
@@ -36,9 +34,9 @@ REFUSED = 16.5
 OFTEN = 0.02
 
 
-def set_rules(proxies: FrameProxies, node: int, *rules: FrameRule) -> None:
-    """Let just these rules hold for what other brokers send to one."""
-    proxies.set_rules(proxies.listener(node, INTERNAL), *rules)
+def refuse(run: Run, node: int) -> FrameRule:
+    answer = state_write_refused(int(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+    return run.intercept(INITIALIZE, node, action=Action.RESPOND, refusal=answer)
 
 
 async def beat(member: Member, queue: Queue, *, joining: bool = False) -> None:
@@ -76,16 +74,13 @@ async def unanswered(run: Run) -> bool:
     async with run.world() as share:
         await (await share.queue(1)).consumer()  # the state topic is there from now on
         queue = await share.queue(RECORDS, batches=RECORDS, reset=None)
-        rule = FrameRule(
-            apis=frozenset({INITIALIZE}), direction=Direction.REQUEST, action=Action.DROP
-        )
-        set_rules(run.frame_proxies, 1, rule)
+        rule = run.intercept(INITIALIZE, 1, action=Action.DROP)
         member = await share.member(queue.group)
         await beat(member, queue, joining=True)
         since = time.monotonic()
         while not member.assigned and time.monotonic() < since + 60:
             if rule.done and time.monotonic() > since + UNANSWERED:
-                set_rules(run.frame_proxies, 1)
+                run.let_pass(1)
             await asyncio.sleep(OFTEN)  # the pace of heartbeats of a group with many members
             await beat(member, queue)
         say(f"{rule.done} InitializeShareGroupState went unanswered; stored:", await stored(queue))
@@ -128,14 +123,7 @@ async def partial(run: Run) -> bool:
         away = homes[0]
         early = [p for p, node in homes.items() if node != away]
         say(f"broker {away} keeps the state of {[p for p in homes if p not in early]} and refuses")
-        code = int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        rule = FrameRule(
-            apis=frozenset({INITIALIZE}),
-            direction=Direction.REQUEST,
-            action=Action.RESPOND,
-            refusal=state_write_refused(code),
-        )
-        set_rules(run.frame_proxies, away, rule)
+        rule = refuse(run, away)
         member = await share.member(queue.group)
         await beat(member, queue, joining=True)
         since = time.monotonic()
@@ -143,7 +131,7 @@ async def partial(run: Run) -> bool:
         owned: set[int] = set()
         while time.monotonic() < since + 60 and len(member.assigned) < PARTITIONS:
             if time.monotonic() > since + REFUSED:
-                set_rules(run.frame_proxies, away)
+                run.let_pass(away)
             for partition in early:
                 if partition in taken or not (await stored(queue, partition)).startswith("state"):
                     continue
@@ -174,13 +162,7 @@ async def altered(run: Run) -> bool:
         for partition in queue.topic.partitions:
             await queue.produce(RECORDS, partition)
         away = await share.cluster.coordinator(share_key(queue.group, queue.topic.id, 0), SHARE)
-        rule = FrameRule(
-            apis=frozenset({INITIALIZE}),
-            direction=Direction.REQUEST,
-            action=Action.RESPOND,
-            refusal=state_write_refused(int(ErrorCode.COORDINATOR_NOT_AVAILABLE)),
-        )
-        set_rules(run.frame_proxies, away, rule)
+        refuse(run, away)
         connection = await share.cluster.dial(await share.cluster.coordinator(queue.group))
         half = RECORDS // 2
         wanted = [{"partition_index": p, "start_offset": half} for p in queue.topic.partitions]
@@ -190,7 +172,7 @@ async def altered(run: Run) -> bool:
             group_id=queue.group,
             topics=[{"topic_name": queue.topic.name, "partitions": wanted}],
         )
-        set_rules(run.frame_proxies, away)
+        run.let_pass(away)
         parts = answer.responses[0].partitions
         told = {part.partition_index: error_name(part.error_code) for part in parts}
         say(f"setting the start offsets to {half} was answered", told)

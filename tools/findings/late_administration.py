@@ -13,10 +13,8 @@ from typing import Any
 
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept, release
-from fixtures.proxies.broker_proxies import FrameProxies
-from fixtures.proxies.conditions import INTERNAL
 from fixtures.proxies.exchange import Action
-from fixtures.proxies.rules import Direction, FrameRule, state_write_refused
+from fixtures.proxies.rules import FrameRule, state_write_refused
 from fixtures.wire.codec import Struct
 from fixtures.wire.errors import ErrorCode, error_name
 from spec.verdict import Undecided
@@ -33,14 +31,10 @@ STUCK_FOR = 35.0
 """Seconds for which a new member is watched: longer than group.share.initialize.retry.interval."""
 
 
-def refuse(proxies: FrameProxies, api: str | None) -> FrameRule | None:
-    """Let brokers be refused an API as by a coordinator that is loading, or let all be well."""
+def refuse(run: Run, api: str) -> FrameRule:
+    """Let brokers be refused an API as by a coordinator that is loading."""
     answer = state_write_refused(int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
-    rule = api and FrameRule(
-        apis=frozenset({api}), direction=Direction.REQUEST, action=Action.RESPOND, refusal=answer
-    )
-    proxies.set_rules(proxies.listener(1, INTERNAL), *([rule] if rule else []))
-    return rule or None
+    return run.intercept(api, 1, action=Action.RESPOND, refusal=answer)
 
 
 async def asked(queue: Queue, api: str, **fields: Any) -> Struct:
@@ -109,13 +103,12 @@ async def play(run: Run) -> bool:
         await use(queue)
         say(f"0-{HALF - 1} are accepted, nobody is in the group; stored:", await stored(queue))
         api, fields = request(queue, run.scenario)
-        rule = refuse(run.frame_proxies, INITIALIZE if run.scenario == "altered" else DELETE)
-        assert rule is not None
+        rule = refuse(run, INITIALIZE if run.scenario == "altered" else DELETE)
         late = asyncio.create_task(asked(queue, api, **fields))
         async for _ in attempts():
             if rule.done >= TRIES:
                 break
-        refuse(run.frame_proxies, None)
+        run.let_pass(1)
         say(f"{api} is under way, and was refused {rule.done} times; stored:", await stored(queue))
         consumer = await queue.consumer()
         first = HALF if run.scenario == "altered" else 0

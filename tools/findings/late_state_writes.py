@@ -10,8 +10,6 @@ import asyncio
 
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import accept, release
-from fixtures.proxies.broker_proxies import FrameProxies
-from fixtures.proxies.conditions import INTERNAL
 from fixtures.proxies.exchange import Action
 from fixtures.proxies.rules import Direction, FrameRule, state_write_refused
 from fixtures.wire.errors import ErrorCode
@@ -21,30 +19,21 @@ from suites.broker.stored import AVAILABLE
 from tools.findings.program import Run, say
 
 NODES = (1, 2, 3)
-WRITES = frozenset({"WriteShareGroupState"})
-ONCE = 10**9
+WRITE = "WriteShareGroupState"
 
 
-def refusal() -> FrameRule:
-    """Return a rule by which every state write is refused, as by a coordinator that is loading."""
+def refuse(run: Run, *, once: bool = False) -> FrameRule:
+    """Refuse state writes, all or the first one, as a coordinator does that is loading."""
     answer = state_write_refused(int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
-    return FrameRule(
-        apis=WRITES, direction=Direction.REQUEST, action=Action.RESPOND, refusal=answer
-    )
+    return run.intercept(WRITE, *NODES, action=Action.RESPOND, refusal=answer, once=once)
 
 
-def set_rules(proxies: FrameProxies, *rules: FrameRule) -> None:
-    """Let just these rules hold between brokers."""
-    for node in NODES:
-        proxies.set_rules(proxies.listener(node, INTERNAL), *rules)
-
-
-async def dropped(share: Share, proxies: FrameProxies) -> Queue:
+async def dropped(share: Share, run: Run) -> Queue:
     """027: locks end while nothing can be stored, and everybody leaves; then come and accept."""
     queue = await share.queue(10, batches=10, replicas=3, lock_ms=2000)
     consumers = [await queue.consumer(), *[await queue.consumer(join=False) for _ in range(2)]]
     say("first", (await consumers[0].acquire(10)).counts)
-    set_rules(proxies, rule := refusal())
+    rule = refuse(run)
     for one in consumers[1:]:
         say("next", (await one.acquire(10)).counts, "state writes refused:", rule.done)
     await consumers[0].member.leave()
@@ -52,7 +41,7 @@ async def dropped(share: Share, proxies: FrameProxies) -> Queue:
         await one.session.connection.close()
     last = await queue.consumer()
     say("after all have gone", (await last.acquire(10)).counts)
-    set_rules(proxies)
+    run.let_pass(*NODES)
     say("ACCEPT 0-9 answered", (await last.ack(accept(0, 9))).ack_error)
     key, before = Store(share).of(queue), None
     async for _ in attempts(30):
@@ -64,29 +53,27 @@ async def dropped(share: Share, proxies: FrameProxies) -> Queue:
     return queue
 
 
-async def released(share: Share, proxies: FrameProxies) -> Queue:
+async def released(share: Share, run: Run) -> Queue:
     """028: an acceptance is stored and answered with an error, and a release is answered NONE."""
     queue = await share.queue(30, batches=30, replicas=3, lock_ms=60_000)
     consumer = await queue.consumer()
     await consumer.acquire(10, max_records=10, batch_size=1)
-    set_rules(proxies, FrameRule(apis=WRITES, direction=Direction.RESPONSE, action=Action.RESET))
+    run.intercept(WRITE, *NODES, direction=Direction.RESPONSE, action=Action.RESET)
     failed = await consumer.ack(accept(2, 4), timeout=60)
-    set_rules(proxies)
+    run.let_pass(*NODES)
     say("ACCEPT 2-4 with all answers lost:", failed.ack_error, failed.ack_message)
     say("RELEASE 2-4 answered", (await consumer.ack(release(2, 4))).ack_error)
     return queue
 
 
-async def stale(share: Share, proxies: FrameProxies) -> Queue:
+async def stale(share: Share, run: Run) -> Queue:
     """029: one state write is refused once, and others are stored before it is repeated."""
     queue = await share.queue(30, batches=30, replicas=3, lock_ms=60_000)
     one, two = await queue.consumer(), await queue.consumer(join=False)
     await one.acquire(10, max_records=10, batch_size=1)
     await two.acquire(10, max_records=10, batch_size=1)
     await one.acquire(10, max_records=10, batch_size=1)
-    rule = refusal()
-    rule.nth, rule.seen = ONCE, ONCE - 1  # the first frame it sees, and no other
-    set_rules(proxies, rule)
+    rule = refuse(run, once=True)
     late = asyncio.create_task(two.ack(accept(10, 19)))
     async for _ in attempts():
         if rule.done:
@@ -96,7 +83,7 @@ async def stale(share: Share, proxies: FrameProxies) -> Queue:
     say("shown to administrators", await queue.offsets())
     say("ACCEPT 10-19 answered", (await late).ack_error)
     say("shown to administrators", await queue.offsets())
-    set_rules(proxies)
+    run.let_pass(*NODES)
     return queue
 
 
@@ -107,7 +94,7 @@ async def play(run: Run) -> bool:
     """
     async with run.world() as share:
         scenarios = {"dropped": dropped, "released": released, "stale": stale}
-        queue = await scenarios[run.scenario](share, run.frame_proxies)
+        queue = await scenarios[run.scenario](share, run)
         new = next(node for node in NODES if node != queue.topic.leaders[0])
         topic = await share.admin.move_leader(queue.topic, new)
         member = await share.member(queue.group)

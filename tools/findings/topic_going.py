@@ -13,9 +13,6 @@ from collections import Counter
 
 from fixtures.clients.cluster import attempts
 from fixtures.clients.member import Member, Session, accept
-from fixtures.proxies.broker_proxies import FrameProxies
-from fixtures.proxies.conditions import INTERNAL
-from fixtures.proxies.rules import Direction, FrameRule
 from fixtures.wire.errors import error_name
 from suites.broker.share import Queue, Share
 from suites.broker.statestore import WRITE
@@ -27,14 +24,12 @@ ROUNDS, GROUPS, PARTITIONS, RECORDS = 10, 4, 12, 400
 Results = Counter[str]
 
 
-async def held(share: Share, proxies: FrameProxies) -> Results:
+async def held(share: Share, run: Run) -> Results:
     """Delete the topic while a state write is on its way."""
     queue = await share.queue(2, batches=2, lock_ms=60_000)
     consumer = await queue.consumer()
     await consumer.acquire(2)
-    apis = frozenset({WRITE})
-    rule = FrameRule(apis=apis, direction=Direction.REQUEST, delay=3.0)
-    proxies.set_rules(proxies.listener(1, INTERNAL), rule)
+    rule = run.intercept(WRITE, 1, delay=3.0)
     acking = asyncio.create_task(consumer.ack(accept(0), timeout=60.0))
     async for _ in attempts():
         if rule.done:
@@ -115,7 +110,7 @@ async def race(share: Share) -> Results:
 async def play(run: Run) -> bool:
     """Play the scenario; tell whether somebody was told of a server error."""
     async with run.world() as share:
-        results = await (held(share, run.frame_proxies) if run.proxies else race(share))
+        results = await (held(share, run) if run.proxies else race(share))
     for told, count in sorted(results.items()):
         say(f"{count:6} x {told}")
     return any(told.startswith(SERVER_ERROR) for told in results)

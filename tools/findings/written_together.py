@@ -16,17 +16,14 @@ from fixtures.clients.admin import TOPIC_RESOURCE
 from fixtures.clients.cluster import attempts
 from fixtures.clients.configs import alter as alter_configs
 from fixtures.clients.member import Ack, AckType, Part, accept, each
-from fixtures.proxies.conditions import INTERNAL
-from fixtures.proxies.rules import Direction, FrameRule
 from fixtures.wire.errors import error_name
 from spec.verdict import Undecided
 from suites.broker.share import Consumer, Queue, Share
 from suites.broker.statestore import STATE_TOPIC, WRITE
-from tools.findings.program import Run, say, stored
+from tools.findings.program import ONCE, Run, say, stored
 
 MANY, FEW = 200, 10
 LIMIT, LARGEST = "max.message.bytes", "1000"
-ONCE = 10**9
 HELD = 2.0
 """Seconds for which the first state write is held up."""
 
@@ -69,14 +66,7 @@ async def play(run: Run) -> bool:
         say(f"{first}-{last} in turns, sent alone:", told(await alone.ack(in_turns(first, last))))
         large, first, last = await holder(queue, MANY, join=False)
         small, *few = await holder(queue, FEW, join=False)
-        rule = FrameRule(
-            apis=frozenset({WRITE}),
-            direction=Direction.REQUEST,
-            delay=HELD,
-            nth=ONCE,
-            seen=ONCE - 1,  # the first frame it sees, and no other
-        )
-        run.frame_proxies.set_rules(run.frame_proxies.listener(1, INTERNAL), rule)
+        rule = run.intercept(WRITE, 1, delay=HELD, once=True)
         tasks = [asyncio.create_task(start.ack(accept(0)))]
         async for _ in attempts():
             if rule.done:
