@@ -45,7 +45,11 @@ class Got:
 
 
 class System(Protocol):
-    """A way to get records and to settle them."""
+    """A way to get records and to settle them, used as its users do.
+
+    Share and consumer groups settle a batch when it is done, in one call, and KMQ writes an end
+    marker after each record.
+    """
 
     def take(self) -> list[Any]:
         """Return the next messages."""

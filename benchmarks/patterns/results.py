@@ -75,7 +75,13 @@ class Promise:
 def judged(
     system: str, courses: Sequence[Course], folder: Path, version: str
 ) -> list[dict[str, object]]:
-    """Return what each rule says of all courses of a system.
+    """Return what each rule says of all courses of a system, judged as a history by the oracle.
+
+    A delivery by a share group is what the history is made for. One by KMQ is held from its start
+    marker until its end marker or the timeout, and a copy counts as a further delivery of the
+    record that it is a copy of. One by a consumer group is held until it is committed or its
+    session is over. A rule about something that a system does not have, or does not promise, is
+    *absent* there, with the reason; what happened is counted all the same where it can be.
 
     Args:
         system: whose they are.

@@ -26,8 +26,10 @@ from fixtures.targets import Target
 from fixtures.wire.connection import CallFailed
 from spec.verdict import EnvironmentFault, Undecided
 
-NOTICED_MS = 6000
 PARTITIONS = 2
+NOTICED_MS = 6000
+"""Whoever has a time to notice that a member is gone has this one: the lock of the share group, the
+session of the consumer group, the time KMQ allows from start to end."""
 
 
 class Fault(Enum):

@@ -67,6 +67,8 @@ Event = tuple[Any, ...]
 
 
 class Notes:
+    """A file of events, written at once, so that a process that is killed takes none along."""
+
     def __init__(self, path: str) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 

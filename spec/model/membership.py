@@ -206,7 +206,11 @@ def _no(error: Error, why: str) -> Reply:
 def assign(
     wishes: Mapping[str, Sequence[str]], topics: Mapping[str, Sequence[Place]]
 ) -> dict[str, frozenset[Place]]:
-    """Return each member's partitions.
+    """Return each member's partitions, as the simple assignor (KIP-932 §The SimpleAssignor).
+
+    What is promised is little: every partition of a topic has a reader among those who subscribe to
+    it, and every subscriber has a partition. Dealing partitions and members out in turn, until both
+    have been through, does that with loads that differ by one at most.
 
     Args:
         wishes: the topic names that each member subscribes to.

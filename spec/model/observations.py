@@ -1,4 +1,8 @@
-"""Judging what a fetch acquired: was each record there to be had, and with that count?"""
+"""What each observation of a share-partition must be: could the leader say that, and what follows?
+
+A fetch acquired ranges, an acknowledgement was answered, and others show start offsets, durable
+state, dead letters, and locks that have ended.
+"""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The verdict on one observation. Without refusals, some interleaving explains it."""
+    """The verdict on one observation: a sentence for each rule that no interleaving can save."""
 
     refusals: tuple[Refusal, ...] = ()
 

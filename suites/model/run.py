@@ -7,33 +7,22 @@ import shlex
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fixtures.targets import DEFAULT_TARGET, UsageFault
 from spec.verdict import Violation
 from suites.model.actions import Action, read_script, to_text
 from suites.model.environment import Environment, open_environment
-from suites.model.lockstep import confirm, run
-from suites.model.tally import Plan, Tally
+from suites.model.lockstep import Plan, Tally, confirm, run
 
 _EVERY = 5.0
 """Seconds between two lines of progress."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
-    """How long a run is; see :class:`suites.model.tally.Plan`."""
-
-    minutes: float
-    steps: int
-    actions: int
-    shrinking: float
-
-
 PROFILES = {
-    "ci": Profile(minutes=1.5, steps=2_000, actions=40, shrinking=1.0),
-    "night": Profile(minutes=480.0, steps=10_000_000, actions=120, shrinking=30.0),
+    "ci": Plan(minutes=1.5, steps=2_000, actions=40, shrinking=1.0),
+    "night": Plan(minutes=480.0, steps=10_000_000, actions=120, shrinking=30.0),
 }
 
 
@@ -92,14 +81,9 @@ def play(options: ModelOptions) -> int:
 
 
 def _run(field: Environment, options: ModelOptions) -> int:
-    profile = PROFILES[options.profile]
-    plan = Plan(
-        seed=options.seed,
-        minutes=options.minutes or profile.minutes,
-        steps=options.steps or profile.steps,
-        actions=options.actions or profile.actions,
-        shrinking=options.shrinking or profile.shrinking,
-    )
+    names = ("minutes", "steps", "actions", "shrinking")
+    given = {name: value for name in names if (value := getattr(options, name))}
+    plan = replace(PROFILES[options.profile], seed=options.seed, **given)
     said = f"seed {plan.seed}, target {options.target}, release {field.release.name}"
     print(said, file=sys.stderr, flush=True)
     tally = run(field, plan, Progress())
