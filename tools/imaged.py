@@ -81,11 +81,7 @@ def context(into: Path) -> None:
 
 
 def build(engine: Engine, work: Path) -> None:
-    """Build the image.
-
-    Raises:
-        EnvironmentFault: it cannot be built; the message has its last words.
-    """
+    """Build the image."""
     import docker.errors  # noqa: PLC0415 - it comes with an extra
 
     _timed("the base, of this machine's files", base, work / "base.tar", work)
@@ -114,22 +110,14 @@ def build(engine: Engine, work: Path) -> None:
 
 
 def try_out(engine: Engine, words: tuple[str, ...]) -> None:
-    """Run the image once.
-
-    Raises:
-        EnvironmentFault: it ended otherwise than with 0.
-    """
+    """Run the image once."""
     status, said = _run(engine, words)
     if status:
         raise EnvironmentFault(f"{' '.join(words)} ended with {status}: {said[-1500:]}")
 
 
 def examine(engine: Engine) -> None:
-    """Let the image say what it lacks, which may be the network that it is run without.
-
-    Raises:
-        EnvironmentFault: it lacks something else.
-    """
+    """Let the image say what it lacks, which may be the network that it is run without."""
     _, said = _run(engine, ("doctor", "--json"))
     lacking = [one for one in json.loads(said) if one["needed"] and not one["ok"]]
     if strange := [one for one in lacking if one["name"] != REGISTRY]:

@@ -118,11 +118,7 @@ def worst(rules: Sequence[RuleResult]) -> str:
 
 
 def read(directory: Path) -> Run:
-    """Read one run.
-
-    Raises:
-        SystemExit: there are no results in the directory.
-    """
+    """Read one run."""
     try:
         return Run(results=read_results(directory))
     except ValueError as error:

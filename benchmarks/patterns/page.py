@@ -96,11 +96,7 @@ def _verdict(runs: Sequence[dict[str, Any]], system: str, rule: str) -> str:
 
 
 def write(runs: Sequence[dict[str, Any]], docs: Path) -> None:
-    """Write the page and what its plots show.
-
-    Raises:
-        jsonschema.ValidationError: a run is not what this release writes.
-    """
+    """Write the page and what its plots show."""
     for run in runs:
         check(run)
     played = scenes(runs)

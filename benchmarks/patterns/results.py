@@ -218,11 +218,7 @@ FILE = Path(__file__).with_name("results.schema.json")
 def document(
     played: Sequence[Played], target: Target, options: argparse.Namespace, partial: str
 ) -> dict[str, Any]:
-    """Return the results of all scenarios that were played; ``partial`` says what ended that.
-
-    Raises:
-        jsonschema.ValidationError: they do not fit their own schema.
-    """
+    """Return the results of all scenarios that were played; ``partial`` says what ended that."""
     scenes: dict[str, dict[str, Any]] = {}
     for one in played:
         scene = one.scene

@@ -227,11 +227,7 @@ class Crew:
         self.others.append(self._run(name, "benchmarks.patterns.producer", words))
 
     async def produced(self, name: str, within: float) -> None:
-        """Wait until a producer has produced all.
-
-        Raises:
-            EnvironmentFault: it has not.
-        """
+        """Wait until a producer has produced all."""
         deadline = time.monotonic() + within
         while time.monotonic() < deadline:
             if any(one[0] == "produced" for one in read(self.folder / f"{name}.events")):
@@ -241,11 +237,7 @@ class Crew:
         raise EnvironmentFault(f"{self.folder.name}: not produced within {within:g} s")
 
     async def trapped(self, within: float) -> int:
-        """Wait until a member works on the record that is the trap, and return which.
-
-        Raises:
-            EnvironmentFault: nobody did.
-        """
+        """Wait until a member works on the record that is the trap, and return which."""
         deadline = time.monotonic() + within
         while time.monotonic() < deadline:
             for number in range(len(self.members)):

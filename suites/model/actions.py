@@ -67,11 +67,7 @@ def to_text(script: Iterable[Action]) -> str:
 
 
 def from_text(text: str) -> list[Action]:
-    """Read a script back; empty lines and lines that begin with # say nothing.
-
-    Raises:
-        ValueError: a line is no action.
-    """
+    """Read a script back; empty lines and lines that begin with # say nothing."""
     actions: list[Action] = []
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip() and not line.startswith("#"):
@@ -95,10 +91,5 @@ def _action(raw: dict[str, object]) -> Action:
 
 
 def read_script(file: Path) -> list[Action]:
-    """Read a script from a file.
-
-    Raises:
-        ValueError: a line is no action.
-        OSError: the file cannot be read.
-    """
+    """Read a script from a file."""
     return from_text(file.read_text(encoding="utf-8"))

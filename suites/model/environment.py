@@ -45,11 +45,6 @@ async def drain(player: Player, patience: float) -> None:
     Args:
         player: whose queue is drained.
         patience: milliseconds for which nothing may happen, beyond the length of a lock.
-
-    Raises:
-        Violation: a response is not allowed, or nothing happened for so long: records whose locks
-            have ended never came (LCK-01), others did not (ACQ-25), or all came and the start
-            offset stays behind (INV-24).
     """
     wanted = player.end
     since, before, pause = player.time.now(), -1, _PAUSES[0]
@@ -132,12 +127,7 @@ class Environment:
         await drain(player, self.time.patience * (EARLY if early else 1))
 
     def replay(self, script: list[Action], *, early: bool = False) -> Player:
-        """Play a script and drain; ``early`` as for :meth:`finish`.
-
-        Raises:
-            Violation: the model does not allow what came back.
-            Undecided: a step did not come about.
-        """
+        """Play a script and drain; ``early`` as for :meth:`finish`."""
         return self.runner.run(self._replay(script, early))
 
     async def _replay(self, script: list[Action], early: bool) -> Player:
@@ -158,12 +148,7 @@ def _known_broken(profile: str, version: str) -> Collection[str]:
 def open_environment(
     name: str, *, brokers: int, seed: int, version: str = ""
 ) -> Iterator[Environment]:
-    """Start a target and open a field on it.
-
-    Raises:
-        UsageFault: there is no such target.
-        EnvironmentFault: it does not start.
-    """
+    """Start a target and open a field on it."""
     target = open_target(name, TargetOptions(brokers=brokers))
     parsed = parse_target(name)
     with asyncio.Runner() as runner:

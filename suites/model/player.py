@@ -279,11 +279,7 @@ class Player:
 
     @classmethod
     async def begin(cls, share: Share, release: Release, time: Time) -> Player:
-        """Return a player with a new topic and group; its members have joined.
-
-        Raises:
-            Undecided: the topic or the group did not come about.
-        """
+        """Return a player with a new topic and group; its members have joined."""
         nodes = sorted(share.cluster.brokers)
         placed = share.rng.sample(nodes, 2) if len(nodes) > 1 else nodes
         queue = await share.queue(assignments=[placed], lock_ms=LOCK_MS)
@@ -300,12 +296,7 @@ class Player:
         return [number for number, seat in enumerate(self.seats) if seat.held]
 
     async def play(self, action: Action) -> None:
-        """Do one action and judge what came back.
-
-        Raises:
-            Violation: the model does not allow it.
-            Undecided: a step that every broker must take did not come about.
-        """
+        """Do one action and judge what came back."""
         self.script.append(action)
         await self.act(action)
         self.reached[action.do] += 1

@@ -60,11 +60,7 @@ class ModelOptions:
 
 
 def play(options: ModelOptions) -> int:
-    """Play, or replay; return 0 without a violation and 1 with one.
-
-    Raises:
-        UsageFault: the script or the profile is none.
-    """
+    """Play, or replay; return 0 without a violation and 1 with one."""
     if options.profile not in PROFILES:
         raise UsageFault(f"--profile {options.profile}: there are {', '.join(PROFILES)}.")
     try:

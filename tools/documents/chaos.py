@@ -93,12 +93,7 @@ def merged(known: Sequence[Played], new: Sequence[Played]) -> list[Played]:
 
 
 def judged(run: Path) -> Played:
-    """Judge a run by the oracle, which needs no Spark and comes to the same verdicts.
-
-    Raises:
-        UsageFault: the target is not a plain Kafka release, so that it shows nothing of one.
-        EnvironmentFault: there is no chaos run, or it left no history.
-    """
+    """Judge a run by the oracle, which needs no Spark and comes to the same verdicts."""
     record = read_run(run)
     history = open_history(run)
     target = parse_target(history.run["target"]["name"])

@@ -51,11 +51,7 @@ def rendered(runs: Sequence[Path], into: Path) -> tuple[Path, Path]:
 
 
 def photograph(page: Page, address: str, name: str, height: int) -> Path:
-    """Write a picture of the top of a page, ``height`` pixels high.
-
-    Raises:
-        ValueError: the picture is larger than ``LARGEST`` bytes.
-    """
+    """Write a picture of the top of a page, ``height`` pixels high."""
     page.set_viewport_size(ViewportSize(width=VIEW["width"], height=height))
     page.goto(address)
     file = PICTURES / f"{name}.png"
