@@ -7,11 +7,10 @@ and ``evidence/noticed.jsonl`` has what it saw.
 
 from __future__ import annotations
 
-import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from importlib import resources
 
-from spec.requirement import SpecError
+from spec.tables import SpecError, parse, record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,21 +46,14 @@ class Past:
         return f"shareproof broker {target} --only {self.rule} --profile strict"
 
 
-def parse(text: str) -> list[Past]:
+def entries_of(text: str) -> list[Past]:
     """Return the entries of a file, in its order.
 
     Raises:
         SpecError: an entry lacks a key or has an unknown one, or a rule and release come twice.
     """
-    known = {field.name for field in fields(Past)}
-    entries: list[Past] = []
-    for raw in tomllib.loads(text).get("past", []):
-        if unknown := set(raw) - known:
-            raise SpecError(f"{raw} has unknown keys {sorted(unknown)}")
-        try:
-            entries.append(Past(**raw))
-        except TypeError as error:
-            raise SpecError(f"{raw}: {error}") from None
+    raw = parse(text, "track_record.toml").get("past", [])
+    entries = [record(Past, one, f"track_record.toml: {one}") for one in raw]
     pairs = [(entry.rule, entry.seen) for entry in entries]
     if twice := {pair for pair in pairs if pairs.count(pair) > 1}:
         raise SpecError(f"listed twice: {sorted(twice)}")
@@ -69,4 +61,4 @@ def parse(text: str) -> list[Past]:
 
 
 def load_track_record() -> list[Past]:
-    return parse((resources.files("spec") / "track_record.toml").read_text(encoding="utf-8"))
+    return entries_of((resources.files("spec") / "track_record.toml").read_text(encoding="utf-8"))

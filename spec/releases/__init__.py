@@ -28,7 +28,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from spec.requirement import SpecError
+from spec.tables import SpecError
 
 EARLY_ACCESS = "4.0"
 """The line that has share groups for early access only, with requests that no other understands."""
