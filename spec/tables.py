@@ -57,10 +57,9 @@ def record(kind: type[T], raw: object, label: str, **known: Any) -> T:
     for name, one in allowed.items():
         if name not in raw and one.default is MISSING and one.default_factory is MISSING:
             raise SpecError(f"{label}: {name} is missing")
-    hints = _hints(kind)
-    return kind(
-        **known, **{name: _value(hints[name], raw[name], f"{label}: {name}") for name in raw}
-    )
+    hints = _hints(cast("Any", kind))
+    given = {name: _value(hints[name], value, f"{label}: {name}") for name, value in raw.items()}
+    return kind(**known, **given)
 
 
 @cache
