@@ -213,9 +213,7 @@ def _tell_cost(pairs: Sequence[tuple[Slice, Slice]]) -> None:
         rate, cost = side.records / side.seconds, side.cpu / side.records * 1e6
         print(f"{name}: {side.records:,} records, {rate:,.0f}/s, {cost:.2f} us of CPU each")
     told = [(a, b) for a, b in pairs if a.records and b.records]
-    speed = _spread(
-        [1 - (a.records / a.seconds) / (b.records / b.seconds) for a, b in told],
-    )
+    speed = _spread([1 - (a.records / a.seconds) / (b.records / b.seconds) for a, b in told])
     work = _spread([(a.cpu / a.records) / (b.cpu / b.records) - 1 for a, b in told])
     print(
         f"recording costs {speed} of the throughput, {work} of the client's CPU time, in "

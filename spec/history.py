@@ -210,13 +210,7 @@ TABLES: Mapping[str, pa.Schema] = {
     ),
     # What became of a member: joined, closed, dropped, left, killed.
     "members": _table(
-        member=_I32,
-        name=_TEXT,
-        group=_TEXT,
-        process=_I32,
-        behaviour=_TEXT,
-        event=_TEXT,
-        at=_I64,
+        member=_I32, name=_TEXT, group=_TEXT, process=_I32, behaviour=_TEXT, event=_TEXT, at=_I64
     ),
     # A broker loaded a share-partition again, at some time between the two; -1 may be any broker.
     # Nothing can have been delivered before the first load, so that is none of these.
@@ -309,13 +303,11 @@ OPTIONAL = frozenset(
         "next_unseen_by_acquire",
         "next_proven_kind",
         "next_ack_sent",
-    },
+    }
 )
 """Columns of ``BUCKETED`` that are null where there is no such neighbour; no others ever are."""
 
-TIMES = frozenset(
-    {"sent", "received", "acquired", "since", "until", "ends", "at"},
-)
+TIMES = frozenset({"sent", "received", "acquired", "since", "until", "ends", "at"})
 """Columns of journals that are times, so that they can be brought to the run's clock."""
 
 LATEST = frozenset({"received", "acquired", "until"})

@@ -123,12 +123,7 @@ class Leader(Taking):
         return first, first + count - 1
 
     def acquire(
-        self,
-        now: float,
-        member: str,
-        *,
-        max_records: int = 500,
-        mode: Mode = Mode.BATCH_OPTIMIZED,
+        self, now: float, member: str, *, max_records: int = 500, mode: Mode = Mode.BATCH_OPTIMIZED
     ) -> list[Range]:
         """Acquire available records for a member, as one response's ranges."""
         want = Want(max_records=max_records, mode=mode)

@@ -173,13 +173,7 @@ TERMINAL = frozenset({State.ACKNOWLEDGED, State.ARCHIVED})
 OVER = TERMINAL | {State.ARCHIVING}
 """States in which a record is never handed out again."""
 
-ACK_EVENTS: tuple[Event, ...] = (
-    Event.GAP,
-    Event.ACCEPT,
-    Event.RELEASE,
-    Event.REJECT,
-    Event.RENEW,
-)
+ACK_EVENTS: tuple[Event, ...] = (Event.GAP, Event.ACCEPT, Event.RELEASE, Event.REJECT, Event.RENEW)
 """Events by the acknowledge type byte of the wire, 0 to 4."""
 
 NEXT: dict[tuple[Event, State, bool, bool], Transition] = {

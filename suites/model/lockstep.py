@@ -101,16 +101,7 @@ MEMBERS = (
 )
 """What members do all the time, by how often."""
 
-DISTURBANCES = (
-    Do.CLOSE,
-    Do.DROP,
-    Do.LEAVE,
-    Do.DELETE,
-    Do.MOVE,
-    Do.LIMIT,
-    Do.LOOK,
-    Do.CUT,
-)
+DISTURBANCES = (Do.CLOSE, Do.DROP, Do.LEAVE, Do.DELETE, Do.MOVE, Do.LIMIT, Do.LOOK, Do.CUT)
 """What happens now and then."""
 
 _NEEDS_HOLDER = frozenset({Do.ACK, Do.ACK_ON_FETCH, Do.WAIT})

@@ -229,11 +229,7 @@ class Endings:
 LOCK_MS = 1000
 RENEW = int(AckType.RENEW)
 NOTHING_ACQUIRED = frozenset(
-    {
-        Error.INVALID_REQUEST,
-        Error.SHARE_SESSION_NOT_FOUND,
-        Error.INVALID_SHARE_SESSION_EPOCH,
-    }
+    {Error.INVALID_REQUEST, Error.SHARE_SESSION_NOT_FOUND, Error.INVALID_SHARE_SESSION_EPOCH}
 )
 """Errors of a whole ShareFetch after which no record can have been acquired."""
 

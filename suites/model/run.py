@@ -68,10 +68,7 @@ def play(options: ModelOptions) -> int:
     except (ValueError, OSError) as error:
         raise UsageFault(str(error)) from None
     with open_environment(
-        options.target,
-        brokers=options.brokers,
-        seed=options.seed,
-        version=options.expect_version,
+        options.target, brokers=options.brokers, seed=options.seed, version=options.expect_version
     ) as field:
         return _run(field, options) if script is None else _replay(field, script)
 

@@ -38,10 +38,7 @@ def _rules() -> str:
     from spec.requirement import AREAS, load_requirements
 
     rules = load_requirements().values()
-    parts = [
-        "# The rules",
-        f"{len(rules)} rules. An *untested* rule has no check, and a reason.",
-    ]
+    parts = ["# The rules", f"{len(rules)} rules. An *untested* rule has no check, and a reason."]
     for area, title in AREAS.items():
         parts += [f"## {area}: {title}", "| rule | level | since | sentence | basis | source |"]
         parts[-1] += "\n| --- | --- | --- | --- | --- | --- |"
@@ -74,10 +71,7 @@ def _commands() -> str:
             )
         )
     rows = [f"| `{name}` | {meaning} |" for name, meaning in SETTINGS.items()]
-    parts += [
-        "## Environment variables",
-        "\n".join(["| variable | |", "| --- | --- |", *rows]),
-    ]
+    parts += ["## Environment variables", "\n".join(["| variable | |", "| --- | --- |", *rows])]
     return "\n\n".join(parts) + "\n"
 
 
@@ -90,11 +84,7 @@ def _configs() -> str:
         "The configurations of each Apache Kafka release, as the checks expect them. A value that "
         "changed is shown with the first release that has it.",
     ]
-    for scope, title in (
-        (Scope.BROKER, "Broker"),
-        (Scope.GROUP, "Group"),
-        (Scope.TOPIC, "Topic"),
-    ):
+    for scope, title in ((Scope.BROKER, "Broker"), (Scope.GROUP, "Group"), (Scope.TOPIC, "Topic")):
         columns = ["configuration", "releases", "type", "default", "range"]
         columns += ["dynamic"] if scope is Scope.BROKER else []
         rows = [f"| {' | '.join(columns)} |", f"|{' --- |' * len(columns)}"]
