@@ -66,27 +66,27 @@ class Transaction(IntEnum):
     OPEN = 3
 
 
-def _table(**columns: pa.DataType) -> pa.Schema:
-    return pa.schema([pa.field(name, kind) for name, kind in columns.items()])
+_KINDS = {
+    "i8": pa.int8(),
+    "i16": pa.int16(),
+    "i32": pa.int32(),
+    "i64": pa.int64(),
+    "text": pa.string(),
+    "flag": pa.bool_(),
+}
 
 
-_I8, _I16, _I32, _I64 = pa.int8(), pa.int16(), pa.int32(), pa.int64()
-_TEXT, _FLAG = pa.string(), pa.bool_()
+def _table(columns: str) -> pa.Schema:
+    pairs = (column.split() for column in columns.split(","))
+    return pa.schema([pa.field(name, _KINDS[kind]) for name, kind in pairs])
+
 
 TABLES: Mapping[str, pa.Schema] = {
     # A record that somebody produced. Offset -1: no response said where it went. The CRC is that of
     # the record batch as the producer sealed it, -1 where the log may rewrite it.
     "produced": _table(
-        log=_I32,
-        offset=_I64,
-        producer=_I32,
-        sequence=_I64,
-        crc=_I64,
-        sent=_I64,
-        received=_I64,
-        outcome=_I8,
-        error=_I16,
-        transaction=_I8,
+        "log i32, offset i64, producer i32, sequence i64, crc i64, sent i64, received i64, "
+        "outcome i8, error i16, transaction i8"
     ),
     # One delivery of one record to one member. The lock cannot have ended by itself before
     # "holds_until" and must have by "ends_by"; "freed" is when its session began to end, if that
@@ -105,181 +105,80 @@ TABLES: Mapping[str, pa.Schema] = {
     # "highest_before" the highest of all that were seen before. "passed_over_s": where the record
     # came again long after it was free, in how many seconds meanwhile records behind it came.
     "deliveries": _table(
-        log=_I32,
-        offset=_I64,
-        share_partition=_I32,
-        member=_I32,
-        op=_I64,
-        sent=_I64,
-        acquired=_I64,
-        count=_I16,
-        lock_ms=_I32,
-        after=_I64,
-        present=_FLAG,
-        producer=_I32,
-        sequence=_I64,
-        crc=_I64,
-        kind=_I8,
-        ack_sent=_I64,
-        ack_received=_I64,
-        outcome=_I8,
-        error=_I16,
-        attempts=_I16,
-        renewals=_I16,
-        freed=_I64,
-        holds_until=_I64,
-        ends_by=_I64,
-        node=_I32,
-        loaded=_I64,
-        loads_before_fetch=_I32,
-        loads_by_ack=_I32,
-        unseen_before_fetch=_I32,
-        unseen_meanwhile=_I32,
-        kept_until=_I64,
-        others_in_response=_I32,
-        passed_over_s=_I32,
-        undisturbed=_FLAG,
-        overtaken=_FLAG,
-        highest_before=_I16,
-        lowest_after=_I16,
-        next_op=_I64,
-        next_sent=_I64,
-        next_acquired=_I64,
-        next_count=_I16,
-        next_node=_I32,
-        next_loaded=_I64,
-        next_loads_by_acquire=_I32,
-        next_unseen_by_acquire=_I32,
-        next_proven_kind=_I8,
-        next_ack_sent=_I64,
+        "log i32, offset i64, share_partition i32, member i32, op i64, sent i64, acquired i64, "
+        "count i16, lock_ms i32, after i64, present flag, producer i32, sequence i64, crc i64, "
+        "kind i8, ack_sent i64, ack_received i64, outcome i8, error i16, attempts i16, "
+        "renewals i16, freed i64, holds_until i64, ends_by i64, node i32, loaded i64, "
+        "loads_before_fetch i32, loads_by_ack i32, unseen_before_fetch i32, "
+        "unseen_meanwhile i32, kept_until i64, others_in_response i32, passed_over_s i32, "
+        "undisturbed flag, overtaken flag, highest_before i16, lowest_after i16, next_op i64, "
+        "next_sent i64, next_acquired i64, next_count i16, next_node i32, next_loaded i64, "
+        "next_loads_by_acquire i32, next_unseen_by_acquire i32, next_proven_kind i8, "
+        "next_ack_sent i64"
     ),
     # A request and its end; "waits_ms" is how long the broker was allowed to think.
     "operations": _table(
-        op=_I64,
-        process=_I32,
-        member=_I32,
-        api=_TEXT,
-        node=_I32,
-        sent=_I64,
-        received=_I64,
-        max_wait_ms=_I32,
-        outcome=_I8,
-        error=_I16,
+        "op i64, process i32, member i32, api text, node i32, sent i64, received i64, "
+        "max_wait_ms i32, outcome i8, error i16"
     ),
     # What an admin was shown of a share-partition, -1 where nothing was.
     "offsets": _table(
-        share_partition=_I32,
-        sent=_I64,
-        received=_I64,
-        spso=_I64,
-        lag=_I64,
-        log_start=_I64,
-        log_end=_I64,
-        leader_epoch=_I32,
-        phase=_TEXT,
+        "share_partition i32, sent i64, received i64, spso i64, lag i64, log_start i64, "
+        "log_end i64, leader_epoch i32, phase text"
     ),
     # A run of offsets in a record of __share_group_state; first -1 where the record has none.
     "persisted": _table(
-        share_partition=_I32,
-        position=_I64,
-        snapshot=_FLAG,
-        state_epoch=_I32,
-        snapshot_epoch=_I32,
-        leader_epoch=_I32,
-        spso=_I64,
-        first=_I64,
-        last=_I64,
-        state=_I8,
-        count=_I16,
+        "share_partition i32, position i64, snapshot flag, state_epoch i32, snapshot_epoch i32, "
+        "leader_epoch i32, spso i64, first i64, last i64, state i8, count i16"
     ),
     "share_partitions": _table(
-        share_partition=_I32,
-        log=_I32,
-        slot=_I16,
-        group=_TEXT,
-        topic=_TEXT,
-        topic_id=_TEXT,
-        partition=_I32,
-        first=_I64,
-        delivery_limit=_I16,
-        lock_ms=_I32,
-        window=_I32,
-        batch=_I32,
-        committed_only=_FLAG,
-        dead_letters=_FLAG,
+        "share_partition i32, log i32, slot i16, group text, topic text, topic_id text, "
+        "partition i32, first i64, delivery_limit i16, lock_ms i32, window i32, batch i32, "
+        "committed_only flag, dead_letters flag"
     ),
     # What became of a member: joined, closed, dropped, left, killed.
     "members": _table(
-        member=_I32, name=_TEXT, group=_TEXT, process=_I32, behaviour=_TEXT, event=_TEXT, at=_I64
+        "member i32, name text, group text, process i32, behaviour text, event text, at i64"
     ),
     # A broker loaded a share-partition again, at some time between the two; -1 may be any broker.
     # Nothing can have been delivered before the first load, so that is none of these.
-    "reloads": _table(share_partition=_I32, node=_I32, since=_I64, until=_I64, why=_TEXT),
+    "reloads": _table("share_partition i32, node i32, since i64, until i64, why text"),
     # A fetch whose response nobody saw may have acquired records between the two; a row for each.
-    "unseen_responses": _table(share_partition=_I32, since=_I64, until=_I64),
+    "unseen_responses": _table("share_partition i32, since i64, until i64"),
     # What was broken, from when to when, and the probe that saw it hit.
-    "faults": _table(fault=_I32, kind=_TEXT, subject=_TEXT, since=_I64, until=_I64, proof=_TEXT),
-    "phases": _table(phase=_TEXT, since=_I64, until=_I64),
+    "faults": _table("fault i32, kind text, subject text, since i64, until i64, proof text"),
+    "phases": _table("phase text, since i64, until i64"),
     # A group's delivery limit was changed at some time between "since" and "until", and was that
     # until somebody began to change it again at "ends".
-    "limits": _table(share_partition=_I32, delivery_limit=_I16, since=_I64, until=_I64, ends=_I64),
+    "limits": _table("share_partition i32, delivery_limit i16, since i64, until i64, ends i64"),
     # Locks of a share-partition may have lasted so long between the two, whatever responses said.
-    "locks": _table(share_partition=_I32, lock_ms=_I32, since=_I64, until=_I64),
+    "locks": _table("share_partition i32, lock_ms i32, since i64, until i64"),
     # The records of a log below an offset were deleted, certainly if the outcome is OK.
-    "deletions": _table(log=_I32, before=_I64, sent=_I64, received=_I64, outcome=_I8),
-    "dead_letters": _table(share_partition=_I32, offset=_I64, count=_I16, position=_I64, crc=_I64),
-    "clocks": _table(process=_I32, at=_I64, wall=_I64, behind=_I64, within=_I64),
+    "deletions": _table("log i32, before i64, sent i64, received i64, outcome i8"),
+    "dead_letters": _table("share_partition i32, offset i64, count i16, position i64, crc i64"),
+    "clocks": _table("process i32, at i64, wall i64, behind i64, within i64"),
     # By how much the clock of a process on another host was behind the run's when it said "at",
     # give or take "within"; "at" is on its own clock.
-    "host_clocks": _table(process=_I32, at=_I64, behind=_I64, within=_I64),
+    "host_clocks": _table("process i32, at i64, behind i64, within i64"),
 }
 
 JOURNALS: Mapping[str, pa.Schema] = {
     **{name: schema for name, schema in TABLES.items() if name != "deliveries"},
     # One batch as its producer sent it; "first" is -1 where no response told the offset.
     "produced": _table(
-        log=_I32,
-        first=_I64,
-        records=_I32,
-        producer=_I32,
-        sequence=_I64,
-        crc=_I64,
-        sent=_I64,
-        received=_I64,
-        outcome=_I8,
-        error=_I16,
-        transaction=_I8,
+        "log i32, first i64, records i32, producer i32, sequence i64, crc i64, sent i64, "
+        "received i64, outcome i8, error i16, transaction i8"
     ),
     # Acquired offsets of one response that have consecutive payloads, or none at all.
     "acquired": _table(
-        op=_I64,
-        share_partition=_I32,
-        log=_I32,
-        member=_I32,
-        first=_I64,
-        last=_I64,
-        count=_I16,
-        lock_ms=_I32,
-        sent=_I64,
-        acquired=_I64,
-        after=_I64,
-        present=_FLAG,
-        producer=_I32,
-        sequence=_I64,
-        crc=_I64,
+        "op i64, share_partition i32, log i32, member i32, first i64, last i64, count i16, "
+        "lock_ms i32, sent i64, acquired i64, after i64, present flag, producer i32, "
+        "sequence i64, crc i64"
     ),
     # What their holder did about offsets that the operation "op" acquired.
     "acknowledged": _table(
-        op=_I64,
-        share_partition=_I32,
-        log=_I32,
-        first=_I64,
-        last=_I64,
-        kind=_I8,
-        sent=_I64,
-        received=_I64,
-        outcome=_I8,
-        error=_I16,
+        "op i64, share_partition i32, log i32, first i64, last i64, kind i8, sent i64, "
+        "received i64, outcome i8, error i16"
     ),
 }
 
