@@ -49,10 +49,7 @@ class InFlight:
         self.records: Runs[Record] = Runs(0, NEW)
 
     def _put(self, first: int, last: int, record: Record) -> None:
-        def put(_first: int, _last: int, _old: Record) -> Record:
-            return record
-
-        self.records.apply(first, last, put)
+        self.records.put(first, last, record)
 
     def _move(
         self, first: int, last: int, event: Event, now: float, member: str | None = None

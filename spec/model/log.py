@@ -36,8 +36,6 @@ class Readable(Protocol):
 class Log:
     """The record batches of one partition, in the order they were produced."""
 
-    __slots__ = ("_firsts", "_lasts", "start")
-
     def __init__(self) -> None:
         self._firsts: list[int] = []
         self._lasts: list[int] = []

@@ -18,8 +18,6 @@ END = 2**63
 class Runs(Generic[V]):
     """A value for every offset from ``first`` on; neighbours that compare equal are one run."""
 
-    __slots__ = ("_starts", "_values")
-
     def __init__(self, first: int, value: V) -> None:
         self._starts = [first]
         self._values = [value]
@@ -78,6 +76,10 @@ class Runs(Generic[V]):
             new_starts.append(last + 1)
             new_values.append(values[high])
         self._splice(low, high + 1, new_starts, new_values)
+
+    def put(self, first: int, last: int, value: V) -> None:
+        """Give every offset of a range one value."""
+        self.apply(first, last, lambda _first, _last, _old: value)
 
     def _replaced(
         self, index: int, first: int, last: int, change: Callable[[int, int, V], V]
