@@ -16,7 +16,7 @@ from spec.releases import line_of, lines, newest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """One release's decisions where the releases differ; the files of ``spec/releases`` make them."""
+    """One release's decisions where releases differ; the files of ``spec/releases`` make them."""
 
     name: str
     # 4.1 takes the count of a delivery back when the session ends without an acknowledgement; 4.2
