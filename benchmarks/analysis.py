@@ -8,8 +8,6 @@ and the same broken ones, and those that were planted. Memory is the highest sum
 and its children had in use.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

@@ -6,8 +6,6 @@ made, and the others are copies of them. In an archive of several one file is br
 named, and every other history has to get the verdicts that it gets alone.
 """
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import tempfile

@@ -9,8 +9,6 @@ was aborted and is kept from the group that reads committed records only. Sixtee
 log break a rule, each in one of the ways of ``PLANTS``.
 """
 
-from __future__ import annotations
-
 import argparse
 import shutil
 from collections import Counter

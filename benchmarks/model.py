@@ -5,8 +5,6 @@ many of them an operation carries, so the judge and the leader are timed for bat
 100 records, and for requests that overlap.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Callable

@@ -6,8 +6,6 @@ windows, and the invariants over them as SQL; what is left out reads small table
 a line of JSON: for each rule its cases and its broken cases.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

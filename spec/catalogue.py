@@ -4,8 +4,6 @@
 public; each entry names the rules that would notice. Ids are unique because TOML keys are.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from importlib import resources
 

@@ -3,8 +3,6 @@
 The files of :mod:`spec.releases` hold them; the fields of a config are those of :class:`Config`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

@@ -5,8 +5,6 @@ versions, under which public bug, and until when it is believed. The ledger cann
 entry that no longer matches what the run saw is a problem of its own and fails the run.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -13,8 +13,6 @@ is a table under its id; its sentence stands under its level::
 rule keeps its id as a tombstone (``retired = "reason"``), so an old report can always be read.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ A source of a contract points at the sentence: section, field or anchor, and wha
 words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """TOML tables as frozen dataclasses: how all data of the specification is read and refused."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, fields

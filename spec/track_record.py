@@ -5,8 +5,6 @@ which later release the same rule holds. ``python -m tools.campaign releases`` r
 and ``evidence/noticed.jsonl`` has what it saw.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from importlib import resources
 

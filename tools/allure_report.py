@@ -6,8 +6,6 @@ are in which category, and who was judged. It ends with 1 if the report tells an
 2 if there is no such run, and with 3 if the report cannot be made.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

@@ -4,8 +4,6 @@
 no check reaches and that does not say why. ``--open`` leaves out what is reached in full.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

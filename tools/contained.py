@@ -4,8 +4,6 @@ CI runs it everywhere. Where there is no engine it says in one line that nothing
 without a verdict: that is no pass of the scenario, and no fault of the suite.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Sequence

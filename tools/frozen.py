@@ -3,8 +3,6 @@
 For changes that must alter no verdict: print it before and after, and compare with ``diff``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any

@@ -8,8 +8,6 @@ machine's cache, which has to have them. What the Containerfile fetches where it
 it is not tried here.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import shutil

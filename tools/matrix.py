@@ -5,8 +5,6 @@ docs/brokers.md`` take the directories of some runs. Rules that hold everywhere 
 other has a row, the worst first: by the rank of the finding that explains it, then by its level.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

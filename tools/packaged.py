@@ -7,8 +7,6 @@ without an installation, too. Each command is told with its exit code and its se
 that ends otherwise than it should ends all.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

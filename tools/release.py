@@ -5,8 +5,6 @@ published and no file of the tree is changed; the wheel and the bill of material
 temporary directory. ``--only`` names the checks to run.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import json

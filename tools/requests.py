@@ -8,8 +8,6 @@ target: the reference broker offers every API. Checks that it does not play are 
 and are of the highest tier; drafts are not in it either.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

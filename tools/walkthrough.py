@@ -7,8 +7,6 @@ and at the end what the certificate says. ``--words`` puts other words behind th
 try a shorter one.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

@@ -5,8 +5,6 @@ in DIR/patterns.json, whose schema is benchmarks/patterns/results.schema.json. S
 a minute each on two cores.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

@@ -1,7 +1,5 @@
 """What the processes wrote down, read back as tables in memory."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@
 machine's monotonic clock, so those of all processes compare.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

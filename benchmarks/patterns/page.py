@@ -4,8 +4,6 @@ Takes the directories of some runs, and writes comparison.md and comparison/runs
 runs, from the lowest to the highest, and the plots of the last one. The words are in page.md.jinja.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Mapping, Sequence

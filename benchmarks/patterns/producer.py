@@ -1,7 +1,5 @@
 """A producer: ``python -m benchmarks.patterns.producer PRODUCING``; tells where records went."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

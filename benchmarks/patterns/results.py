@@ -1,7 +1,5 @@
 """The document that a run leaves: measures and promises of each system, side by side."""
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import json

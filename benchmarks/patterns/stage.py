@@ -1,7 +1,5 @@
 """Carries scenarios out on a cluster: topics and groups, processes, the fault, the end."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

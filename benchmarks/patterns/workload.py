@@ -1,7 +1,5 @@
 """What members and producers are asked to do, as values that go through JSON."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Writes the site: plain files that any web server, or none, can show."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path

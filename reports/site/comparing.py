@@ -1,7 +1,5 @@
 """What changed between two runs, rule by rule."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

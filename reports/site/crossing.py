@@ -1,7 +1,5 @@
 """Tables of who by what: implementations by release, client libraries by broker."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

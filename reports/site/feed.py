@@ -1,7 +1,5 @@
 """What changed, for readers that poll: a JSON feed and an RSS feed of the same items."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

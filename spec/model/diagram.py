@@ -1,7 +1,5 @@
 """The table as a picture: ``python -m spec.model.diagram`` prints Mermaid for ``docs/model.md``."""
 
-from __future__ import annotations
-
 import sys
 
 from spec.model.table import TABLE, TERMINAL, Event, Guard, State, Transition

@@ -4,8 +4,6 @@
 observer lives them: every request once when it was sent and once when it was answered.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush

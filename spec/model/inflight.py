@@ -3,8 +3,6 @@
 This is what :mod:`spec.model.taking` takes records from and :mod:`spec.model.leader` settles.
 """
 
-from __future__ import annotations
-
 import math
 from math import ceil
 from typing import NamedTuple

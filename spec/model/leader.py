@@ -5,8 +5,6 @@ the plainest ones: the lowest available records first, whole batches, everything
 Time is given with every call and must not go back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from spec.model.durable import Coordinator, Durable, StateBatch, complete_count

@@ -3,8 +3,6 @@
 Knowing nothing is allowed: then rules that need the borders of batches are not judged.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol

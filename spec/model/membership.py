@@ -4,8 +4,6 @@ Time is in milliseconds and is given with every call; whoever was silent for too
 the next look at the group.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ A fetch acquired ranges, an acknowledgement was answered, and others show start 
 state, dead letters, and locks that have ended.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from math import ceil
 

@@ -4,8 +4,6 @@ A request acts at one moment after it was sent. Until its response came, every s
 may be with or without it; if no response ever comes it stays so until some evidence decides.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

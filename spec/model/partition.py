@@ -18,8 +18,6 @@ After a refusal
     The judge believes what it saw and goes on, so that one defect is reported once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from spec.model import observations

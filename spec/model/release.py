@@ -4,8 +4,6 @@ A judge for a broker of another make starts from the release it claims to be and
 does otherwise: every field is a freedom or a duty of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

@@ -4,8 +4,6 @@ A session belongs to a member of a group on one broker. Epoch 0 opens it, -1 end
 request in between carries the next number. It ends with the connection that opened it, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum, auto

@@ -4,8 +4,6 @@ A configuration change reaches a broker some time after it was answered, and the
 another. Between the two the model allows the old value and the new one.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import NamedTuple

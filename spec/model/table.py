@@ -40,8 +40,6 @@ Rule 9. An acknowledgement of a record that is below the start offset changes no
 says, and is answered without error. It uses no row, because there is no record left to move.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum, IntEnum, StrEnum
 

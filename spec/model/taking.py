@@ -5,8 +5,6 @@ into: it is acquired from its first offset to its last, holes and markers includ
 §Fetching and acknowledging records), and only what is certain to be no record vanishes by itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -17,8 +17,6 @@ removed_configs    configs that the line before still had
 Sources: ApiVersions and the ConfigDefs of each release; KIP-932, 1103, 1191, 1240, 1263.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Mapping

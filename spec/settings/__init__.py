@@ -7,8 +7,6 @@ and ``foreign`` have to be refused by an error that names the setting, or calls 
 says. What is ``untested`` says why. A framework's table is ``like`` that of the client under it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources

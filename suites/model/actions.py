@@ -4,8 +4,6 @@ An action names members by seat and offsets by what a seat holds at that moment.
 every selection of a script is a script again, which is what shrinking needs.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields

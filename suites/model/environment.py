@@ -4,8 +4,6 @@ The latter has a clock that is moved on by hand, so that waiting for a lock take
 same script gives the same frames.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import Collection, Iterator

@@ -1,7 +1,5 @@
 """The model in lock-step with a target for some time, or one script played again."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import sys

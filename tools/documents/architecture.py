@@ -6,8 +6,6 @@ the import contract in ``pyproject.toml`` and one arrow for each pair of folders
 imports the other. The table takes its sentences from the first line of each package's docstring.
 """
 
-from __future__ import annotations
-
 import ast
 import sys
 import tomllib

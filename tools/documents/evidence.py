@@ -1,7 +1,5 @@
 """Pages that are made from evidence when the site is built: detection, track record, a badge."""
 
-from __future__ import annotations
-
 import html
 import shlex
 from collections import defaultdict

@@ -4,8 +4,6 @@ Reference pages are generated from the code: rules, commands, configurations, fi
 evidence. Written pages get ledgers' causes, what was played, and what their links lead to.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """What hatchling calls to put the manual page, which is not committed, into a wheel."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 import tempfile

@@ -6,8 +6,6 @@ the Click that Typer has inside, and make a page without examples for each comma
 easier to search.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ of the site larger. The page and the site are rendered again from their results,
 headless Chromium, and written to ``docs/pictures`` as PNG files.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import os

@@ -3,8 +3,6 @@
 ``python -m tools.documents.schemas`` writes ``reports/results.schema.json``; a test compares.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

@@ -5,8 +5,6 @@ judge. Exit code 0: the defect was not seen. 1: it was. 2: wrong usage. 3: the c
 start. ``--list`` prints the programs.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import contextlib

@@ -5,8 +5,6 @@ up to some of the accepted ones are deleted, and the lock ends. Another member f
 while. Exit code 1 if the lag is not 0 ten seconds after the lock.
 """
 
-from __future__ import annotations
-
 import time
 
 from fixtures.clients.member import Ack

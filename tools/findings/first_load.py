@@ -5,8 +5,6 @@ in ``killed`` the broker that owes it is dead. Three brokers of the release, wit
 them. Exit code 1 if the member is told UNKNOWN_SERVER_ERROR.
 """
 
-from __future__ import annotations
-
 from fixtures.clients.cluster import attempts
 from fixtures.proxies.exchange import Action
 from fixtures.proxies.rules import Direction

@@ -9,8 +9,6 @@ member is given what it has accepted on a partition that was assigned to it, wha
 group, or what is below a start offset whose setting was answered NONE.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 

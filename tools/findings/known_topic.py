@@ -7,8 +7,6 @@ group's member does. Exit code 1 if the first one is given records that are olde
 One broker.
 """
 
-from __future__ import annotations
-
 from fixtures.clients.cluster import attempts
 from fixtures.wire.errors import error_name
 from suites.broker.share import Queue

@@ -6,8 +6,6 @@ about as a share coordinator does that is loading. Exit code 1 if the group was 
 members by then.
 """
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

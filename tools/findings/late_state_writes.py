@@ -4,8 +4,6 @@ The scenarios are dropped (027), released (028) and stale (029). Three brokers o
 proxies between them.
 """
 
-from __future__ import annotations
-
 import asyncio
 
 from fixtures.clients.cluster import attempts

@@ -6,8 +6,6 @@ partition is shown with all that its new leader answers to a summary. Exit code 
 UNKNOWN_TOPIC_OR_PARTITION for a topic that is there.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 

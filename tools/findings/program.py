@@ -1,7 +1,5 @@
 """What the programs of the findings share: what they are given, and how they print a step."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ One broker whose heartbeat interval is 500 ms. The group's session timeout is co
 group's default interval instead.
 """
 
-from __future__ import annotations
-
 from fixtures.wire.errors import error_name
 from tools.findings.program import Run
 

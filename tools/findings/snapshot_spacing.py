@@ -4,8 +4,6 @@ One broker that is to store 3. Each line has what was asked of one share-partiti
 that its state topic got. Exit code 1 if some are more than 3 apart.
 """
 
-from __future__ import annotations
-
 from fixtures.wire.state_records import SNAPSHOT
 from spec.model.durable import StateBatch
 from suites.broker.statestore import AVAILABLE, StateKey, Store

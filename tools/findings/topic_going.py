@@ -6,8 +6,6 @@ record after record of many partitions until they are told that the topic is gon
 result is shown with how often it came. Exit code 1 if UNKNOWN_SERVER_ERROR is among them.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 

@@ -6,8 +6,6 @@ Each step is shown with the member epochs of the heartbeats that follow. Exit co
 goes up for as long as anybody looks, although nothing changes any more. One broker.
 """
 
-from __future__ import annotations
-
 import asyncio
 
 from fixtures.clients.cluster import eventually

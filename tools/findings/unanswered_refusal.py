@@ -6,8 +6,6 @@ Metadata request over the same connection and one over another. Exit code 1 if t
 gets no response, nor what follows on its connection. One broker with an authorizer.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from fixtures.clients.cluster import Cluster

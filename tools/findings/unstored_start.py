@@ -8,8 +8,6 @@ code 1 if records that came after the group's first fetch are not given to the m
 last.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from fixtures.clients.cluster import attempts

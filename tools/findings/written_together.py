@@ -8,8 +8,6 @@ records are given again after the leader has loaded the share-partition anew. On
 from a clone.
 """
 
-from __future__ import annotations
-
 import asyncio
 
 from fixtures.clients.admin import TOPIC_RESOURCE
