@@ -8,10 +8,10 @@ start. ``--list`` prints the programs.
 import argparse
 import asyncio
 import contextlib
-import importlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
 
 from fixtures.interface.names import KafkaName, parse_target
 from fixtures.machine.maven import kafka_release
@@ -19,7 +19,7 @@ from fixtures.proxies.broker_proxies import FrameProxies
 from fixtures.targets import TargetOptions, UsageFault, open_target
 from fixtures.wire.schema import Schemas
 from spec.verdict import EnvironmentFault
-from tools.findings import unanswered_refusal
+from tools.findings import coordinators, offsets, requests, state_writes
 from tools.findings.program import DIRECT, Run
 
 
@@ -31,7 +31,7 @@ class Program:
     """
 
     name: str
-    module: str
+    play: Callable[[Run], Coroutine[Any, Any, bool]]
     _: KW_ONLY
     release: str = "4.4.0"
     brokers: int = 1
@@ -55,46 +55,46 @@ _SESSIONS = {
 }
 
 PROGRAMS = (
-    Program("027-dropped", "late_state_writes", brokers=3, proxies=True),
-    Program("028-released", "late_state_writes", brokers=3, proxies=True),
-    Program("029-stale", "late_state_writes", brokers=3, proxies=True),
+    Program("027-dropped", state_writes.late_state_writes, brokers=3, proxies=True),
+    Program("028-released", state_writes.late_state_writes, brokers=3, proxies=True),
+    Program("029-stale", state_writes.late_state_writes, brokers=3, proxies=True),
     Program(
         "042",
-        "moving_coordinator",
+        coordinators.moving_coordinator,
         release="4.1.2",
         brokers=3,
         properties={"metadata.max.idle.interval.ms": "0"},
     ),
-    Program("043-reset", "first_load", release="4.1.2", brokers=3, proxies=True),
-    Program("043-killed", "first_load", release="4.1.2", brokers=3, proxies=True),
-    Program("044", "session_and_heartbeat", release="4.2.1", properties=_SESSIONS),
+    Program("043-reset", coordinators.first_load, release="4.1.2", brokers=3, proxies=True),
+    Program("043-killed", coordinators.first_load, release="4.1.2", brokers=3, proxies=True),
+    Program("044", requests.session_and_heartbeat, release="4.2.1", properties=_SESSIONS),
     Program(
         "045",
-        "snapshot_spacing",
+        coordinators.snapshot_spacing,
         release="4.1.2",
         properties={"share.coordinator.snapshot.update.records.per.snapshot": "3"},
     ),
-    Program("046-held", "topic_going", proxies=True),
-    Program("046-race", "topic_going", brokers=3),
-    Program("047-altered", "known_topic"),
-    Program("047-refused", "known_topic"),
-    Program("047-partial", "initialised_again", brokers=3, proxies=True),
-    Program("047-unanswered", "initialised_again", proxies=True),
-    Program("048-altered", "late_administration", proxies=True),
-    Program("049-deleted", "late_administration", proxies=True),
-    Program("049-group", "late_administration", proxies=True),
-    Program("050", "topic_not_forgotten"),
-    Program("051", "written_together", proxies=True),
-    Program("052-leader", "unstored_start", brokers=3),
-    Program("052-idle", "unstored_start"),
-    Program("052-earliest", "unstored_start", brokers=3),
-    Program("053-altered", "initialised_again", brokers=3, proxies=True),
-    Program("054", "deleted_lag"),
+    Program("046-held", state_writes.topic_going, proxies=True),
+    Program("046-race", state_writes.topic_going, brokers=3),
+    Program("047-altered", offsets.known_topic),
+    Program("047-refused", offsets.known_topic),
+    Program("047-partial", offsets.initialised_again, brokers=3, proxies=True),
+    Program("047-unanswered", offsets.initialised_again, proxies=True),
+    Program("048-altered", offsets.late_administration, proxies=True),
+    Program("049-deleted", offsets.late_administration, proxies=True),
+    Program("049-group", offsets.late_administration, proxies=True),
+    Program("050", coordinators.topic_not_forgotten),
+    Program("051", state_writes.written_together, proxies=True),
+    Program("052-leader", offsets.unstored_start, brokers=3),
+    Program("052-idle", offsets.unstored_start),
+    Program("052-earliest", offsets.unstored_start, brokers=3),
+    Program("053-altered", offsets.initialised_again, brokers=3, proxies=True),
+    Program("054", offsets.deleted_lag),
     Program(
         "070",
-        "unanswered_refusal",
-        properties=unanswered_refusal.PROPERTIES,
-        listeners={unanswered_refusal.LISTENER: "SASL_PLAINTEXT"},
+        requests.unanswered_refusal,
+        properties=requests.PROPERTIES,
+        listeners={requests.LISTENER: "SASL_PLAINTEXT"},
     ),
 )
 
@@ -121,8 +121,7 @@ def play(program: Program, name: str) -> bool:
         stack.callback(target.stop)
         target.start()
         run = Run(target=target, scenario=program.scenario, proxies=proxies)
-        module = importlib.import_module(f"tools.findings.{program.module}")
-        return bool(asyncio.run(module.play(run)))
+        return asyncio.run(program.play(run))
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -133,7 +132,9 @@ def main(arguments: Sequence[str]) -> int:
     asked = parser.parse_args(arguments)
     if asked.list or not asked.program:
         for one in PROGRAMS:
-            print(f"{one.name:<16} kafka:{one.release}  {one.brokers} broker(s)  {one.module}")
+            print(
+                f"{one.name:<16} kafka:{one.release}  {one.brokers} broker(s)  {one.play.__name__}"
+            )
         return 0 if asked.list else 2
     found = [one for one in PROGRAMS if asked.program in {one.name, one.finding}]
     if not found:
