@@ -42,7 +42,12 @@ def judge_acquired(
     for taken in ranges:
         refusals.extend(_take(possible, operation, taken))
     if operation.spread:
-        refusals.extend(_not_taken(possible, operation, ranges))
+        for first, last in possible.forget_tag(operation, keep=False):
+            if not any(taken.first <= first and last <= taken.last for taken in ranges):
+                sentence = (
+                    f"offsets {first}-{last} were delivered once more than anyone was given them"
+                )
+                refusals.append(Refusal("DLV-20", sentence, first, last))
     if fetch.mode is Mode.RECORD_LIMIT:
         possible.seen_ahead = max(possible.seen_ahead, log.last)
     if any(taken.deliveries >= _THROTTLED for taken in ranges):
@@ -72,7 +77,9 @@ def _take(possible: Possible, operation: Operation, taken: Range) -> list[Refusa
     force = possible.knobs.over(sent, received)
     first = possible.runs.first
     if taken.first < first:
-        refusals.append(_past(possible, taken, min(taken.last, first - 1)))
+        last = min(taken.last, first - 1)
+        sentence = f"offsets {taken.first}-{last} were delivered although they are finished"
+        refusals.append(Refusal(possible.why_past(taken.first), sentence, taken.first, last))
     if taken.last < first:
         return refusals
     possible.spread(max(taken.first, first), taken.last, sent, received, but=operation.id)
@@ -124,21 +131,6 @@ def _as_seen(cell: Cell, operation: Operation, count: int, force: Force) -> Cell
         why="",
         firm=True,
     )
-
-
-def _not_taken(
-    possible: Possible, operation: Operation, ranges: Sequence[Range]
-) -> Iterator[Refusal]:
-    for first, last in possible.forget_tag(operation, keep=False):
-        if not any(taken.first <= first and last <= taken.last for taken in ranges):
-            sentence = f"offsets {first}-{last} were delivered once more than anyone was given them"
-            yield Refusal("DLV-20", sentence, first, last)
-
-
-def _past(possible: Possible, taken: Range, last: int) -> Refusal:
-    why = possible.why_past(taken.first)
-    sentence = f"offsets {taken.first}-{last} were delivered although they are finished"
-    return Refusal(why, sentence, taken.first, last)
 
 
 _COUNT_RULES = {
@@ -428,15 +420,11 @@ def judge_refused(
     if not ack.batches:
         return [Refusal("ACK-46", f"no batches were answered with {error.name}")]
     if ack.batches[-1].last < start_seen:
-        return [_below(ack, error, start_seen)]
+        first, last = ack.batches[0].first, ack.batches[-1].last
+        where = f"{first}-{last} lie below the start offset {start_seen}"
+        return [Refusal("ACK-34", f"{where}, the response was {error.name}", first, last)]
     culprits = [bad for piece in operation.pieces for bad in _culprits(possible, operation, piece)]
     return list(_blame(possible, operation, ack, error, culprits))
-
-
-def _below(ack: Acknowledge, error: Error, start: int) -> Refusal:
-    first, last = ack.batches[0].first, ack.batches[-1].last
-    sentence = f"{first}-{last} lie below the start offset {start}, the response was {error.name}"
-    return Refusal("ACK-34", sentence, first, last)
 
 
 def _culprits(
@@ -713,14 +701,12 @@ def dead_lettered(
         if not left:
             sentence = f"a dead letter was written for offset {offset}, which was not given up"
             refusals.append(Refusal("DLQ-04", sentence, offset, offset))
-        elif count is not None and not any(_counts(cell, count) for cell in left):
+        elif count is not None and not any(
+            cell.high == 0 or cell.low <= count <= cell.high for cell in left
+        ):
             sentence = f"the dead letter of {offset} tells count {count}"
             refusals.append(Refusal("DLQ-07", sentence, offset, offset))
         return tuple(left) or cells
 
     possible.change(offset, offset, look.sent, look.received, given_up)
     return refusals
-
-
-def _counts(cell: Cell, count: int) -> bool:
-    return cell.high == 0 or cell.low <= count <= cell.high

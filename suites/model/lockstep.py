@@ -134,11 +134,7 @@ _FIELDS: dict[Do, dict[str, st.SearchStrategy[object]]] = {
 }
 
 
-def _built(kind: Do) -> st.SearchStrategy[Action]:
-    return st.builds(Action, do=st.just(kind), **_FIELDS[kind])
-
-
-_ACTIONS = {kind: _built(kind) for kind in Do}
+_ACTIONS = {kind: st.builds(Action, do=st.just(kind), **_FIELDS[kind]) for kind in Do}
 
 
 class Lockstep(RuleBasedStateMachine):
@@ -176,7 +172,9 @@ class Lockstep(RuleBasedStateMachine):
     def act(self, data: st.DataObject) -> None:
         if self.player is None or self.over:
             return
-        kind = data.draw(st.sampled_from([*MEMBERS * _OFTEN, *self._disturbing()]))
+        # Each of the chosen disturbances is so frequent that all of them come in time.
+        disturbances = self.chosen * max(1, len(MEMBERS) // len(self.chosen))
+        kind = data.draw(st.sampled_from([*MEMBERS * _OFTEN, *disturbances]))
         holders = self.player.holders
         if kind in _NEEDS_HOLDER and not holders:
             kind = Do.FETCH
@@ -184,10 +182,6 @@ class Lockstep(RuleBasedStateMachine):
         if kind in _NEEDS_HOLDER:
             action = replace(action, seat=holders[action.seat % len(holders)])
         self._guard(self.player.play(action))
-
-    def _disturbing(self) -> list[Do]:
-        """Return the chosen disturbances, each so often that all of them come in time."""
-        return self.chosen * max(1, len(MEMBERS) // len(self.chosen))
 
     def teardown(self) -> None:
         """Drain, unless the example has ended already."""
