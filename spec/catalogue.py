@@ -1,7 +1,10 @@
-"""Two lists that the requirements must reach: upstream's behaviours and publicly known defects.
+"""Three lists that the rules must reach: upstream's behaviours, publicly known defects, past ones.
 
 ``catalogue.toml`` holds what Apache Kafka's own tests cover, ``defects.toml`` what went wrong in
 public; each entry names the rules that would notice. Ids are unique because TOML keys are.
+``track_record.toml`` says which rule shows which publicly known defect, on which release, and on
+which later release the same rule holds. ``python -m tools.campaign releases`` runs both sides, and
+``evidence/noticed.jsonl`` has what it saw.
 """
 
 from dataclasses import dataclass
@@ -45,3 +48,54 @@ def load_catalogue() -> dict[str, Entry]:
 def load_defects() -> dict[str, Entry]:
     """Return every publicly known defect by our short id such as ``B14``."""
     return _load("defects.toml")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """A defect of the past.
+
+    Attributes:
+        bug: the public report, such as ``KAFKA-19953``; empty where none is known.
+        title: what went wrong, in one line.
+        rule: the rule that notices.
+        seen: a release that has the defect.
+        mended: a release that does not; empty while there is none.
+        finding: the page in ``docs/findings``, if there is one.
+        scenario: the chaos scenario that shows it; empty where a check of the rule does.
+        seed: that of the scenario's run.
+    """
+
+    bug: str
+    title: str
+    rule: str
+    seen: str
+    mended: str = ""
+    finding: str = ""
+    scenario: str = ""
+    seed: int = 1
+
+    @property
+    def command(self) -> str:
+        """The command that finds it again on the release that had it."""
+        target = f"--target kafka:{self.seen}"
+        if self.scenario:
+            return f"shareproof chaos {target} --scenario {self.scenario} --seed {self.seed}"
+        return f"shareproof broker {target} --only {self.rule} --profile strict"
+
+
+def past_of(text: str) -> list[Past]:
+    """Return the entries of a file, in its order.
+
+    Raises:
+        SpecError: an entry lacks a key or has an unknown one, or a rule and release come twice.
+    """
+    raw = parse(text, "track_record.toml").get("past", [])
+    entries = [record(Past, one, f"track_record.toml: {one}") for one in raw]
+    pairs = [(entry.rule, entry.seen) for entry in entries]
+    if twice := {pair for pair in pairs if pairs.count(pair) > 1}:
+        raise SpecError(f"listed twice: {sorted(twice)}")
+    return entries
+
+
+def load_track_record() -> list[Past]:
+    return past_of((resources.files("spec") / "track_record.toml").read_text(encoding="utf-8"))

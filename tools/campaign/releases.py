@@ -21,7 +21,7 @@ from reports import evidence
 from reports.evidence import Entry
 from reports.reading import read
 from reports.results import RuleResult
-from spec.track_record import Past, load_track_record
+from spec.catalogue import Past, load_track_record
 from spec.verdict import EnvironmentFault
 from tools.campaign.asked import Asked, Outcome, means_rule, nothing
 

@@ -15,8 +15,8 @@ from reports.site.detecting import KINDS
 from shareproof.detected import BROKEN
 from shareproof.detected import detection as detected
 from shareproof.runner.inventory import CLIENT, by_rule, read_checks
+from spec.catalogue import Past
 from spec.requirement import load_requirements
-from spec.track_record import Past
 from tools.campaign.releases import Answers, about, words
 
 DETECTION = """\

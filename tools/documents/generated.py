@@ -32,7 +32,7 @@ COMPLETION = (
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the generated pages, and what pages lead to outside of the documentation."""
     from reports.evidence import read
-    from spec.track_record import load_track_record
+    from spec.catalogue import load_track_record
     from tools.campaign.releases import answers
     from tools.documents import evidence
 
