@@ -82,7 +82,6 @@ def _take(possible: Possible, operation: Operation, taken: Range) -> list[Refusa
         refusals.append(Refusal(possible.why_past(taken.first), sentence, taken.first, last))
     if taken.last < first:
         return refusals
-    possible.spread(max(taken.first, first), taken.last, sent, received, but=operation.id)
     taking = Taking(member, taken.deliveries, sent, received, (taken.first, taken.last))
 
     def take(begin: int, end: int, cells: Cells) -> Cells:
@@ -92,7 +91,7 @@ def _take(possible: Possible, operation: Operation, taken: Range) -> list[Refusa
             after = [_as_seen(cells[0], operation, taken.deliveries, force)]
         return untagged(after, operation.id)
 
-    possible.change(taken.first, taken.last, sent, received, take)
+    possible.within(operation, taken.first, taken.last, take)
     possible.highest = max(possible.highest, taken.last)
     if not possible.reloading_since(operation):
         possible.cached = max(possible.cached, taken.last)
@@ -327,10 +326,6 @@ def _accept(possible: Possible, operation: Operation, piece: Piece) -> list[Refu
     refusals: list[Refusal] = []
     sent, received = operation.sent, operation.received
     force = possible.knobs.over(sent, received)
-    low = max(piece.first, possible.runs.first)
-    if piece.last < low:
-        return refusals
-    possible.spread(low, piece.last, sent, received, but=operation.id)
     start: int | None = None
     # An offset below the start is finished, unless a reload brought it back before the response.
     restless = possible.reloading_since(operation)
@@ -350,7 +345,7 @@ def _accept(possible: Possible, operation: Operation, piece: Piece) -> list[Refu
             after = list(cells)
         return untagged(after, operation.id)
 
-    possible.change(low, piece.last, sent, received, accepted)
+    possible.within(operation, piece.first, piece.last, accepted)
     return refusals
 
 
@@ -524,7 +519,6 @@ def expired(
     """Refuse the end of a lock that cannot have ended yet, and take in one that has."""
     refusals: list[Refusal] = []
     slack, knobs = possible.slack, possible.knobs
-    possible.spread(max(first, possible.runs.first), last, look.sent, look.received)
 
     def end(low: int, high: int, cells: Cells) -> Cells:
         after = [
@@ -544,7 +538,7 @@ def expired(
                 after.extend(lock_ended(cell, look.received, slack, knobs))
         return tuple(dict.fromkeys(after))
 
-    possible.change(first, last, look.sent, look.received, end)
+    possible.within(look, first, last, end)
     return refusals
 
 
@@ -605,7 +599,6 @@ def _absent(possible: Possible, look: Operation, first: int, last: int) -> list[
     """Judge offsets without an entry: nothing of them may have to be durable."""
     refusals: list[Refusal] = []
     raw = possible.runs.copy()
-    possible.spread(first, last, look.sent, look.received)
 
     def missing(low: int, high: int, cells: Cells) -> Cells:
         left = tuple(cell for cell in cells if not _must_be_stored(cell))
@@ -616,7 +609,7 @@ def _absent(possible: Possible, look: Operation, first: int, last: int) -> list[
             refusals.append(Refusal(rule, sentence, low, high))
         return left if left and _calm(look, raw, low, high) else cells
 
-    possible.change(first, last, look.sent, look.received, missing)
+    possible.within(look, first, last, missing)
     return refusals
 
 
@@ -647,7 +640,6 @@ def _stored(possible: Possible, look: Operation, first: int, batch: StateBatch) 
         sentence = f"{first}-{batch.last} are stored as acquired"
         return [Refusal("PER-40", sentence, first, batch.last)]
     raw = possible.runs.copy()
-    possible.spread(first, batch.last, look.sent, look.received)
 
     def agrees(low: int, high: int, cells: Cells) -> Cells:
         left = tuple(kept for cell in cells if (kept := _agreeing(cell, batch)) is not None)
@@ -661,7 +653,7 @@ def _stored(possible: Possible, look: Operation, first: int, batch: StateBatch) 
             refusals.append(Refusal(rule, sentence, low, high))
         return left if left and unchanged else cells
 
-    possible.change(first, batch.last, look.sent, look.received, agrees)
+    possible.within(look, first, batch.last, agrees)
     return refusals
 
 
@@ -694,7 +686,6 @@ def dead_lettered(
         sentence = f"a dead letter was written for offset {offset}, which was not given up"
         return [Refusal("DLQ-04", sentence, offset, offset)]
     refusals: list[Refusal] = []
-    possible.spread(offset, offset, look.sent, look.received)
 
     def given_up(_first: int, _last: int, cells: Cells) -> Cells:
         left = [cell for cell in cells if cell.state in OVER and cell.why in owed]
@@ -708,5 +699,5 @@ def dead_lettered(
             refusals.append(Refusal("DLQ-07", sentence, offset, offset))
         return tuple(left) or cells
 
-    possible.change(offset, offset, look.sent, look.received, given_up)
+    possible.within(look, offset, offset, given_up)
     return refusals

@@ -43,7 +43,7 @@ from spec.model.operations import (
     pieces_of,
     span,
 )
-from spec.model.possible import Change, Possible, untagged
+from spec.model.possible import Possible, untagged
 from spec.model.release import NEWEST, Release
 from spec.model.runs import END
 from spec.model.settings import Knobs, Settings, Slack
@@ -251,7 +251,7 @@ class SharePartition:
         def delete(_first: int, _last: int, cells: Cells) -> Cells:
             return tuple(dict.fromkeys(deleted(cell) for cell in cells))
 
-        self._range(operation, self._possible.runs.first, operation.offset - 1, delete)
+        self._possible.within(operation, self._possible.runs.first, operation.offset - 1, delete)
         self._possible.highest = max(self._possible.highest, operation.offset - 1)
         return self._looked(operation, [])
 
@@ -346,13 +346,7 @@ class SharePartition:
                     after.extend(operation.sweep(cell, possible.release, force))
             return untagged(after, operation.id)
 
-        self._range(operation, possible.runs.first, END - 1, sweep)
-
-    def _range(self, operation: Operation, first: int, last: int, change: Change) -> None:
-        if first <= last:
-            sent, received = operation.sent, operation.received
-            self._possible.spread(first, last, sent, received, but=operation.id)
-            self._possible.change(first, last, sent, received, change)
+        self._possible.within(operation, possible.runs.first, END - 1, sweep)
 
     def _look_at(self, moment: Moment) -> Operation:
         when = span(moment)

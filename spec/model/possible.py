@@ -168,6 +168,13 @@ class Possible:
         self.runs.apply(first, last, changed)
         self._hint = min(self._hint, first)
 
+    def within(self, operation: Operation, first: int, last: int, how: Change) -> None:
+        """Replace the possibilities of a range as :meth:`change` does, others having acted."""
+        first, sent, received = max(first, self.runs.first), operation.sent, operation.received
+        if first <= last:
+            self.spread(first, last, sent, received, but=operation.id)
+            self.change(first, last, sent, received, how)
+
     def forget_tag(self, operation: Operation, keep: bool) -> list[tuple[int, int]]:
         """Resolve an operation's tag: cells that suppose it stay (``keep``) or go.
 
