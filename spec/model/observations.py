@@ -404,14 +404,8 @@ def judge_refused(
     if fault is not None:
         if error is Error.INVALID_REQUEST:
             return []
-        return [
-            Refusal(
-                fault.rule,
-                f"{fault.sentence}, but was answered with {error.name}",
-                fault.first,
-                fault.last,
-            )
-        ]
+        sentence = f"{fault.sentence}, but was answered with {error.name}"
+        return [fault._replace(sentence=sentence)]
     if not ack.batches:
         return [Refusal("ACK-46", f"no batches were answered with {error.name}")]
     if ack.batches[-1].last < start_seen:

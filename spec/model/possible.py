@@ -1,7 +1,7 @@
 """All that one share-partition may be, given what was seen: runs of cells, and what is under way.
 
 This is the judge's memory. It knows how possibilities spread and die, and nothing of rules: what an
-observation must be is said in :mod:`spec.model.observations` and its neighbours.
+observation must be is said in :mod:`spec.model.observations`.
 """
 
 from __future__ import annotations
