@@ -13,7 +13,7 @@ from reports.reading import parse
 from shareproof.runner.allured import CONFIG, RESULTS, write
 from tests.fake import ROOT
 from tests.test_results import document
-from tools.allure_report import ALLURE, differences, expected, main, told
+from tools.allure_report import ALLURE, differences, expected, main, reported
 
 CHECKS = [("a", "passed", "pass", 1), ("b", "failed", "fail", 1), ("b", "skipped", "fail", 2)]
 """Name, status, verdict, and when each ended: b ran twice, and was a known failure then."""
@@ -59,11 +59,11 @@ def report(run: Path, *, passed: int = 1, category: str = KNOWN) -> Path:
 
 
 def test_a_report_of_the_run_agrees(run: Path) -> None:
-    assert differences(expected(run), told(report(run))) == []
+    assert differences(expected(run), reported(report(run))) == []
 
 
 def test_a_report_that_differs_is_told(run: Path) -> None:
-    lost, misplaced = differences(expected(run), told(report(run, passed=0, category="?")))
+    lost, misplaced = differences(expected(run), reported(report(run, passed=0, category="?")))
 
     assert lost.startswith("its statuses are {'skipped': 1}, those of the run {'passed': 1,")
     assert misplaced == f"its categories are {{'?': 1}}, those of the run {{'{KNOWN}': 1}}"

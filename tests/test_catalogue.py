@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from spec.catalogue import Entry, load_catalogue, load_defects, parse
+from spec.catalogue import Entry, entries_of, load_catalogue, load_defects
 from spec.requirement import Honesty, SpecError, load_requirements
 from tools.catalogue import holes, judges
 
@@ -90,25 +90,25 @@ def test_a_well_formed_list_is_read() -> None:
 
     expected = Entry(id="ACK-1", area="ACK", label="l", rules=("ACK-07",), star=True, bug=("K-1",))
 
-    assert {"ACK-1": expected} == parse(text)
+    assert {"ACK-1": expected} == entries_of(text)
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('A-1 = { rules = ["X-01"] }', "needs a label and rules"),
-        ('A-1 = { label = "l" }', "needs a label and rules"),
-        ('A-1 = "text"', "needs a label and rules"),
+        ('A-1 = { rules = ["X-01"] }', "label is missing"),
+        ('A-1 = { label = "l" }', "rules is missing"),
+        ('A-1 = "text"', "must be a table"),
         ('A-1 = { label = "l", rules = [], stars = 3 }', "unknown keys"),
-        ('A-1 = { label = "l", rules = "X-01" }', "list of strings"),
-        ('A-1 = { label = "l", rules = [7] }', "list of strings"),
+        ('A-1 = { label = "l", rules = "X-01" }', "list of names"),
+        ('A-1 = { label = "l", rules = [7] }', "list of names"),
         ('A-1 = { label = "l", rules = ["X-01", "X-01"] }', "twice"),
         ('A-1 = { label = "l", rules = [] }\n[B]\nA-1 = { label = "m", rules = [] }', "twice"),
     ],
 )
 def test_a_malformed_list_is_refused(line: str, message: str) -> None:
     with pytest.raises(SpecError, match=rf"A-1.*{message}"):
-        parse(f"[A]\n{line}\n")
+        entries_of(f"[A]\n{line}\n")
 
 
 def test_every_behaviour_is_checked_or_says_why_not() -> None:

@@ -19,7 +19,6 @@ from fixtures.targets import UsageFault
 from reports.analysis.rules import load_invariants
 from suites.chaos.scenario import Scenario
 from suites.chaos.scenarios import SCENARIOS, SHORT, chosen
-from tools.documents.chaos import PAGE, renewed
 
 ROOT = Path(__file__).parents[1]
 ALL = list(FAULTS.values())
@@ -159,11 +158,6 @@ def test_there_are_scenarios_enough() -> None:
     assert len(SCENARIOS) >= 25
     assert SHORT in SCENARIOS
     assert any(not one.strikes for one in SCENARIOS.values())
-
-
-def test_the_page_has_todays_tables() -> None:
-    page = (ROOT / PAGE).read_text(encoding="utf-8")
-    assert renewed(page) == page, "python -m tools.documents.chaos"
 
 
 def test_unknown_scenarios_are_refused() -> None:

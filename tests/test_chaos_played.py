@@ -11,8 +11,21 @@ from reports.oracle.judging import Verdicts
 from reports.plain import from_plain
 from reports.results import ChaosRun
 from suites.chaos.scenarios import SCENARIOS
-from tools.documents.chaos import PAGE, filled, played, struck
-from tools.documents.played import Played, Strikes, merged, read, strikes_of, verdict_of, write
+from tools.documents.chaos import (
+    PAGE,
+    Played,
+    Strikes,
+    faults,
+    filled,
+    merged,
+    played,
+    read,
+    scenarios,
+    strikes_of,
+    struck,
+    verdict_of,
+    write,
+)
 
 HELD, BROKEN = {0: (9, 0)}, {0: (9, 2), 1: (9, 0)}
 
@@ -81,6 +94,7 @@ def test_tables_count_what_was_struck() -> None:
     assert "| `kill-leader` | not played |" in struck(runs).splitlines()
 
 
-def test_the_page_has_a_place_for_both_tables() -> None:
+def test_the_page_has_a_place_for_all_tables() -> None:
     page = (Path(__file__).parents[1] / PAGE).read_text(encoding="utf-8")
-    assert {played(read()).rstrip(), struck(read()).rstrip()} <= set(filled(page).split("\n\n"))
+    tables = {faults(), scenarios(), played(read()), struck(read())}
+    assert {table.rstrip() for table in tables} <= set(filled(page).split("\n\n"))

@@ -12,8 +12,7 @@ from random import Random
 
 import pytest
 
-from benchmarks.kmq.ledger import Begun, Ledger
-from benchmarks.kmq.markers import Kind, Place, life_of, of_copy
+from benchmarks.kmq.ledger import Begun, Kind, Ledger, Place, life_of, of_copy
 
 TIMEOUT = 100
 SEEDS = range(40)

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spec.model.assignor import assign
 from spec.model.durable import Coordinator, StateBatch, combine
 from spec.model.leader import Leader, Want
 from spec.model.log import Log
-from spec.model.membership import Beat, Membership, Reply, Terms, malformed
+from spec.model.membership import Beat, Membership, Reply, Terms, assign, malformed
 from spec.model.operations import Batch, Error, Mode, Range
 from spec.model.sessions import FINAL, LAST, Denial, Place, Session, Sessions
 from spec.model.settings import Settings

@@ -11,11 +11,10 @@ import jsonschema
 import pytest
 
 from benchmarks.patterns.__main__ import main
-from benchmarks.patterns.events import Course, Dead, Done, Got, Sent, Settled, gather
-from benchmarks.patterns.measures import measure
+from benchmarks.patterns.events import Course, Dead, Done, Got, Sent, Settled, gather, measure
 from benchmarks.patterns.page import write
-from benchmarks.patterns.promises import judged
-from benchmarks.patterns.scenes import PARTITIONS, SCENES
+from benchmarks.patterns.results import judged
+from benchmarks.patterns.stage import PARTITIONS, SCENES
 from benchmarks.patterns.workload import GROUP, KMQ, SHARE, SYSTEMS
 from reports.analysis.files import open_history
 
@@ -116,17 +115,17 @@ def test_order_can_be_broken(tmp_path: Path) -> None:
 
 def test_the_numbers_of_a_crash() -> None:
     found = measure(dropped(7 * S), S, 2 * S + 1)
-    assert (found.held, found.again_first, found.again_last) == (1, 7.0, 7.0)
-    assert (found.lost, found.duplicates, found.busy) == (0, 0, 1)
-    assert found.delay_worst == pytest.approx(8.1)
-    assert found.held_up == 6
+    assert (found["held"], found["again_first"], found["again_last"]) == (1, 7.0, 7.0)
+    assert (found["lost"], found["duplicates"], found["busy"]) == (0, 0, 1)
+    assert found["delay_worst"] == pytest.approx(8.1)
+    assert found["held_up"] == 6
 
 
 def test_the_numbers_of_losses_and_duplicates() -> None:
     parts = [lived(number, (2 + number) * S, op=number + 1) for number in range(5)]
     found = measure(course(*parts, lived(0, 20 * S, op=9)), S, None)
-    assert (found.produced, found.lost, found.duplicates) == (6, 1, 1)
-    assert (found.pause, found.again_first) == (None, None)
+    assert (found["produced"], found["lost"], found["duplicates"]) == (6, 1, 1)
+    assert (found["pause"], found["again_first"]) == (None, None)
 
 
 def test_a_killed_process_leaves_whole_lines(tmp_path: Path) -> None:
@@ -151,7 +150,7 @@ def test_the_marked_record_is_within_a_batch_of_partition_0(name: str) -> None:
 
 def run_of(rate: float, verdict: str = "held") -> dict[str, Any]:
     """Return the document of a run in which every scenario was played."""
-    told = measure(dropped(7 * S), S, 2 * S + 1).to_json() | {"rate": rate}
+    told = measure(dropped(7 * S), S, 2 * S + 1) | {"rate": rate}
     promise = {
         "rule": "INV-05",
         "why": "",

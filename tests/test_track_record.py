@@ -9,8 +9,8 @@ import pytest
 from reports.analysis.rules import load_invariants
 from reports.evidence import read
 from shareproof.runner.inventory import by_rule, read_checks
+from spec.catalogue import Past, load_track_record, past_of
 from spec.requirement import SpecError, load_requirements
-from spec.track_record import Past, load_track_record, parse
 from suites.chaos.scenarios import SCENARIOS
 from tools.campaign.releases import Question, Seen, about, answers, doubt, questions, words
 from tools.documents.evidence import track_record as page
@@ -89,4 +89,4 @@ def test_page_quotes_what_was_seen() -> None:
 )
 def test_malformed_lists_are_refused(text: str) -> None:
     with pytest.raises(SpecError):
-        parse(text)
+        past_of(text)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.walkthrough import HOME, first_command, take
+from tools.walkthrough import HOME, first_command, run
 
 README = HOME / "README.md"
 
@@ -24,8 +24,9 @@ def test_a_readme_without_a_command_is_refused() -> None:
         first_command("# nothing")
 
 
-def test_a_step_is_told_with_its_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_is_told_with_its_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("PYTHONPATH", "/nowhere")
-    step = take("echo path=$PYTHONPATH; exit 3", tmp_path)
-    assert (step.code, step.said) == (3, "path=\n")
-    assert str(step).startswith("  3 ")
+    assert run("echo path=$PYTHONPATH; exit 3", tmp_path) == (3, "path=\n")
+    assert capsys.readouterr().out.startswith("  3 ")
