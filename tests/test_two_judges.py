@@ -29,7 +29,7 @@ from reports.analysis.rules import load_invariants
 from reports.analysis.tables import register, unregister
 from reports.oracle.judging import judge
 from spec.history import JOURNALS, AckType, Outcome, log_numbers
-from tests.agreement import by_spark, differences
+from tools.histories.judges import by_spark, differences
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 

@@ -34,6 +34,7 @@ from tools import requests
 from tools.campaign import (
     alterations,
     clients,
+    histories,
     kafka,
     reference,
     releases,
@@ -90,6 +91,7 @@ SUBJECTS = {
         play=releases.play, replay=releases.replay, owns=_on(True, evidence.RELEASE)
     ),
     "repeat": Subject(play=repeats.play),
+    "histories": Subject(play=histories.play),
     "rules": Subject(play=rules.play),
     "declared": Subject(play=rules.play_on_kafka),
 }
@@ -100,8 +102,9 @@ Subjects = Annotated[
     typer.Argument(
         help="What to play: reference (mutants of the reference broker, in virtual time; the "
         "default), alterations (in front of real Kafka), kafka (mutants of real Kafka), "
-        "clients (mutants of the model client), releases (past defects), repeat, rules (what "
-        "breaks a rule that nothing has died by yet), declared (the same on real Kafka); or "
+        "clients (mutants of the model client), releases (past defects), repeat, histories (random "
+        "ones, against both judges), rules (what breaks a rule that nothing has died by yet), "
+        "declared (the same on real Kafka); or "
         "check, which is reference, alterations and repeat for the checks of --only, and with "
         "--record which requests they send.",
         show_default=False,
@@ -126,6 +129,7 @@ Workers = Annotated[
     int, typer.Option("--workers", "-n", min=0, help="Plays at a time; 0: the usual number.")
 ]
 Rounds = Annotated[int, typer.Option(min=1, help="How often repeat plays.")]
+Count = Annotated[int, typer.Option(min=1, help="How many seeds histories plays.")]
 Target = Annotated[
     str, typer.Option(help="Cluster of alterations and repeat, such as external:HOST:PORT.")
 ]
@@ -144,6 +148,7 @@ def campaign(
     seed: Seed = 1,
     workers: Workers = 0,
     rounds: Rounds = 20,
+    count: Count = 1000,
     target: Target = DEFAULT_TARGET,
     client: Client = "",
     as_json: Json = False,
@@ -166,6 +171,7 @@ def campaign(
             seed=seed,
             workers=workers,
             rounds=rounds,
+            count=count,
             target=target,
             client=client,
             say=lambda line: console.print(line, markup=False),

@@ -25,6 +25,7 @@ class Asked:
         seed: of the first play.
         workers: processes, or plays at a time; 0 for the subject's own choice.
         rounds: how often ``repeat`` plays.
+        count: how many seeds ``histories`` plays.
         target: what ``repeat`` and ``alterations`` play on.
         client: what ``repeat`` certifies instead of a broker; nothing for a broker.
         keeper: where evidence goes.
@@ -38,6 +39,7 @@ class Asked:
     seed: int = 1
     workers: int = 0
     rounds: int = 20
+    count: int = 1000
     target: str = DEFAULT_TARGET
     client: str = ""
     say: Callable[[str], None] = print
