@@ -76,7 +76,7 @@ def _came_all_the_same(at: Position) -> bool:
     if after is None or at.deposed or now.ack_received >= now.kept_until or after.op == now.op:
         return False
     if after.sent >= now.ack_received:
-        return at.no_load_between or at.in_lock
+        return at.no_load_between
     if after.acquired > now.ack_sent and _is_held_by_next(at):
         return True
     # It was not finished yet by the next one either.
@@ -191,7 +191,8 @@ def lock_lasts(at: Position) -> bool | None:
         return None
     if at.overtaking and now.acquired < after.holds_until:
         return True
-    frees = not (now.kind in _FINAL and now.outcome == Outcome.OK)
+    settled = now.outcome == Outcome.OK and now.ack_received < now.kept_until
+    frees = not (now.kind in _FINAL and settled)
     early = after.acquired < at.locked_until and not (frees and after.acquired >= now.ack_sent)
     if not early or at.proven or after.op == now.op:
         return False

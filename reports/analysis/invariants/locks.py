@@ -64,7 +64,7 @@ _CAME_AGAIN = f"""
       AND NOT deposed
       AND next_op <> op
       AND CASE
-        WHEN next_sent >= ack_received THEN no_load_between OR in_lock
+        WHEN next_sent >= ack_received THEN no_load_between
         ELSE (next_acquired > ack_sent AND {_HELD_BY_NEXT})
           OR (
             no_load_between
@@ -80,7 +80,10 @@ _TOO_SOON = """
     NOT proven
     AND next_op <> op
     AND next_acquired < least(holds_until, freed)
-    AND (next_acquired < ack_sent OR (kind IN (1, 3) AND outcome = 1))
+    AND (
+      next_acquired < ack_sent
+      OR (kind IN (1, 3) AND outcome = 1 AND ack_received < kept_until)
+    )
     AND (attempts <= 1 OR outcome = 2)
 """
 # The one that was seen later has the lower count, so that it was the first, and it held as yet.
@@ -229,8 +232,8 @@ INV_18 = Invariant(
     over=DELIVERY_PAIRS,
     columns=columns(
         f"{_PLACE} op kind outcome acquired lock_ms count ack_sent attempts proven no_load_between "
-        "same_state order_known holds_until freed next_op next_sent next_acquired next_count "
-        "next_holds_until"
+        "same_state order_known holds_until freed kept_until ack_received next_op next_sent "
+        "next_acquired next_count next_holds_until"
     ),
     # Unless its holder let it go, its session ended or the share-partition was reloaded.
     cases=f"""
