@@ -77,12 +77,7 @@ def _came_all_the_same(at: Position) -> bool:
         return False
     if after.sent >= now.ack_received:
         return at.no_load_between
-    if after.acquired > now.ack_sent and _is_held_by_next(at):
-        return True
-    # It was not finished yet by the next one either.
-    unfinished = after.attempts <= 1 and after.ack_sent >= now.ack_received
-    below = after.count < at.share.lowest_limit
-    return at.no_load_between and at.ordered and unfinished and below
+    return after.acquired > now.ack_sent and _is_held_by_next(at)
 
 
 def came_again(at: Position) -> bool | None:

@@ -55,8 +55,7 @@ _HELD_BY_NEXT = """
       )
     )
 """
-# It was finished with OK, in its holder's lock or not, and came again: to be OK, its end must have
-# come before, and the next holder had not yet ended it either.
+# It was finished with OK, in its holder's lock or not, and came again.
 _CAME_AGAIN = f"""
     (
       outcome = 1
@@ -65,14 +64,7 @@ _CAME_AGAIN = f"""
       AND next_op <> op
       AND CASE
         WHEN next_sent >= ack_received THEN no_load_between
-        ELSE (next_acquired > ack_sent AND {_HELD_BY_NEXT})
-          OR (
-            no_load_between
-            AND order_known
-            AND next_attempts <= 1
-            AND next_ack_sent >= ack_received
-            AND next_count < lowest_limit
-          )
+        ELSE next_acquired > ack_sent AND {_HELD_BY_NEXT}
       END
     )
 """
@@ -140,7 +132,7 @@ def _stays_away(rule: str, kind: int, how: str) -> Invariant:
         columns=columns(
             f"{_PLACE} kind outcome in_lock proven node loads_before_fetch loads_by_ack kept_until "
             "no_load_between order_known op acquired ack_sent ack_received count deposed "
-            "lowest_limit next_op next_node next_sent next_acquired next_count next_proven_kind "
+            "next_op next_node next_sent next_acquired next_count next_proven_kind "
             "next_ack_sent next_attempts next_holds_until"
         ),
         # Of two that overlap, the one with the higher count was the later one, if one state in
