@@ -172,7 +172,7 @@ class _Run:
         if not renew:
             self.over |= {(op, offset) for offset in some}
         if outcome is Outcome.OK and not renew:
-            self.held[key] -= self.over
+            self.held[key] -= {(op, offset) for offset in some}
 
     def _acknowledge(
         self, node: int, member: int, kinds: tuple[tuple[int, AckType], ...]
