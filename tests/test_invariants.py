@@ -29,9 +29,10 @@ from reports.oracle.judging import Verdicts, judge
 from spec.history import TABLES, bucket_of
 from spec.model.release import release_of
 from spec.requirement import Honesty, SpecError, load_requirements
-from tests.agreement import broken_at, by_spark, differences, known, runs
+from tests.agreement import broken_at, known, runs
 from tests.model_runs import ModelRun
 from tests.small_histories import Case, read_cases, write_history
+from tools.histories.judges import by_spark, differences
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 

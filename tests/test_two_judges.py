@@ -43,7 +43,7 @@ from spec.history import (
     UnseenResponse,
     log_numbers,
 )
-from tests.agreement import by_spark, differences
+from tools.histories.judges import by_spark, differences
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 

@@ -51,10 +51,10 @@ def breaks(
 
 
 def keeps(
-    rule: str, *, name: str = "", partition: int = 0, **fields: Any
+    rule: str, *also: str, name: str = "", partition: int = 0, **fields: Any
 ) -> Callable[[Alter], Alter]:
     """Declare that what a function alters is legal, though it looks like the breach of a rule."""
-    facts = {"rule": rule, "breaks": False, "also": frozenset[str](), "partition": partition}
+    facts = {"rule": rule, "breaks": False, "also": frozenset(also), "partition": partition}
     return _declared(name, fields, facts)
 
 

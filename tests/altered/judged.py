@@ -14,10 +14,10 @@ from reports.analysis.rules import load_invariants
 from reports.analysis.tables import register, unregister
 from reports.oracle.judging import Verdicts, judge
 from spec.history import log_numbers
-from tests.agreement import by_spark, differences
 from tests.altered import counts, deliveries, offsets, records, state
 from tests.altered.alteration import ALTERATIONS, Alteration
 from tests.altered.copies import Copy, NoPlace, Source, read_source, write_copies
+from tools.histories.judges import by_spark, differences
 
 SUBJECTS = (deliveries, counts, records, offsets, state)
 """The modules that declare alterations."""
