@@ -39,8 +39,8 @@ class Options:
             "default), alterations (in front of real Kafka), kafka (mutants of real Kafka), "
             "clients (mutants of the model client), releases (past defects), repeat, histories "
             "(random ones, against both judges), rules (what breaks a rule that nothing has died "
-            "by yet), declared (the same on real Kafka); or check, which is reference, alterations and repeat for the checks of --only, and with "
-            "--record which requests they send.",
+            "by yet), declared (the same on real Kafka); or check, which is reference, alterations "
+            "and repeat for the checks of --only, and with --record which requests they send.",
             kind=LISTED,
             parse=repeated,
             argument=True,

@@ -131,7 +131,7 @@ def _stays_away(rule: str, kind: int, how: str) -> Invariant:
         over=DELIVERY_PAIRS,
         columns=columns(
             f"{_PLACE} kind outcome in_lock proven node loads_before_fetch loads_by_ack kept_until "
-            "no_load_between order_known op acquired ack_sent ack_received count deposed "
+            "no_load_between op acquired ack_sent ack_received count deposed "
             "next_op next_node next_sent next_acquired next_count next_proven_kind "
             "next_ack_sent next_attempts next_holds_until"
         ),
