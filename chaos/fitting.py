@@ -1,7 +1,5 @@
 """Which faults can be injected where: what a run on a target offers, against what faults need."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 
 from chaos.faults import FAULTS, Fault

@@ -1,7 +1,5 @@
 """What came of a run: which strikes hit, which could not, and whether it tested what it was for."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

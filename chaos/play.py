@@ -1,7 +1,5 @@
 """Playing a schedule: every strike in its time, seen to hit, healed, seen healed, and recorded."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import time

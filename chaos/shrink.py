@@ -6,8 +6,6 @@ candidate is played several times, and counts as failing when one of them fails.
 played again, to say how reliably it fails.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 

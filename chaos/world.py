@@ -1,7 +1,5 @@
 """A cluster under load as faults see it: what to break, and how to see that it broke."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import re

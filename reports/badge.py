@@ -1,7 +1,5 @@
 """Badges: what shields.io wants of an endpoint, and the same as a picture of our own."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from html import escape

@@ -1,7 +1,5 @@
 """From what a run's checks observed to its results: the one place that makes the document."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """What a run prints at its end: what is unexpected, the counts, and where the time went."""
 
-from __future__ import annotations
-
 import io
 import sys
 from collections.abc import Mapping

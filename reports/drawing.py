@@ -4,8 +4,6 @@ Put together from the results and from ``timelines.json`` beside them; a page wi
 still has its tables.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence

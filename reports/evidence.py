@@ -5,8 +5,6 @@ and the commit of its last play, and what each check said. ``python -m tools.cam
 Here is only what reads it, so that an installation can show it.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

@@ -5,8 +5,6 @@ Scripts run only if their digest is in the page's content security policy, so th
 target can become one, whatever else went wrong.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import hashlib

@@ -4,8 +4,6 @@ A field that equals its default is left out, and may be missing. Unknown keys ar
 release may add some.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass

@@ -6,8 +6,6 @@ from these classes by ``python -m tools.documents.schemas``: a field without a d
 and a field that equals its default is left out of the file. The descriptions are the docstrings'.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import metadata

@@ -3,8 +3,6 @@
 Pure functions over results; they decide words and order, the templates only set them.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections import Counter

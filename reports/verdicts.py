@@ -12,8 +12,6 @@ Pure. The rules of settlement:
   the matching reason and before the entry expires, and every entry must still be needed.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

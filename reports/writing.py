@@ -1,7 +1,5 @@
 """The one writer of results.json, and of the page and the timelines that lie beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

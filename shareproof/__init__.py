@@ -4,8 +4,6 @@ The suite itself lives in packages beside this one in a checkout, and in ``sourc
 when installed (docs/adr/0002). Importing this package puts them on ``sys.path``.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

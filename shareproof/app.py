@@ -1,7 +1,5 @@
 """``shareproof app``: runs a program in front of a cluster, scenario by scenario, and reports."""
 
-from __future__ import annotations
-
 import asyncio
 import shlex
 import shutil

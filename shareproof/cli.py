@@ -4,8 +4,6 @@
 3 harness or environment, 130 interrupted.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from typing import Annotated, NoReturn

@@ -1,7 +1,5 @@
 """What changed between the definitions of two releases, and which rules name what changed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

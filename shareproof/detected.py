@@ -1,7 +1,5 @@
 """What the suite was seen to detect, for the site: evidence, beside what there is to detect."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 

@@ -9,8 +9,6 @@ The script's table ``[setup]`` may set how many ``records`` there are, in how ma
 leads the partition (``leader``), how long locks last (``lock_ms``) and the ``isolation`` level.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections import Counter

@@ -6,8 +6,6 @@ It is the reference broker of this suite without administration. A topic is crea
 partition, when a Metadata request names it, and groups have no configurations of their own.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 

@@ -1,7 +1,5 @@
 """Examples, exit codes, environment variables, and completions for the command line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 

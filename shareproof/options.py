@@ -3,8 +3,6 @@
 A field of a frozen dataclass, with its help, is an option; see :mod:`suites.options`.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable

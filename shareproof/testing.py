@@ -8,8 +8,6 @@ Nothing is registered unless asked for by ``-p``, or by ``pytest_plugins`` in yo
 docs/tutorials/test-your-application.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -5,8 +5,6 @@ some records, asks it for what it says it lacks, and says what went otherwise th
 ``--record DIRECTORY`` keeps what was said, one file for each client.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import time

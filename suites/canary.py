@@ -4,8 +4,6 @@ It goes the way of all checks, from the marker to the recorder, and is shown to 
 A run whose canary came out as anything else has a fault, and ends with exit code 3.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """Clusters of a check's own: of the release under test, and free to be configured and broken."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from dataclasses import replace

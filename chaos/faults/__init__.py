@@ -3,8 +3,6 @@
 ``FAULTS`` has them by name. A new module is found by itself.
 """
 
-from __future__ import annotations
-
 import pkgutil
 from importlib import import_module
 

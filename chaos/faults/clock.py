@@ -3,8 +3,6 @@
 Locks, sessions and timeouts run by clocks that never jump, so nothing but timestamps may change.
 """
 
-from __future__ import annotations
-
 from chaos.faults.fault import Injection, fault
 from chaos.faults.roles import Role, for_each_role
 from chaos.schedule import Resource

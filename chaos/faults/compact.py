@@ -3,8 +3,6 @@
 What vanishes are records of our own that supersede each other; those of the load have a key each.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 

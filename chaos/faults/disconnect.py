@@ -4,8 +4,6 @@ Only brokers in containers can be: their engine takes the plug out. Connections 
 in silence, not in a reset, as they do when a switch dies.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 

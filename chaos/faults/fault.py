@@ -1,7 +1,5 @@
 """What a fault is, and its injection: break, prove that it hit, heal, prove that it healed."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

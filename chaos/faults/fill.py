@@ -4,8 +4,6 @@ No disk is filled for it. The kernel is told to let the process's files grow no 
 append fails with an I/O error; Kafka treats all of those alike and takes the directory offline.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import psutil

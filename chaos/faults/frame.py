@@ -4,8 +4,6 @@ To add such a fault, add a row to ``_FRAME_FAULTS``; what rules can do stands in
 :class:`fixtures.proxies.exchange.Action`.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass

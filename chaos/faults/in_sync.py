@@ -1,7 +1,5 @@
 """The state topic demands more replicas in sync than there are, so that nothing can be stored."""
 
-from __future__ import annotations
-
 from chaos.faults.fault import fault
 from chaos.faults.outage import Outage
 from chaos.faults.roles import Role

@@ -1,7 +1,5 @@
 """A broker is killed, as by a power cut: it hands nothing over."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Leadership moves while all brokers run: by election, or by reassignment."""
 
-from __future__ import annotations
-
 from chaos.faults.fault import Injection, fault
 from chaos.schedule import Resource
 from chaos.world import OFFSETS, STATE, World

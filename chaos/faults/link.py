@@ -4,8 +4,6 @@ What passes the link of other brokers is replication, and the state that share-p
 have their share coordinator store (KIP-932 §Share coordinator), their own included.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Mapping

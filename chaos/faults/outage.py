@@ -1,7 +1,5 @@
 """A broker goes away and comes back: what killing, stopping and pausing one have in common."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from chaos.faults.fault import Injection

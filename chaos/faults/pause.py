@@ -1,7 +1,5 @@
 """A broker pauses: its connections stay open, nothing responds, and it resumes as a zombie."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Consumers pause for longer than their locks last, and go on as if nothing had happened."""
 
-from __future__ import annotations
-
 import signal
 
 import psutil

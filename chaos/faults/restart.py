@@ -1,7 +1,5 @@
 """A rolling restart: every broker in turn is shut down and started, under load."""
 
-from __future__ import annotations
-
 from chaos.faults.fault import Injection, fault
 from chaos.schedule import Resource
 from chaos.world import World, in_thread

@@ -4,8 +4,6 @@ A share-partition has a leader, a share coordinator that keeps its state, and it
 coordinator for the members (KIP-932 §Share group membership, §Share coordinator).
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """A group's configuration changes while it works."""
 
-from __future__ import annotations
-
 from chaos.faults.fault import Injection, fault
 from chaos.schedule import Resource
 from chaos.world import World

@@ -1,7 +1,5 @@
 """A broker shuts down in order: it hands over what it leads, and then ends."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from chaos.faults.outage import Outage

@@ -1,7 +1,5 @@
 """Topics change under their groups: one grows, and one is deleted and recreated."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import secrets

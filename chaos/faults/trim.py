@@ -1,7 +1,5 @@
 """The start of a log moves past records that no group has finished."""
 
-from __future__ import annotations
-
 import time
 
 from chaos.faults.fault import Injection, fault

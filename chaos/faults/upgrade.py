@@ -1,7 +1,5 @@
 """A rolling upgrade: every broker in turn is shut down and started as a later release."""
 
-from __future__ import annotations
-
 import asyncio
 
 import psutil

@@ -1,7 +1,5 @@
 """Judges the histories of one or more runs and settles the verdicts like any other run's."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence

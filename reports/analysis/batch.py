@@ -1,7 +1,5 @@
 """Judges histories together in a session: verdicts, and what a page tells of each run."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import tempfile

@@ -4,8 +4,6 @@ Both compile the code of a query, each for its own class loader, although they a
 of it was compiled twice. A task's loader finds all that the planner's does.
 """
 
-from __future__ import annotations
-
 from pyspark.sql import SparkSession
 
 _TASKS = "Executor task"

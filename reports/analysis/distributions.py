@@ -1,7 +1,5 @@
 """How it was, not only whether it was right: times and counts by phase and fault, in one query."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from pyspark.sql import Row, SparkSession

@@ -1,7 +1,5 @@
 """What there is of a history on disk, and which of it can be believed."""
 
-from __future__ import annotations
-
 import json
 import zlib
 from collections.abc import Iterator, Sequence

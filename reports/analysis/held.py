@@ -1,7 +1,5 @@
 """Rows of small histories and small tables in memory: reading them takes less time than a plan."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 
 import pyarrow as pa

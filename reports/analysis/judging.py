@@ -4,8 +4,6 @@ Rules over one relation are asked together, in one pass over it. Only counts com
 broken rule its first witnesses.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

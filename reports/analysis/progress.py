@@ -1,7 +1,5 @@
 """Tells how far a long query has come, so that nobody takes an hour's work for a hang."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Callable, Iterator

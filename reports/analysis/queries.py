@@ -1,7 +1,5 @@
 """Composes invariants into queries: those over one relation are asked in one pass over it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from reports.analysis.relations import Relation

@@ -1,7 +1,5 @@
 """What the JVM of Spark prints while it starts: its chatter is dropped, all else is shown."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

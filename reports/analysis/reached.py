@@ -4,8 +4,6 @@ A state is a question to each delivery, and may ask what was broken at a moment.
 be reached by every run; a report says of each how often it was.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

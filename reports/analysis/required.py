@@ -6,8 +6,6 @@ has three outcomes. That was a fifth of the time of the rules over deliveries. W
 looked at when the history was opened (:mod:`reports.analysis.files`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

@@ -5,8 +5,6 @@ one relation into one query. The text, level and source of its rule stand in
 ``spec/requirements/inv.toml``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module

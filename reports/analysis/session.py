@@ -1,7 +1,5 @@
 """A Spark session that suits the judge."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

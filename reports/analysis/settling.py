@@ -1,7 +1,5 @@
 """From what was found in histories to results: observations, verdicts, and what a run says."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime

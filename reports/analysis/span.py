@@ -1,7 +1,5 @@
 """When a run was, on its own clock."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pyarrow.compute as pc

@@ -4,8 +4,6 @@ A story is told of one record in one group, as those saw it who asked: what was 
 answered. Times are seconds since the run began.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ share-partitions are moved apart, so that no two runs have one in common; those 
 because the layout of the files depends on them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace

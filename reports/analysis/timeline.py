@@ -4,8 +4,6 @@ Spark does all counting; back come a few hundred intervals, however long the run
 seconds since the run began, counts are per second, and None stands where nothing was seen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources

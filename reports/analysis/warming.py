@@ -5,8 +5,6 @@ on planning by code that is interpreted, and on compiling what it plans. Little 
 whole history: what is compiled for the first half of a run is there for all of it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import tempfile

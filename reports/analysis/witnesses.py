@@ -1,7 +1,5 @@
 """The first witnesses of broken rules, each as one sentence with the faults that it overlaps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

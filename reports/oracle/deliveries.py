@@ -1,7 +1,5 @@
 """What journals mean record by record: each delivery, how long it was locked, and how it ended."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """All that journals say, arranged for the rules: share-partitions, and the lives of records."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

@@ -5,8 +5,6 @@ compaction, so that a mistake in it makes the two judges disagree. Journals of w
 spoiled are no matter of the oracle.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import namedtuple
 from collections.abc import Iterable, Iterator, Mapping, Sequence

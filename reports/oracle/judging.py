@@ -1,7 +1,5 @@
 """All verdicts of the oracle about one history."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

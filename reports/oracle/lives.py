@@ -4,8 +4,6 @@ Each rule is a function of a delivery's position in that life. It returns None w
 put the rule to the test, and otherwise whether the rule is broken.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 from reports.oracle.evidence import Case, Evidence, Position

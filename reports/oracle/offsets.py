@@ -1,7 +1,5 @@
 """Rules about what is shown and stored of a share-partition, and about requests."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Rules about records of a log: what was stored there, and what all groups made of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

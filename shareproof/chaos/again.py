@@ -8,8 +8,6 @@ the old ones. A judgement whose histories were not kept is named and left out.
 The exit code is 0 if no verdict changed, 1 if one did, 3 if something could not be judged again.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence

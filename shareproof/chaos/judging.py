@@ -1,7 +1,5 @@
 """Judging chaos runs: the verdicts on their histories, and whether their faults took effect."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Callable, Iterable, Sequence

@@ -9,8 +9,6 @@ The many plays that shrinking takes share a cluster for as long as it stays whol
 the oracle, which needs no Spark.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import re

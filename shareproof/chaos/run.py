@@ -3,8 +3,6 @@
 It needs the extra ``judge``, and is imported only where that is there.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Spark is started before the last load of a chaos run drains, so that nobody waits for that."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Histories: record one, judge recorded ones, inject faults, and do that all night."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import sys

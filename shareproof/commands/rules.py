@@ -1,7 +1,5 @@
 """``list``: the rules, and which checks reach each. ``definitions``: what a release changed."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from itertools import groupby

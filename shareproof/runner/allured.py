@@ -5,8 +5,6 @@ Allure 2 takes categories and environment from files among the results. Allure 3
 a report by area and rule. Its history grows there too, one line for each report that was made.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One check's way through pytest: whether it runs, and what its report says."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping, Sequence

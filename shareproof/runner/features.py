@@ -1,7 +1,5 @@
 """Asks a target whether it really lacks a feature that its profile declares absent."""
 
-from __future__ import annotations
-
 from fixtures.clients.cluster import Cluster
 from fixtures.clients.features import ADMINISTRATION, PROBES, no_administration
 from fixtures.interface.info import ClusterInfo

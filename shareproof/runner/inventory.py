@@ -5,8 +5,6 @@ both sides together with it: every rule reached by a check, every check naming l
 instead of importing keeps that fast and independent of what the checks need in order to run.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ cluster leaves the file ``wanted`` there and waits for ``info.json`` or ``fault.
 brokers start while the workers import their tests, and lets a run that needs no cluster do without.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 import threading

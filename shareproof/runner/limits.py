@@ -11,8 +11,6 @@ it for a failure of its own, and no more once a phase has failed. So the limits 
 phase, and ours.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import faulthandler

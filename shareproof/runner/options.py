@@ -3,8 +3,6 @@
 Which client it certifies follows from that and from how the adapter introduces itself.
 """
 
-from __future__ import annotations
-
 import asyncio
 import shlex
 import shutil

@@ -5,8 +5,6 @@ stayed open is ``unknown``, what this target cannot be asked is ``out of reach``
 harness did not expect is its own ``error``.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 

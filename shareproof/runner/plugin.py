@@ -6,8 +6,6 @@ name a requirement carry verdicts. All other tests are plain pytest and start no
 own accord.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """Collects what a run's checks report, in the controller, and turns it into the run's results."""
 
-from __future__ import annotations
-
 import platform
 import time
 from collections.abc import Collection

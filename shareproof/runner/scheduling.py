@@ -12,8 +12,6 @@ checks need where it is, and hooks take brokers away. They are handed out last, 
 when every other worker is done.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import PurePosixPath

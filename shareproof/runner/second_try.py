@@ -6,8 +6,6 @@ check that was broken into, or whose worker died. ``fail`` is never retried, nor
 expects.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any

@@ -4,8 +4,6 @@ A run has one controller, whether it has workers or not, and the controller is t
 writes results. It does so also when the run is cut short.
 """
 
-from __future__ import annotations
-
 import functools
 import shutil
 import signal

@@ -6,8 +6,6 @@ what counts. If the adapter dies again, each case that it ran is played alone: o
 then, ended the client.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import platform
 import queue

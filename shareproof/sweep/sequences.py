@@ -1,7 +1,5 @@
 """Sequences from the options of ``sweep`` to what they showed: a page of text, and scripts."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """What became of each delivery, as the frames between a program and its brokers tell it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

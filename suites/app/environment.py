@@ -1,7 +1,5 @@
 """What a scenario works with: topics, a group, a tap, and instances of the program under test."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import time

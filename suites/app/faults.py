@@ -1,7 +1,5 @@
 """Faults between a program and its brokers: brokers freeze, writes are refused."""
 
-from __future__ import annotations
-
 import asyncio
 
 from fixtures.clients.cluster import Topic

@@ -1,7 +1,5 @@
 """The records that a program is given, each with a key that is found again in what it writes."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The program under test: its command, what it is told, how long it may take, and its processes."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """The judges of the rules FRM: each takes a scenario that was played and says what it found."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping

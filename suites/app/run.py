@@ -1,7 +1,5 @@
 """A run of scenarios on one cluster, each judged by the rules that it is there for."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

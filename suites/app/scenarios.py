@@ -1,7 +1,5 @@
 """What is done to a program, scenario by scenario; the rules each is there for; what happened."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence

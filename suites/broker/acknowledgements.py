@@ -5,8 +5,6 @@ it a broker says NONE to anything. Checks that need such evidence keep their fir
 unsettled: the start offset cannot pass it, so everything above is judged by its state.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass

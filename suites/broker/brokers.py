@@ -1,7 +1,5 @@
 """Brokers of a check's own: with a class of ours on the class path, or behind frame proxies."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterator, Mapping

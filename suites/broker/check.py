@@ -7,8 +7,6 @@ set-ups, and the check does not know: partitions and offsets are translated on t
 What each set-up brings about is said in :data:`SITUATIONS`, and which it is in :data:`SETUPS`.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable, Coroutine, Mapping, Sequence

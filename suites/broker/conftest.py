@@ -1,7 +1,5 @@
 """Fixtures of the broker checks: the share of the cluster that one check has to itself."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections.abc import AsyncIterator

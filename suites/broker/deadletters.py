@@ -5,8 +5,6 @@ waits for that. So a start offset that has passed the last record says that no l
 come; that is what "no other letter" rests on here, since letters keep no order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

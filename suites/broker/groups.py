@@ -4,8 +4,6 @@ The requests name their errors instead of raising: here a refusal is often what 
 Only errors that pass by themselves are waited out.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any

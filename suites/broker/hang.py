@@ -11,8 +11,6 @@ A broker that gives no response is waited for once. What needs it afterwards is 
 so a run on such a broker ends about when one on a sound broker does.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 import signal

@@ -1,7 +1,5 @@
 """What nearly every check imports: clients of the wire, the check's world, judging and waiting."""
 
-from __future__ import annotations
-
 from fixtures.clients.admin import BROKER_RESOURCE, EARLIEST, GROUP_RESOURCE, TOPIC_RESOURCE
 from fixtures.clients.cluster import (
     RETRIABLE,

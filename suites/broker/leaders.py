@@ -4,8 +4,6 @@ Brokers die under the consumers. A response that never came leaves the outcome o
 acquired comes back by itself, and what was acknowledged may be settled or not.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import math

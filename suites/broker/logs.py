@@ -3,8 +3,6 @@
 The truth about a log is read with a plain Fetch, so that no share group is asked about itself.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence

@@ -5,8 +5,6 @@ A defect that acts from the second topic, partition or group on is not met by a 
 it against the message definitions, and plays the checks to see that they met what they claim.
 """
 
-from __future__ import annotations
-
 import asyncio
 import uuid
 from collections.abc import Sequence

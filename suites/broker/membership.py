@@ -1,7 +1,5 @@
 """What the membership checks share: heartbeats that were answered, and waiting by heartbeating."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Collection, Iterable
 

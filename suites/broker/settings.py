@@ -5,8 +5,6 @@ does not listen. The connection of the share session has a client id of its own,
 meets this one member and nobody else.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass

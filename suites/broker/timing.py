@@ -13,8 +13,6 @@ is added.
 * else it cannot be told; after a few rounds it is ``unknown``
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import statistics

@@ -1,7 +1,5 @@
 """Scenarios about what lies around a share-partition: other parts, disks, clocks, topics."""
 
-from __future__ import annotations
-
 from chaos.faults.upgrade import FROM
 from suites.chaos.scenario import DYING, LIVE, LOCKED, SAFE, STORED, Scenario, strike
 

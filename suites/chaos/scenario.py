@@ -1,7 +1,5 @@
 """What a scenario is: what breaks when, under which load, and which rules that puts to the test."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from chaos.schedule import Strike

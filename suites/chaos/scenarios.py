@@ -3,8 +3,6 @@
 All are data. A scenario's name says what it is about; the times are seconds after the load began.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from chaos.fitting import needed, offered

@@ -1,7 +1,5 @@
 """Scenarios for brokers in containers, which lose their network while they run."""
 
-from __future__ import annotations
-
 from suites.chaos.scenario import LIVE, SAFE, STORED, Scenario, strike
 
 UNPLUGGED = (

@@ -3,8 +3,6 @@
 A check whose capability the client lacks is skipped, once the adapter was seen refusing it.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager

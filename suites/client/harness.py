@@ -1,7 +1,5 @@
 """What a check of a client works with: a cluster behind a tap, an adapter, queues, consumers."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import inspect

@@ -1,7 +1,5 @@
 """A search for sequences that break an invariant, each made shorter until it is a short script."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import random

@@ -6,8 +6,6 @@ same consumer that another thread makes meanwhile. ``begin`` opens a consumer, s
 polls until records come.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter, defaultdict

@@ -4,8 +4,6 @@ A trial opens a consumer with one setting at one value, polls, and looks at the 
 that a setting took effect is a field of a request, or what is sent when.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import time

@@ -1,7 +1,5 @@
 """Acknowledging: what is sent, of what, in which order, and what the application is told."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 

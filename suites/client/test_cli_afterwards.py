@@ -1,7 +1,5 @@
 """What a client does afterwards: after a pause, an error that ends it, a late acknowledgement."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

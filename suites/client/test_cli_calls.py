@@ -1,7 +1,5 @@
 """What the application's calls promise: subscribing, waking up, configuration, callbacks."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 from uuid import UUID

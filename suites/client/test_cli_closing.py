@@ -1,7 +1,5 @@
 """The end of a client: closing under all conditions, and crashing."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Awaitable, Callable
 

@@ -1,7 +1,5 @@
 """What becomes of a record that the application's deserializer cannot read."""
 
-from __future__ import annotations
-
 import contextlib
 
 import pytest

@@ -1,7 +1,5 @@
 """Every error code at every level of a fetch: the client comes back, and floods nobody."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """What a client fetches, and what of it reaches the application."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """A client as a member: joining, heartbeats, fencing, leaving."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

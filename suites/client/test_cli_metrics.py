@@ -1,7 +1,5 @@
 """What a client reports of itself: metrics of requests, acknowledgements and heartbeats."""
 
-from __future__ import annotations
-
 from fixtures.clients.adapter import Refused
 from fixtures.clients.handle import Handle
 from fixtures.proxies.exchange import Exchange

@@ -1,7 +1,5 @@
 """Responses that no broker should send: worthless hints, frames and batches that are damaged."""
 
-from __future__ import annotations
-
 import re
 import time
 

@@ -1,7 +1,5 @@
 """A client's share sessions: epochs, what is in them, what ends them."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Some settings at their values, in other capitals, at their edges, and almost right."""
 
-from __future__ import annotations
-
 import pytest
 
 from spec.settings import settings_of

@@ -1,7 +1,5 @@
 """Some cases of the sweep, one for each way in which its rules can break."""
 
-from __future__ import annotations
-
 import pytest
 
 from spec.verdict import OutOfReach

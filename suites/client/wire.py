@@ -3,8 +3,6 @@
 And in one line for each exchange, for findings and for whoever tries a program by hand.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """``python -m tools.campaign``: break something on purpose, and see which checks notice."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

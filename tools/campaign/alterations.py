@@ -8,8 +8,6 @@ The checks of a stage, which share a cluster that is dear to start, are played b
 alterations on one such cluster; see :mod:`tools.campaign.runs`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 

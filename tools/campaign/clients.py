@@ -5,8 +5,6 @@ All of them face one reference broker, several at a time, because what the check
 client does not pass there is not to be trusted.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import random

@@ -5,8 +5,6 @@ left it legal counts as legal. All are judged by the oracle; Spark must say the 
 ``--seed N --count 1`` plays one seed again, and shows its histories.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence

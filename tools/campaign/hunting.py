@@ -4,8 +4,6 @@ A check that fails against the honest broker, too, has rejected nothing: each re
 against the same check, played by the same seed, on the honest broker.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 from collections import Counter, defaultdict

@@ -10,8 +10,6 @@ of JSON, what was seen of the rules that a mutant breaks, until one is reported 
 that killed a mutant is played again at once on the sound broker; ``sound`` says whether it passes.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json

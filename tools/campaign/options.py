@@ -1,7 +1,5 @@
 """What a campaign is asked for, and what comes of it: the same for every subject."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeVar

@@ -6,8 +6,6 @@ for a lock to run out. Whoever has another world for a check uses :func:`attempt
 :func:`observed`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import importlib
 import inspect

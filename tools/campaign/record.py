@@ -1,7 +1,5 @@
 """Writes evidence; :mod:`reports.evidence` says what a line means, and reads it."""
 
-from __future__ import annotations
-
 import fcntl
 import itertools
 import json

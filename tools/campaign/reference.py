@@ -4,8 +4,6 @@ All checks on the honest broker first, then all mutants, then all checks that re
 these meet mutants of their area, and alterations in front of the honest reference broker.
 """
 
-from __future__ import annotations
-
 import hashlib
 import multiprocessing
 import os

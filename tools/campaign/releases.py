@@ -6,8 +6,6 @@ the history. A defect counts as found again when the rule is broken on the relea
 holds on the one that has not.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

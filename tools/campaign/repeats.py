@@ -5,8 +5,6 @@ through this. With ``--only`` the checks are repeated alone, on one cluster; wit
 certifications are, and every rule is named whose verdict was not the same in all of them.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence

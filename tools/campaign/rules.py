@@ -5,8 +5,6 @@ has died by yet, with what declares it: on the reference broker in virtual time,
 Kafka.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext

@@ -10,8 +10,6 @@ check behind those alterations only that are meant to break its rules, ``--round
 alterations each check twenty times.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

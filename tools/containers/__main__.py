@@ -5,8 +5,6 @@ engine ``local/kafka:4.4.0`` and ``local/toxiproxy:local`` first. It is the user
 one that is started for this command alone. Without a command the images stay in the user's engine.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

@@ -6,8 +6,6 @@ on bridges, which need none, and processes of the engine pass on the ports that 
 the kernel does not take back, directories and bridges, the next start removes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -3,8 +3,6 @@
 Many edits leave a history legal: whether one did is for ``truth`` to say.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from random import Random

@@ -5,8 +5,6 @@ responses get lost, requests are carried out late or never, share-partitions are
 the same broker or by another, whose predecessor does not always hear of it at once.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from random import Random

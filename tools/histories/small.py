@@ -3,8 +3,6 @@
 Times are whole microseconds, so that two events of one history hardly ever share one.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """How often a record is delivered: INV-12, 13, 14, 35 and 39."""
 
-from __future__ import annotations
-
 from reports.analysis.relations import DELIVERY_PAIRS, Relation
 from reports.analysis.rules import LOAD, Invariant, columns
 from spec.history import NEVER

@@ -1,7 +1,5 @@
 """Who has a record when: INV-01, 02, 03, 09, 15, 18, 23, 26 and 40."""
 
-from __future__ import annotations
-
 from reports.analysis.relations import DELIVERY_PAIRS
 from reports.analysis.rules import DEPOSED, LOAD, LOG_START, ORDER, Invariant, columns
 from spec.history import NEVER

@@ -1,7 +1,5 @@
 """What is shown of a share-partition, how long requests take: INV-17, 19, 20, 22, 24, 25, 38."""
 
-from __future__ import annotations
-
 from reports.analysis.relations import (
     EPOCHS,
     IN_FLIGHT,

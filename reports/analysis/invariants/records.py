@@ -1,7 +1,5 @@
 """What is delivered, and what never is: INV-04, 05, 06, 08, 11, 34 and 36."""
 
-from __future__ import annotations
-
 from reports.analysis.relations import DELIVERY_PAIRS, RECORDS_OF_LOGS, Relation
 from reports.analysis.rules import Invariant, columns
 from spec.history import NEVER

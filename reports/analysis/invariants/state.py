@@ -1,7 +1,5 @@
 """What is stored, and dead letters: INV-10, 21, 33, 37 and 41."""
 
-from __future__ import annotations
-
 from reports.analysis.relations import DELIVERY_PAIRS, STORED_AS_FINAL, Relation
 from reports.analysis.rules import UNWELL, Invariant, columns
 from spec.history import NEVER

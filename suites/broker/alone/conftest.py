@@ -1,7 +1,5 @@
 """Fixtures of the stage: one broker that these checks have to themselves."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import AsyncIterator, Iterator
 from random import Random

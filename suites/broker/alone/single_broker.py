@@ -1,7 +1,5 @@
 """The lone broker: restarting it with other properties, raising and lowering its feature level."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 

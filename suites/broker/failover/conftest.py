@@ -5,8 +5,6 @@ requests of the admin API, and run there without. On such a cluster the stage ru
 check does (:mod:`shareproof.runner.scheduling`).
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterator
 from random import Random
 

@@ -1,7 +1,5 @@
 """Live traffic while brokers come and go, with books of what was produced, delivered, finished."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import time

@@ -5,8 +5,6 @@ leader and every coordinator. It keeps its disk: a restart is a crash, not a los
 cluster all brokers die together, by ``--hooks``.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterator
 from random import Random
 

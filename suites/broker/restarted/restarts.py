@@ -1,7 +1,5 @@
 """The lives of a broker that dies and rises again, and the worlds that checks have in each."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence

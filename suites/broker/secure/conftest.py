@@ -3,8 +3,6 @@
 On somebody's cluster the users are those that ``--second-config`` lets in.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import replace

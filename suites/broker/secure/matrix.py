@@ -6,8 +6,6 @@ good for, what denies and patterns do, and whether every listener says the same.
 request must not do is judged request by request in the checks beside this file.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """An application that works while the hostile broker has the script of a case, and afterwards."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Sequence

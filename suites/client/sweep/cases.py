@@ -5,8 +5,6 @@ code and a rhythm, and selects a case on the command line. Others have fields at
 responses that cannot be decoded at all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase

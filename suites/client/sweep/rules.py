@@ -1,7 +1,5 @@
 """The rules of the sweep, judged by what the application did and what went over the wire."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

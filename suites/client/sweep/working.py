@@ -1,7 +1,5 @@
 """A worker of the sweep: cases in front of one hostile broker of its own, many at a time."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import time
