@@ -25,8 +25,7 @@ from reports.analysis.tables import register, unregister
 from reports.oracle.judging import Verdicts, judge
 from spec.history import log_numbers
 from spec.model.release import RELEASES, Release
-from tests.corrupted import EDITS
-from tests.model_runs import ModelRun, make_runs, never_came, write
+from tests.stories import EDITS, ModelRun, make_runs, never_came, write
 
 FAULTS = (*EDITS, never_came)
 
@@ -64,7 +63,6 @@ def differences(spark: Verdicts, oracle: Verdicts) -> Iterator[str]:
 
 
 def broken_at(found: Verdicts, place: int) -> set[str]:
-    """Return the rules that are broken at a share-partition."""
     return {rule for rule, places in found.items() if places.get(place, (0, 0))[1]}
 
 
@@ -74,7 +72,6 @@ def known(release: Release) -> frozenset[str]:
 
 
 def runs(release: Release, seeds: Sequence[int], start: int = 0) -> list[ModelRun]:
-    """Return valid runs of the model and such with one fault, numbered from ``start`` on."""
     numbers = zip(count(start), islice(log_numbers(), start, None), strict=False)
     return [told for seed in seeds for told in make_runs(seed, release, numbers, FAULTS)]
 

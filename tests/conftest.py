@@ -47,7 +47,6 @@ def _rank(item: pytest.Item) -> int:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest modules first."""
     items.sort(key=_rank)
 
 

@@ -75,7 +75,6 @@ class Refusing:
     files: Mapping[str, Path]
 
     def create_topics(self, prefix: str, count: int, partitions: int = 1) -> None:
-        """Create topics as somebody who may."""
         run_blocking(_create_topics(self.target, prefix, count, partitions))
 
 

@@ -88,7 +88,6 @@ class TokenEndpoint:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def keys(self) -> dict[str, object]:
-        """Return the public key as a JSON Web Key Set."""
         numbers = self._key.public_key().public_numbers()
         shown = {name: _base64(value.to_bytes((value.bit_length() + 7) // 8)) for name, value in
                  (("n", numbers.n), ("e", numbers.e))}  # fmt: skip
@@ -111,7 +110,6 @@ class TokenEndpoint:
         return f"{text}.{_base64(signature)}"
 
     def close(self) -> None:
-        """Stop listening."""
         self._server.shutdown()
         self._server.server_close()
 

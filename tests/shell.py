@@ -42,5 +42,4 @@ def python(
 def shareproof(
     *words: str, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command line as a person does."""
     return python("-m", "shareproof", *words, environment=environment)

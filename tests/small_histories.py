@@ -12,7 +12,7 @@ from typing import Any
 
 from fixtures.history.journal import Journal
 from spec.history import AckType, Outcome, Transaction, log_numbers
-from tests.model_runs import ModelRun, RunWriter
+from tests.stories import ModelRun, RunWriter
 
 FILE = Path(__file__).with_name("histories.toml")
 MS = 1_000_000
@@ -41,7 +41,6 @@ class Case:
 
     @property
     def version(self) -> str:
-        """The release that the history is of."""
         return str(self.plain.get("version", "4.4.0"))
 
     @property

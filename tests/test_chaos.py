@@ -1,25 +1,43 @@
-"""Chaos, as far as it needs no cluster: schedules, faults, scenarios, rules for frames."""
+"""Chaos, as far as it needs no cluster: schedules, faults, scenarios, and what came of them."""
 
 from __future__ import annotations
 
 import itertools
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from chaos.faults import FAULTS, Fault
 from chaos.faults.fault import fault
+from chaos.fitting import ON_REQUEST, TOXIPROXY, fitting, offered
+from chaos.outcome import Broke, in_the_way, verdict
+from chaos.play import Struck
+from chaos.run import Chaos, check, usual_load
 from chaos.schedule import Schedule, Strike, draw, in_conflict
 from chaos.shrink import shrink
+from fixtures.interface.capability import Capability, unmet, why_not
+from fixtures.interface.names import innermost
 from fixtures.proxies.exchange import Action
 from fixtures.proxies.rules import Direction, FrameRule
-from fixtures.targets import UsageFault
+from fixtures.targets import DEFAULT_TARGET, UsageFault
+from fixtures.targets.hooks import HookedBroker, Hooks
+from fixtures.workload.terms import Loaded
 from reports.analysis.rules import load_invariants
+from reports.oracle.judging import Verdicts
+from reports.plain import from_plain
+from reports.results import ChaosRun
+from spec.history import Manifest
+from spec.verdict import EnvironmentFault, OutOfReach
 from suites.chaos.scenario import Scenario
 from suites.chaos.scenarios import SCENARIOS, SHORT, chosen
-from tools.documents.chaos import PAGE, renewed
+from suites.clusters import require
+from suites.options import RunOptions
+from tools.documents.chaos import PAGE, filled, played, renewed, struck
+from tools.documents.played import Played, Strikes, merged, read, strikes_of, verdict_of, write
 
 ROOT = Path(__file__).parents[1]
 ALL = list(FAULTS.values())
@@ -222,3 +240,322 @@ def test_ten_minutes_are_enough_for_some() -> None:
         scenario.name for scenario in some
     }
     assert sum(scenario.seconds for scenario in some) < 330
+
+
+# --- What came of faults ----------------------------------------------------------------------
+
+
+SECOND = 1_000_000_000
+
+
+def _struck(fault: str, since: float, until: float, *, hit: bool = True) -> Struck:
+    return Struck(
+        strike=Strike(fault=fault, at=since, lasts=until - since),
+        since=int(since * SECOND),
+        until=int(until * SECOND),
+        hit="seen" if hit else "",
+        healed="seen",
+        trouble="" if hit else "no response",
+    )
+
+
+FULL_DISK = _struck("fill-leader", 5, 15)
+DURING = _struck("recreate-topic", 8, 12, hit=False)
+SOON_AFTER = _struck("recreate-topic", 17, 20, hit=False)
+LONG_AFTER = _struck("recreate-topic", 30, 34, hit=False)
+
+
+def test_a_fault_under_way_is_in_the_way() -> None:
+    assert in_the_way(DURING, (FULL_DISK, DURING)) == "fill-leader"
+    assert in_the_way(SOON_AFTER, (FULL_DISK, SOON_AFTER)) == "fill-leader"
+    assert in_the_way(LONG_AFTER, (FULL_DISK, LONG_AFTER)) == ""
+
+
+def test_a_fault_that_missed_is_in_nobodys_way() -> None:
+    other = _struck("fill-leader", 5, 15, hit=False)
+    assert in_the_way(DURING, (other, DURING)) == ""
+    assert verdict((other, DURING), scenario=False) == "vacuous"
+
+
+def test_a_run_has_to_break_something() -> None:
+    assert verdict((FULL_DISK, LONG_AFTER), scenario=False) == "pass"
+    assert verdict((DURING,), scenario=False) == "vacuous"
+    assert verdict((), scenario=False) == "pass"
+
+
+def test_a_scenario_needs_each_of_its_kinds() -> None:
+    hit = _struck("recreate-topic", 20, 24)
+    assert verdict((FULL_DISK, DURING), scenario=True) == "vacuous"
+    assert verdict((FULL_DISK, DURING, hit), scenario=True) == "pass"
+
+
+def test_what_was_in_the_way_is_written_down() -> None:
+    loaded = Loaded(
+        produced=1,
+        delivered=1,
+        acknowledged=1,
+        drained=True,
+        seconds=1,
+        manifest=Manifest(files=()),
+    )
+    broke = Broke(loaded=loaded, struck=(FULL_DISK, DURING), trouble=())
+    schedule = Schedule(seed=1, seconds=40)
+    document = broke.to_document(schedule, scenario="", owed=("INV-01",), judged=0.9)
+    assert document["verdict"] == "pass"
+    assert [one["blocked_by"] for one in document["faults"]] == ["", "fill-leader"]
+
+
+# --- What may be broken -----------------------------------------------------------------------
+
+
+SOMEBODYS = "external:localhost:9092"
+FULL = Hooks(commands=dict.fromkeys(("kill", "stop", "start", "pause", "resume"), "true"))
+
+
+def _asked(fault: str, *, allowed: bool = False, hooks: Hooks | None = None) -> Chaos:
+    strikes = (Strike(fault=fault, at=1, lasts=1),) if fault else ()
+    schedule = Schedule(seed=1, seconds=10, strikes=strikes)
+    return Chaos(
+        target=SOMEBODYS,
+        schedule=schedule,
+        load=usual_load(schedule, 100),
+        allowed=allowed,
+        hooks=hooks,
+    )
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(("allowed", "hooks"), [(False, None), (True, None), (False, FULL)])
+def test_nothing_of_others_is_broken(fault: str, allowed: bool, hooks: Hooks | None) -> None:
+    with pytest.raises(UsageFault, match="not ours"):
+        check(_asked(fault, allowed=allowed, hooks=hooks))
+
+
+def test_control_runs_need_no_leave() -> None:
+    check(_asked(""))
+
+
+def test_a_fault_needs_its_hooks() -> None:
+    check(_asked("kill-leader", allowed=True, hooks=FULL))
+    few = Hooks(commands={"start": "true"})
+    with pytest.raises(UsageFault, match="a hook to kill"):
+        check(_asked("kill-leader", allowed=True, hooks=few))
+    with pytest.raises(UsageFault, match="brokers that we start"):
+        check(_asked("cut-client-link", allowed=True, hooks=FULL))
+    assert fitting(["elect-leader"], offered(SOMEBODYS, hooks=few)) == [FAULTS["elect-leader"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("kill = 'true'", "healed without start"),
+        ("start = 'run {nod}'", "start: .node., .host. and .port. are replaced, and nothing else"),
+        ("start = 'run {'", "start: .*braces that stay are doubled"),
+        ("""start = 'run "'""", "start: no closing quotation"),
+        ("pause = 'true'", "healed without resume"),
+        ("explode = 'true'", "none of"),
+        ("start = 1", "start: a command is needed, in quotes"),
+        ("start = ", "hooks"),
+    ],
+)
+def test_bad_hooks_are_refused(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "hooks.toml"
+    file.write_text(text)
+    with pytest.raises(UsageFault, match=said):
+        Hooks.read(file)
+
+
+def test_hooks_are_run_as_they_are_given(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    commands = {
+        verb: f"sh -c 'echo {verb} {{node}} {{host}}:{{port}} >> {log}'"
+        for verb in ("kill", "start")
+    }
+    broker = HookedBroker(node_id=7, host="far", port=1, hooks=Hooks(commands=commands))
+    broker.start()
+    broker.kill()
+    assert not broker.is_alive
+    broker.start()
+    assert log.read_text().splitlines() == ["kill 7 far:1", "start 7 far:1"]
+
+
+def test_a_hook_is_over_when_it_had_its_effect() -> None:
+    seen = [True, True, False, False, True]
+    broker = HookedBroker(node_id=1, host="h", port=1, hooks=FULL, serves=partial(seen.pop, 0))
+    broker.kill()
+    assert seen == [False, True]
+    broker.start()
+    assert seen == []
+
+
+def test_failing_hooks_are_faults() -> None:
+    broker = HookedBroker(node_id=7, host="far", port=1, hooks=Hooks(commands={"kill": "false"}))
+    with pytest.raises(EnvironmentFault, match="kill of broker 7"):
+        broker.kill()
+    with pytest.raises(OutOfReach, match="needs a hook to pause"):
+        broker.pause()
+
+
+# --- The record of what was played ------------------------------------------------------------
+
+
+HELD, BROKEN = {0: (9, 0)}, {0: (9, 2), 1: (9, 0)}
+
+
+def _record(**more: Any) -> ChaosRun:
+    plain = {"run": "r", "scenario": "", "seed": 1, "seconds": 1.0, "produced": 1, "delivered": 1}
+    plain |= {"drained": True, "owed": ["INV-01"], "trouble": [], "verdict": "pass", "faults": []}
+    return from_plain(ChaosRun, plain | more)
+
+
+@pytest.mark.parametrize(
+    ("record", "found", "expected"),
+    [
+        ({}, {"INV-01": HELD}, ("pass", ())),
+        ({}, {"INV-01": HELD, "INV-02": BROKEN}, ("fail", ("INV-02",))),
+        ({}, {"INV-01": HELD, "INV-36": BROKEN}, ("known failure", ("INV-36",))),
+        ({}, {"INV-02": BROKEN, "INV-36": BROKEN}, ("fail", ("INV-02",))),
+        ({}, {"INV-02": HELD}, ("vacuous", ("INV-01",))),
+        ({"verdict": "vacuous"}, {"INV-01": HELD}, ("vacuous", ())),
+        ({"trouble": ["broker 1 ended by itself"]}, {"INV-01": HELD}, ("error", ())),
+    ],
+)
+def test_a_run_has_one_verdict(
+    record: dict[str, Any], found: Verdicts, expected: tuple[str, tuple[str, ...]]
+) -> None:
+    assert verdict_of(_record(**record), found, {"INV-36"}) == expected
+
+
+def test_strikes_are_counted_by_kind() -> None:
+    words = dict.fromkeys(("subject", "trouble", "blocked_by"), "")
+    plain = {**words, **dict.fromkeys(("at", "lasts", "since", "until"), 1), "healed": "seen"}
+    faults = [{"fault": "elect-leader", "hit": hit, **plain} for hit in ("seen", "")]
+    counted = strikes_of(_record(faults=faults).faults)
+    assert counted == {"elect-leader": Strikes(struck=2, hit=1, healed=2)}
+
+
+def _record_of(name: str, release: str, verdict: str = "pass") -> Played:
+    faults = {"elect-leader": Strikes(struck=3, hit=2, healed=3)}
+    return Played(
+        name=name,
+        release=release,
+        on="2026-11-22",
+        seed=7,
+        verdict=verdict,
+        rules=(),
+        faults=faults,
+    )
+
+
+def test_a_later_run_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
+    known = [_record_of("short", "4.2.1", "fail"), _record_of("short", "4.4.0")]
+    now = merged(known, [_record_of("short", "4.2.1")])
+    assert {one.verdict for one in now} == {"pass"}
+    write(now, tmp_path / "scenarios.jsonl")
+    assert read(tmp_path / "scenarios.jsonl") == sorted(now, key=lambda one: one.release)
+
+
+def test_tables_count_what_was_struck() -> None:
+    runs = [_record_of(name, "4.4.0") for name in SCENARIOS]
+    runs += [_record_of("short", "4.1.1", "fail")]
+    first = played(runs).splitlines()
+    assert first[0] == "| scenario | 4.4.0 |"
+    assert "| `short` | pass (2026-11-22) |" in first
+    hits = f"| `elect-leader` | {2 * len(SCENARIOS)} of {3 * len(SCENARIOS)} hit, "
+    assert any(line.startswith(hits) for line in struck(runs).splitlines())
+    assert "| `kill-leader` | not played |" in struck(runs).splitlines()
+
+
+def test_the_page_has_a_place_for_both_tables() -> None:
+    page = (Path(__file__).parents[1] / PAGE).read_text(encoding="utf-8")
+    assert {played(read()).rstrip(), struck(read()).rstrip()} <= set(filled(page).split("\n\n"))
+
+
+# --- What targets offer and faults need -------------------------------------------------------
+
+
+CONTAINER, EXTERNAL = "container:apache/kafka:4.4.0", "external:localhost:9092"
+HOOKS = Hooks(commands=dict.fromkeys(("kill", "stop", "start", "pause", "resume"), "true"))
+
+
+def names(target: str, *, brokers: int = 3, hooks: Hooks | None = None) -> set[str]:
+    """Return the faults that are drawn on a target unasked."""
+    return {each.name for each in fitting((), offered(target, brokers=brokers, hooks=hooks))}
+
+
+@pytest.fixture(autouse=True)
+def compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the machine what moves clocks, whether it has a compiler or not."""
+    monkeypatch.setattr("chaos.fitting.lacking_for_clocks", lambda: "")
+
+
+def test_every_fault_fits_somewhere() -> None:
+    offers = frozenset().union(*(offered(t) for t in ("kafka:4.1.2", CONTAINER)))
+    for one in FAULTS.values():
+        assert any(one.needs <= offered(t) for t in ("kafka:4.1.2", CONTAINER)), one.name
+        assert one.needs <= offers
+
+
+def test_what_is_drawn_unasked() -> None:
+    here, inside = names(DEFAULT_TARGET), names(CONTAINER)
+    asked_for = {each.name for each in FAULTS.values() if each.needs & ON_REQUEST}
+    assert asked_for == {"compact", "rolling-upgrade"}
+    assert not (here | inside) & asked_for
+    assert set(FAULTS) == here | inside | asked_for
+    guest = names(EXTERNAL, hooks=HOOKS)
+    assert {"kill-leader", "elect-leader", "pause-consumers", "delete-records"} <= guest
+    assert not {"cut-client-link", "fill-leader", "disconnect-leader", "shift-leader"} & guest
+    assert not any(FAULTS[name].exclusive for name in names(DEFAULT_TARGET, brokers=1))
+
+
+@pytest.mark.parametrize(
+    ("fault", "target", "brokers", "proxies", "said"),
+    [
+        ("kill-leader", DEFAULT_TARGET, 1, "ours", "needs three brokers"),
+        ("kill-leader", EXTERNAL, 3, "ours", "needs a hook to kill"),
+        ("kill-leader", "reference", 3, "ours", "needs a hook to kill"),
+        ("lose-requests", CONTAINER, 3, TOXIPROXY, "give --proxies ours"),
+        ("lose-requests", EXTERNAL, 3, "ours", "needs brokers that we start"),
+        ("fill-leader", CONTAINER, 3, "ours", "give --target kafka:VERSION"),
+        ("shift-leader", CONTAINER, 3, "ours", "give --target kafka:VERSION"),
+        ("rolling-upgrade", DEFAULT_TARGET, 3, "ours", "an earlier release"),
+        ("make-tea", DEFAULT_TARGET, 3, "ours", "is no fault"),
+    ],
+)
+def test_the_reason_is_said(fault: str, target: str, brokers: int, proxies: str, said: str) -> None:
+    with pytest.raises(UsageFault, match=f"{fault}.*{said}"):
+        fitting([fault], offered(target, brokers=brokers, proxies=proxies))
+
+
+@pytest.mark.parametrize(
+    ("target", "lacking"),
+    [
+        (DEFAULT_TARGET, set()),
+        (f"altered:honest@{DEFAULT_TARGET}", set()),
+        (CONTAINER, {Capability.LOCAL_FILES, Capability.LOCAL_PROCESS}),
+        ("reference", {Capability.JVM, Capability.PROXIED, Capability.LOCAL_PROCESS}),
+        ("kfake", {Capability.JVM, Capability.PROXIED, Capability.LOCAL_PROCESS}),
+    ],
+)
+def test_what_checks_may_ask_for(target: str, lacking: set[Capability]) -> None:
+    for need in (
+        Capability.OWN_CLUSTER,
+        Capability.LOCAL_FILES,
+        Capability.JVM,
+        Capability.PROXIED,
+        Capability.LOCAL_PROCESS,
+    ):
+        if need in lacking:
+            with pytest.raises(OutOfReach, match=r"^needs "):
+                require(RunOptions(target=target), need)
+        else:
+            require(RunOptions(target=target), need)
+        with pytest.raises(OutOfReach, match=r"^needs a cluster of its own"):
+            require(RunOptions(target=EXTERNAL), need, Capability.OWN_CLUSTER)
+
+
+def test_one_comparison() -> None:
+    assert why_not({Capability.JVM}, {Capability.JVM}) == ""
+    needs = {Capability.KILL, Capability.OWN_CLUSTER}
+    assert why_not(needs, innermost(EXTERNAL).offers) == f"needs {Capability.OWN_CLUSTER}"
+    assert unmet(["a|b", "c", "d|e"], {"b", "c"}) == ["d|e"]

@@ -39,11 +39,9 @@ class Cluster:
         )
 
     async def missing(self) -> str:
-        """Say that no broker is away."""
         return ""
 
     async def mend(self, _: float) -> str:
-        """Come back, or not."""
         self.mended += 1
         if not self.comes_back:
             raise EnvironmentFault("broker 2 did not come back")
@@ -67,17 +65,14 @@ class Injection:
             await asyncio.Event().wait()
 
     async def inject(self) -> str:
-        """Inject it."""
         await self._do("inject")
         return "broker 1"
 
     async def hit(self) -> str:
-        """Tell whether it hit."""
         await self._do("hit")
         return "it hit" if self.hits else ""
 
     async def heal(self) -> None:
-        """Heal it."""
         self.heals += 1
         await self._do("heal")
 

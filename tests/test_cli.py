@@ -1,26 +1,35 @@
-"""The command line: exit codes, one sentence per failure, JSON and nothing else."""
+"""The command line: exit codes, one sentence per failure, JSON, examples, and words to complete."""
 
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import socket
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
 from fixtures.targets.doctor import Finding
+from reports.console import UNWRAPPED, screen
 from reports.reading import parse
 from shareproof import cli
+from shareproof.cli import app
 from shareproof.commands import cluster
+from shareproof.manual import EXAMPLES, SETTINGS, rules
 from shareproof.runner import run
 from shareproof.runner.run import Ended
 from spec.requirement import Level, load_requirements
 from spec.verdict import EnvironmentFault
 from suites.options import Client, RunOptions
-from tests.shell import python
+from tests.fake import ROOT
+from tests.shell import python, shareproof
 from tests.test_results import document, keep
+from tools.documents.manpage import page
 
 Shot = tuple[int, str, str]
 
@@ -43,7 +52,6 @@ class Shell:
 
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
-    """The command line."""
     return Shell(monkeypatch, capsys)
 
 
@@ -270,3 +278,113 @@ def test_what_changed_is_told(shell: Shell, tmp_path: Path) -> None:
     changed = json.loads(shell(*given, "--json")[1])["changes"]
     assert changed == [{"rule": first["id"], "before": was, "after": first["verdict"]}]
     assert shell(*given[:2], "--diff")[0] == 2
+
+
+# --- What it says of itself -------------------------------------------------------------------
+
+
+COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+VARIABLES = ROOT / "docs" / "environment.md"
+LINES = [(name, words) for name, shown in EXAMPLES.items() for _, words in shown]
+
+
+def asking(typed: str) -> dict[str, str]:
+    """Return the environment in which bash asks how a line goes on."""
+    return {
+        "_SHAREPROOF_COMPLETE": "complete_bash",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(len(typed.split()) - 1),
+    }
+
+
+def test_every_command_has_an_example() -> None:
+    assert set(COMMANDS) == set(EXAMPLES)
+
+
+@pytest.mark.parametrize(("name", "words"), LINES)
+def test_examples_are_understood(name: str, words: str) -> None:
+    assert COMMANDS[name].make_context(name, shlex.split(words)).params
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("shareproof br", ["broker"]),
+        ("shareproof broker --prof", ["--profile"]),
+        ("shareproof broker --level M", ["MUST", "MAY"]),
+        ("shareproof broker --target ref", ["reference"]),
+        ("shareproof broker --only LC", ["LCK"]),
+        ("shareproof broker --only ACK,LC", ["ACK,LCK"]),
+        ("shareproof client --client kraf", ["krafka"]),
+        ("shareproof broker --profile kf", ["kfake"]),
+    ],
+)
+def test_words_are_completed(typed: str, offered: list[str]) -> None:
+    said = CliRunner().invoke(app, [], env=asking(typed), prog_name="shareproof")
+    assert said.stdout.split() == offered
+
+
+def test_a_shell_is_answered_at_once() -> None:
+    script = """
+import sys
+sys.argv = ["shareproof"]
+from shareproof.cli import main
+try:
+    main()
+finally:
+    print(*sys.modules)
+"""
+    done = python("-c", script, environment=asking("shareproof cha"))
+    offered, modules = done.stdout.splitlines()
+    assert offered == "chaos", done.stderr
+    costly = {"suites", "chaos", "reports", "fixtures.wire", "pytest", "jinja2", "psutil", "rich"}
+    assert not costly & set(modules.split())
+
+
+def test_the_rules_of_an_area_are_offered() -> None:
+    assert rules("ACK")[:2] == ["ACK", "ACK-01"]
+    assert "LCK,ACK-02" in rules("lck,ack-0")
+
+
+def test_the_manual_page_tells_all() -> None:
+    told = page().replace(r"\-", "-")
+    for name, command in COMMANDS.items():
+        assert f".SS shareproof {name}\n" in told
+        for option in command.params:
+            assert all(each in told for each in option.opts)
+    for name, words in LINES:
+        assert f"    shareproof {name} {words}".rstrip() in told
+    assert all(name in told and meaning in told for name, meaning in SETTINGS.items())
+
+
+@pytest.mark.skipif(not VARIABLES.exists(), reason="an installation has no documents")
+def test_the_documents_have_the_same_variables() -> None:
+    rows = re.findall(r"^\| `(SHAREPROOF_\w+)` \| (.*) \|$", VARIABLES.read_text(), re.MULTILINE)
+    assert {name: meaning.replace("`", "") for name, meaning in rows} == SETTINGS
+
+
+@pytest.mark.parametrize("command", ["broker", "chaos", "doctor", ""])
+def test_help_is_not_wrapped_for_a_pipe(command: str) -> None:
+    said = shareproof(*filter(None, (command, "--help")), environment={"COLUMNS": "40"}).stdout
+    options = said.split("Options:")[1].split("\n\n")[0].strip().splitlines()
+
+    assert [line for line in options if not line.strip().startswith("-")] == []
+    assert "--help" in options[-1]
+
+
+def test_a_table_is_not_wrapped_for_a_pipe() -> None:
+    head, *lines = shareproof(
+        "list", "--only", "ACK", environment={"COLUMNS": "40"}
+    ).stdout.splitlines()
+
+    assert head.split() == ["rule", "level", "since", "reached", "text"]
+    assert {line.strip()[:4] for line in lines} == {"ACK-"}
+    assert max(map(len, lines)) > 100
+
+
+def test_a_screen_that_is_no_terminal_is_wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert (screen().width, screen(stderr=True).width) == (UNWRAPPED, UNWRAPPED)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert screen().width == 40

@@ -18,19 +18,11 @@ from fixtures.wire.connection import CallTimeout, Connection, ConnectionLost
 from fixtures.wire.frame import decode_request, encode_response
 from tests.release import schemas
 
-pytestmark = pytest.mark.anyio
-
 SOON = 0.05
 """Seconds for what must not happen, such as a response that nobody sends."""
 LONG = 10.0
 """Seconds for what must happen, and does at once."""
 HEARTBEAT: dict[str, Any] = {"group_id": "g", "member_id": "m", "member_epoch": 0}
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    """Run on asyncio: that is what the connection is written for."""
-    return "asyncio"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +74,6 @@ class TestBroker:
             self.answer(asked, api_keys=ranges)
 
     async def next(self) -> Asked:
-        """Return the next request."""
         asked = await asyncio.wait_for(self.asked.get(), LONG)
         assert asked is not None
         return asked
@@ -92,19 +83,16 @@ class TestBroker:
         assert await asyncio.wait_for(self.asked.get(), LONG) is None
 
     def answer(self, asked: Asked, **body: Any) -> None:
-        """Answer a request."""
         frame = encode_response(
             schemas(), asked.api, asked.version, correlation_id=asked.number, body=body
         )
         self.send(len(frame).to_bytes(4, "big") + frame)
 
     def send(self, data: bytes) -> None:
-        """Send any bytes."""
         assert self.writer is not None
         self.writer.write(data)
 
     def hang_up(self) -> None:
-        """End the connection."""
         assert self.writer is not None
         self.writer.close()
 

@@ -145,7 +145,6 @@ def test_secrets_do_not_travel(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
-    """A real broker with a listener for each way to log in."""
     with secured(tmp_path_factory.mktemp("secured")) as running:
         yield running
 
@@ -160,7 +159,6 @@ async def _greet(broker: Secured, file: Path) -> int:
         return len((await connection.call("Metadata", topics=[])).brokers)
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize(
     "way",
     ["plain", "scram-256", "scram-512", "oauth", "oauth-static", "tls", *MUTUAL],
@@ -169,7 +167,6 @@ async def test_a_real_broker_lets_us_in(broker: Secured, way: str) -> None:
     assert await _greet(broker, broker.files[way]) == 1
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize(
     ("way", "changed", "sentence"),
     [
@@ -198,7 +195,6 @@ async def test_a_real_broker_refuses_in_one_sentence(
     assert "hush" not in str(failed.value)
 
 
-@pytest.mark.anyio
 async def test_an_expired_token_is_refused(broker: Secured) -> None:
     folder = broker.files["oauth-static"].parent
     (folder / "expired").write_text(broker.endpoint.token(-100))
@@ -208,7 +204,6 @@ async def test_an_expired_token_is_refused(broker: Secured) -> None:
         await _greet(broker, broker.write("oauth-static", **url))
 
 
-@pytest.mark.anyio
 async def test_a_wrong_host_name(broker: Secured) -> None:
     where = {
         "bootstrap_servers": broker.target.info.listeners["TLS"][0].replace(

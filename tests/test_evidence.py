@@ -1,8 +1,9 @@
-"""Evidence: nothing missing, and nothing about what is gone."""
+"""Evidence: nothing missing, nothing about what is gone, one kill a rule, and the track record."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,15 +12,25 @@ from fixtures.adapters.model.mutants import MUTANTS as CLIENT_MUTANTS
 from fixtures.machine.java import find_java
 from fixtures.mutants import MUTANTS as KAFKA_MUTANTS
 from fixtures.mutants.agency import known
+from fixtures.proxies.alterations import ALTERATIONS
+from fixtures.reference.mutants import MUTANTS
 from fixtures.reference.mutants import MUTANTS as REFERENCE_MUTANTS
 from reports import evidence
+from reports.analysis.rules import load_invariants
 from reports.evidence import FILE, FOLDER, Entry, read
-from shareproof.runner.inventory import CLIENT, read_checks
-from spec.requirement import load_requirements
+from shareproof.detected import EXEMPT, own_kills
+from shareproof.runner.inventory import CLIENT, by_rule, read_checks
+from spec.requirement import SpecError, load_requirements
+from spec.track_record import Past, load_track_record, parse
+from suites.chaos.scenarios import SCENARIOS
 from tools.campaign import record
 from tools.campaign.__main__ import gone
 from tools.campaign.hunting import cases_of, checks, kills, playable
 from tools.campaign.record import Keeper, write
+from tools.campaign.releases import Question, Seen, about, answers, doubt, questions, words
+from tools.campaign.rules import by_alteration, judged, without
+from tools.documents.evidence import detection as evidence_page
+from tools.documents.evidence import track_record as page
 
 ENOUGH_OF_KAFKA, ENOUGH_OF_CLIENTS = 60, 25
 """Mutants that there must be at least; those of Kafka must be dead."""
@@ -43,7 +54,6 @@ UPDATE = "run `python -m tools.campaign --record`"
 
 @pytest.fixture(scope="module")
 def entries() -> list[Entry]:
-    """All evidence in the repository."""
     return read()
 
 
@@ -202,3 +212,159 @@ def test_what_is_not_recorded_is_not_written(tmp_path: Path) -> None:
     keeper.add([entry(reason="new")])
     keeper.drop([entry()])
     assert read(tmp_path) == [entry()]
+
+
+# --- One kill a rule --------------------------------------------------------------------------
+
+
+LEAST = 625
+"""Rules by which something died that breaks just them; this number only rises."""
+
+GENERIC = {
+    "accepts-refused",
+    "acks-refused",
+    "answers-slow",
+    "counts-frozen",
+    "counts-raised",
+    "errors-blurred",
+    "errors-swallowed",
+    "errors-unexplained",
+    "everybody-may",
+    "one-record-lost",
+    "partitions-left-out",
+    "ranges-narrowed",
+    "ranges-widened",
+    "records-emptied",
+    "redeliveries-hidden",
+    "requests-refused",
+    "state-errors-blurred",
+    "state-errors-swallowed",
+}
+"""Alterations that break nearly everything: a check that notices one has shown little."""
+
+
+def test_rules_have_kills_of_their_own() -> None:
+    rules = judged()
+    left = without(evidence.read(), rules)
+    assert len(rules) - len(left) >= LEAST
+
+
+def test_alterations_declare_live_rules() -> None:
+    declared = {rule for one in ALTERATIONS.values() for rule in one.rules}
+    assert declared <= set(judged())
+    assert by_alteration(["ACQ-08"])["records-null"]
+
+
+def test_what_breaks_everything_kills_no_rule() -> None:
+    assert ALTERATIONS.keys() >= GENERIC
+    assert [name for name in GENERIC if ALTERATIONS[name].rules] == []
+    [name, *_] = sorted(GENERIC)
+    one = Entry(kind=evidence.ALTERATION, name=name, rule="ACK-01", release="4.4.0")
+    assert own_kills([one]) == {}
+
+
+def test_a_kill_is_by_a_declared_rule() -> None:
+    mutant = next(iter(MUTANTS.values()))
+    good, other = (
+        Entry(
+            kind=evidence.REFERENCE_MUTANT,
+            name=mutant.name,
+            rule=rule,
+            release=evidence.REFERENCE,
+        )
+        for rule in (mutant.rules[0], "CFG-01")
+    )
+    assert own_kills([good, other]) == {mutant.rules[0]: [good]}
+
+
+def test_rules_without_a_kill_say_why() -> None:
+    assert EXEMPT.keys() <= set(without(evidence.read(), judged())) <= load_requirements().keys()
+    assert all(len(why) > len("nothing") for why in EXEMPT.values())
+
+
+def test_kills_are_published_by_rule() -> None:
+    page = evidence_page(evidence.read())
+    shown = {row.split(" | ")[0].removeprefix("| "): row for row in page.splitlines()}
+    assert set(judged()) <= shown.keys()
+    assert "`released-in-a-fetch-is-not-counted`" in shown["ACK-05"]
+    assert all(f"nothing | {EXEMPT[rule]}" in shown[rule] for rule in EXEMPT)
+
+
+# --- The track record -------------------------------------------------------------------------
+
+
+OLD, NEW = Question("4.1.1"), Question("4.2.0")
+LOCK = Past(bug="KAFKA-19953", title="half released", rule="LCK-18", seen="4.1.1", mended="4.2.0")
+BROKEN = Seen("fail", "expected [0, 1], got [0]")
+WHOLE = Seen("pass", "")
+
+
+def test_every_entry_is_reached() -> None:
+    rules, checks = load_requirements(), by_rule(read_checks())
+    invariants = {invariant.id for invariant in load_invariants()}
+    for entry in load_track_record():
+        assert entry.rule in rules
+        assert entry.rule in (invariants if entry.scenario else checks)
+        assert not entry.scenario or entry.scenario in SCENARIOS
+
+
+def test_command_of_an_entry_asks_what_was_asked() -> None:
+    for entry in load_track_record():
+        assert entry.command.split() == words(about(entry, entry.seen), [entry.rule])
+
+
+def test_every_entry_is_confirmed() -> None:
+    found = answers(read())
+    text = page(load_track_record(), found)
+    missing = [e for e in load_track_record() if f"| {e.title} | {e.rule} | {e.seen} |" not in text]
+    assert [why for entry in load_track_record() if (why := doubt(entry, found))] == []
+    assert missing == []
+
+
+def test_confirmed_on_both_sides() -> None:
+    assert doubt(LOCK, {OLD: {"LCK-18": BROKEN}, NEW: {"LCK-18": WHOLE}}) == ""
+
+
+@pytest.mark.parametrize(
+    ("there", "here", "why"),
+    [
+        (WHOLE, WHOLE, "LCK-18 on 4.1.1: pass, not fail"),
+        (BROKEN, BROKEN, "LCK-18 on 4.2.0: fail, not pass"),
+        (Seen("unknown", "slow"), WHOLE, "unknown, not fail: slow"),
+    ],
+)
+def test_not_confirmed(there: Seen, here: Seen, why: str) -> None:
+    assert why in doubt(LOCK, {OLD: {"LCK-18": there}, NEW: {"LCK-18": here}})
+
+
+def test_questions_ask_both_sides() -> None:
+    assert questions([LOCK]) == {OLD: ["LCK-18"], NEW: ["LCK-18"]}
+
+
+def test_a_scenario_is_a_run_of_its_own() -> None:
+    played = replace(LOCK, rule="INV-26", scenario="members-die", seed=7)
+    old, new = Question("4.1.1", "members-die", 7), Question("4.2.0", "members-die", 7)
+    assert questions([LOCK, played]).keys() == {OLD, NEW, old, new}
+    found = {old: {"INV-26": BROKEN}, new: {"INV-26": WHOLE}}
+    command = "$ shareproof chaos --target kafka:4.1.1 --scenario members-die --seed 7"
+    assert doubt(played, found) == ""
+    assert command in page([played], found)
+
+
+def test_page_quotes_what_was_seen() -> None:
+    text = page([LOCK], {OLD: {"LCK-18": BROKEN}, NEW: {"LCK-18": WHOLE}})
+    assert "$ shareproof broker --target kafka:4.1.1 --only LCK-18 --profile strict" in text
+    assert "LCK-18 fail: expected [0, 1], got [0]" in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[[past]]\nbug = ""\ntitle = "t"\nrule = "LCK-18"\n',
+        '[[past]]\nbug = ""\ntitle = "t"\nrule = "LCK-18"\nseen = "4.1.0"\ncolour = "red"\n',
+        '[[past]]\nbug = ""\ntitle = "t"\nrule = "LCK-18"\nseen = "4.1.0"\n' * 2,
+    ],
+)
+def test_malformed_lists_are_refused(text: str) -> None:
+    with pytest.raises(SpecError):
+        parse(text)

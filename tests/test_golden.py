@@ -50,7 +50,6 @@ class MessageCase:
 
     @cached_property
     def ours(self) -> bytes:
-        """The bytes as we write them."""
         tagged = {"_tags": self.tags} if self.tags else {}
         return encode(self.spec, self.version, self.body | tagged)
 
@@ -67,7 +66,6 @@ class MessageCase:
 
 
 def message_case(spec: MessageSpec, version: int, number: int) -> MessageCase:
-    """Return one body, the same at every run."""
     rnd = Random(f"{SEED} {spec.name} {version} {number}")
     tags = {UNKNOWN_TAG: rnd.randbytes(3)} if number and version in spec.flexible else {}
     return MessageCase(spec, version, random_body(spec.body, version, rnd), tags)
@@ -170,7 +168,6 @@ def _marker(kind: ControlType) -> Question:
 
 
 def api_versions() -> Iterator[tuple[int, str, int]]:
-    """Yield key, name and version of everything that can be asked of a broker."""
     for key, api in schemas().apis.items():
         valid = schemas().request(api).valid
         yield from ((key, api, version) for version in range(valid.low, valid.high + 1))

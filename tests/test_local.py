@@ -24,7 +24,6 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def jars(folder: Path, *names: str, content: str = "x") -> Path:
-    """Put files of these names into a folder, which is returned."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         (folder / name).write_text(content)
@@ -32,7 +31,6 @@ def jars(folder: Path, *names: str, content: str = "x") -> Path:
 
 
 def of(version: str) -> list[str]:
-    """Return the names of a release's jars."""
     return [jar.name for jar in kafka_release(version).jars]
 
 
@@ -104,7 +102,6 @@ def library(module: Path, name: str, **entries: str) -> Path:
 
 
 def content(version: str, jar: str) -> dict[str, str]:
-    """Return the entries of a jar of a release."""
     with zipfile.ZipFile(next(p for p in kafka_release(version).jars if p.name == jar)) as packed:
         return {name: packed.read(name).decode() for name in packed.namelist()}
 

@@ -223,7 +223,6 @@ SEEN = tomllib.loads((ROOT / "tests" / "known_reasons.toml").read_text(encoding=
 
 
 def explained(rule: str, release: str, verdict: str, reason: str) -> list[str]:
-    """Return the patterns of Apache Kafka's ledger that explain a failure."""
     entries = load_profile("apache-kafka").expectations(release).get(rule, [])
     return [entry.match for entry in entries if entry.explains(Verdict(verdict), reason)]
 

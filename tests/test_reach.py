@@ -133,7 +133,6 @@ def test_topics_may_be_given(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module", params=[1, 40])
 def sized(request: pytest.FixtureRequest) -> Iterator[tuple[int, ClusterInfo]]:
-    """A cluster of one broker, and one of forty."""
     with restricted(brokers=request.param) as info:
         yield request.param, info
 

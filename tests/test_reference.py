@@ -36,7 +36,6 @@ ENOUGH = 80
 
 @pytest.fixture
 def running() -> Iterator[Target]:
-    """A reference cluster of three nodes."""
     target = open_target("reference", TargetOptions(brokers=3))
     target.start()
     yield target

@@ -32,7 +32,6 @@ SHOWN = 10.0
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Refusing]:
-    """A broker with an authorizer."""
     with refusing(tmp_path_factory.mktemp("refusing")) as running:
         yield running
 

@@ -1,29 +1,39 @@
-"""What a run writes for machines and for people."""
+"""What a run writes for machines and for people, and what is read of it again."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import jsonschema
 import pytest
 
+from fixtures.targets import optional
 from reports import console, html, telling
 from reports.badge import DIM, GOOD, of_results
 from reports.building import Context, build, timing_of
-from reports.plain import to_plain
+from reports.plain import text_of, to_plain
 from reports.reading import SCHEMA_FILE, parse, read
 from reports.results import Client, Results, Run, Target
+from reports.site.archive import find
+from reports.site.build import build as build_site
 from reports.verdicts import exit_code, settle
 from reports.writing import write
+from shareproof.detected import detection
+from shareproof.runner.allured import CONFIG, RESULTS
+from shareproof.runner.allured import write as write_allure
 from spec.profile import Expected, Profile
 from spec.requirement import Basis, Honesty, Level, Requirement
 from spec.source import Kind, Source
 from spec.verdict import Observation, Verdict
+from tests.fake import ROOT
+from tools.allure_report import ALLURE, differences, expected, main, told
 from tools.documents import schemas
 
 HOSTILE = "<script>alert('1')</script>[red]{{ 7777*7777 }}"
@@ -46,7 +56,6 @@ def certificate(text: str = "A rule.") -> dict[str, Any]:
 
 
 def keep(folder: Path, plain: dict[str, Any]) -> None:
-    """Write results, given as their file has them."""
     write(folder, parse(plain))
 
 
@@ -120,7 +129,6 @@ def _rule(text: str) -> Requirement:
 
 
 def client(text: str, **known: str) -> Client:
-    """Return what a client says it is."""
     words = ("name", "version", "language", "runtime", "facing", "facing_version")
     return Client(**{**dict.fromkeys(words, text), **known}, capabilities=(text,), brokers={})
 
@@ -289,3 +297,237 @@ def test_notices_are_shown() -> None:
 
     assert "notice Kafka 4.9 is newer than this suite" in console.render_text(parse(found))
     assert "Kafka 4.9 is newer than this suite" in html.render(parse(found))
+
+
+# --- Results that are not as we write them ----------------------------------------------------
+
+
+Spoil = Callable[[dict[str, Any]], object]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda found: found.clear(), "'schema' is a required property"),
+        (lambda found: found.pop("run"), "'run' is a required property"),
+        (lambda found: found.update(run=[]), "run: [] is not of type 'object'"),
+        (lambda found: found["target"].pop("name"), "target: 'name' is a required property"),
+        (lambda found: found["run"].update(started="once"), "run.started: 'once' is no time"),
+        (
+            lambda found: found["requirements"][0].update(verdict="fine"),
+            "requirements[0].verdict: 'fine' is not one of",
+        ),
+        (lambda found: found["target"].update(name="\ud83d"), "half of a character"),
+        (lambda found: found["requirements"][0].update(id="../../x"), "requirements[0].id: '../"),
+        *[
+            (
+                lambda found, name=name: found["requirements"][0]["checks"][0].update(
+                    transcript=name
+                ),
+                f"ACK-01: its transcript {name!r} is not below the run",
+            )
+            for name in ("../../.ssh/id_rsa", "/etc/passwd")
+        ],
+    ],
+)
+def test_form_is_demanded(spoil: Spoil, said: str) -> None:
+    found = document()
+    spoil(found)
+    with pytest.raises(ValueError, match=r"^.+") as refused:
+        parse(found)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("made", [document, certificate])
+def test_what_we_write_has_the_form(made: Callable[[], dict[str, Any]]) -> None:
+    assert to_plain(parse(made())) == made()
+
+
+def test_later_releases_are_read() -> None:
+    parse(document() | {"weather": "fine"})
+
+
+def test_what_cannot_be_read_is_named_and_the_rest_is_shown(tmp_path: Path) -> None:
+    keep(tmp_path / "good", document())
+    for name, text in {
+        "half": text_of(document())[:500],
+        "later": text_of(document() | {"schema": 2}),
+        "list": "[]",
+        "bare": '{"schema": 1}',
+    }.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "results.json").write_text(text, encoding="utf-8")
+    (tmp_path / "bytes").mkdir()
+    (tmp_path / "bytes" / "results.json").write_bytes(b"\xff\xfe\x00")
+
+    archive = find([tmp_path])
+
+    assert [run.folder.name for run in archive.runs] == ["good"]
+    told = {line.split("results.json: ")[0].split("/")[-2]: line for line in archive.left_out}
+    assert set(told) == {"half", "later", "list", "bare", "bytes"}
+    assert "only a part of it" in told["half"]
+    assert "of schema 2, and this release knows 1: use a later one" in told["later"]
+
+
+def test_copies_of_a_run_count_once(tmp_path: Path) -> None:
+    keep(tmp_path / "a-copy", document())
+    shutil.copytree(tmp_path / "a-copy", tmp_path / "run")
+    (tmp_path / "run" / "history").mkdir()
+
+    archive = find([tmp_path, tmp_path / "run"])
+
+    assert [run.folder.name for run in archive.runs] == ["run"]
+    assert archive.unreadable == ()
+    assert "the same run as" in archive.doubles[0]
+
+
+def test_a_site_among_its_runs(tmp_path: Path) -> None:
+    keep(tmp_path / "run", document())
+    (tmp_path / "run" / "junit.xml").touch()
+    for archive in (tmp_path, tmp_path, tmp_path / "site"):
+        build_site(find([archive]), tmp_path / "site", detection())
+    assert len(list((tmp_path / "site" / "runs").iterdir())) == 1
+
+
+def test_half_a_timeline_spoils_no_page(tmp_path: Path) -> None:
+    keep(tmp_path / "run", document())
+    for text in ('{"schema": 1, "ru', '{"schema": 1}', json.dumps({"schema": 99, "runs": 3})):
+        (tmp_path / "run" / "timelines.json").write_text(text, encoding="utf-8")
+        build_site(find([tmp_path / "run"]), tmp_path / "site", detection())
+
+
+def test_names_of_any_length_and_kind_have_a_page_and_a_feed(tmp_path: Path) -> None:
+    for day, name in enumerate(("long " * 100, "bell \x07", "long " * 100), 1):
+        found = document()
+        found["target"]["name"] = name
+        found["run"]["started"] = f"2026-03-0{day}T00:00:00+00:00"
+        keep(tmp_path / str(day), found)
+    first = build_site(find([tmp_path]), tmp_path / "site", detection())
+    assert len(list((first.parent / "runs").iterdir())) == 3
+    assert len(ElementTree.parse(first.parent / "feed.xml").findall(".//item")) == 3  # noqa: S314
+
+
+# --- Allure -----------------------------------------------------------------------------------
+
+
+CHECKS = [("a", "passed", "pass", 1), ("b", "failed", "fail", 1), ("b", "skipped", "fail", 2)]
+"""Name, status, verdict, and when each ended: b ran twice, and was a known failure then."""
+KNOWN_FAILURE = "fail: known failure"
+
+
+def dump(file: Path, content: Any) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(content), encoding="utf-8")
+
+
+@pytest.fixture
+def run_of_two(tmp_path: Path) -> Path:
+    """A run of two checks, one of which was run twice."""
+    write_allure(tmp_path, parse(document("A rule that holds.")))
+    for number, (name, status, verdict, stop) in enumerate(CHECKS):
+        dump(
+            tmp_path / RESULTS / f"{number}-result.json",
+            {
+                "uuid": str(number),
+                "historyId": name,
+                "status": status,
+                "stop": stop,
+                "labels": [{"name": "verdict", "value": verdict}],
+            },
+        )
+    return tmp_path
+
+
+def report(run_of_two: Path, *, passed: int = 1, category: str = KNOWN_FAILURE) -> Path:
+    """Write of a report what Allure 3.18 would write of that run, or what it should not."""
+    folder = run_of_two / "report"
+    dump(folder / "summary.json", {"stats": {"total": 2, "new": 2, "passed": passed, "skipped": 1}})
+    node = {"id": "x", "name": category, "statistic": {"total": 1, "skipped": 1}}
+    dump(folder / "widgets" / "categories.json", {"roots": ["x"], "nodes": {"x": node}})
+    variables = json.loads((run_of_two / CONFIG).read_text())["variables"]
+    dump(
+        folder / "widgets" / "allure_environment.json",
+        [{"name": name, "values": [value]} for name, value in variables.items()],
+    )
+    return folder
+
+
+def test_a_report_of_the_run_agrees(run_of_two: Path) -> None:
+    assert differences(expected(run_of_two), told(report(run_of_two))) == []
+
+
+def test_a_report_that_differs_is_told(run_of_two: Path) -> None:
+    lost, misplaced = differences(
+        expected(run_of_two), told(report(run_of_two, passed=0, category="?"))
+    )
+
+    assert lost.startswith("its statuses are {'skipped': 1}, those of the run {'passed': 1,")
+    assert misplaced == f"its categories are {{'?': 1}}, those of the run {{'{KNOWN_FAILURE}': 1}}"
+
+
+def test_no_run_is_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([str(tmp_path)])
+    assert ended.value.code == 2
+    assert f"run shareproof broker --out {tmp_path}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("npx", "said"),
+    [
+        (None, "there is no npx; pip install 'shareproof[allure]' brings Node.js"),
+        ("echo npm error code ENOTFOUND >&2; exit 1", "from npm's registry: ENOTFOUND"),
+        ("echo no results; exit 5", f"{ALLURE} ended with 5: no results"),
+    ],
+)
+def test_what_keeps_allure_from_working_is_told(
+    run_of_two: Path,
+    npx: str | None,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if npx is not None:
+        tool = run_of_two / "npx"
+        tool.write_text(f"#!/bin/sh\n{npx}\n")
+        tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(run_of_two))
+    monkeypatch.setattr(optional, "missing", lambda _name: "")
+
+    assert main([str(run_of_two)]) == 3
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("code", "reached"),
+    [
+        ("SELF_SIGNED_CERT_IN_CHAIN", False),
+        ("ECONNREFUSED", False),
+        ("E403", False),
+        ("E404", True),
+    ],
+)
+def test_a_registry_out_of_reach_is_not_run(
+    run_of_two: Path,
+    code: str,
+    reached: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tool, record = run_of_two / "npx", run_of_two / "record"
+    tool.write_text(f"#!/bin/sh\necho npm error code {code} >&2; exit 1\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(run_of_two))
+    monkeypatch.setenv(optional.RECORD_VARIABLE, str(record))
+    monkeypatch.setattr(optional, "missing", lambda _name: "")
+
+    assert main([str(run_of_two)]) == 3
+    said = capsys.readouterr()
+    assert f"{code}. npm reads npm_config_registry, NODE_EXTRA_CA_CERTS, HTTPS_PROXY" in said.err
+    assert said.out.startswith("" if reached else "NOT RUN, and therefore not passed")
+    assert record.exists() is not reached
+
+
+@pytest.mark.skipif(not (ROOT / "docs").exists(), reason="an installation has no documents")
+def test_the_recipe_names_the_same_allure() -> None:
+    assert f"npx --yes {ALLURE} generate {RESULTS}" in (ROOT / "docs" / "ci.md").read_text()

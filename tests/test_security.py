@@ -113,7 +113,6 @@ def _open(port: int, **security: Any) -> asyncio.Task[Connection]:
     return asyncio.create_task(Connection.open(HOST, port, schemas=schemas(), security=login))
 
 
-@pytest.mark.anyio
 async def test_tls_with_a_certificate_that_the_authority_vouches_for(tmp_path: Path) -> None:
     made = make_certificates(tmp_path)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -125,7 +124,6 @@ async def test_tls_with_a_certificate_that_the_authority_vouches_for(tmp_path: P
             await _open(port, protocol="SSL")
 
 
-@pytest.mark.anyio
 async def test_login_word_by_word() -> None:
     async with _broker() as (broker, port):
         opening = _open(port, mechanism="PLAIN", **ME)
@@ -140,7 +138,6 @@ async def test_login_word_by_word() -> None:
             assert broker.asked.empty()
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("handshaken", [False, True])
 async def test_login_refused(handshaken: bool) -> None:
     async with _broker() as (broker, port):
@@ -180,7 +177,6 @@ async def test_a_new_user_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None
     assert tried == 3
 
 
-@pytest.mark.anyio
 async def test_a_proxy_logs_in_for_its_clients() -> None:
     async with _broker() as (broker, port):
         proxy = FrameProxy(schemas(), Security(mechanism="PLAIN", **ME))
@@ -198,7 +194,6 @@ async def test_a_proxy_logs_in_for_its_clients() -> None:
         await proxy.stop()
 
 
-@pytest.mark.anyio
 async def test_a_proxy_that_is_not_let_in_resets_its_client() -> None:
     async with _broker() as (broker, port):
         proxy = FrameProxy(schemas(), Security(mechanism="PLAIN", **ME))

@@ -61,7 +61,6 @@ def judged(verdict: str, *, day: int, target: str = "kafka:4.4.0", **summary: in
 
 
 def java(version: str, facing: str) -> Any:
-    """Return a version of the Java client that faced a broker."""
     return to_plain(client("x", name="java", version=version, facing=facing))
 
 

@@ -1,26 +1,36 @@
-"""The targets' pure parts and their faults: names, properties, ports, cache, logs."""
+"""The targets' pure parts and their faults, fakes, metrics, and the tools that suit a cluster."""
 
 from __future__ import annotations
 
+import asyncio
 import http.server
+import os
 import socket
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from fixtures.clients.tools import CONSOLE_CONSUMER, GROUPS, SHARE_GROUPS, ToolRun, Tools
+from fixtures.fakes.definitions import of_kfake
 from fixtures.interface.info import ClusterInfo
-from fixtures.interface.names import parse_target, release_line
+from fixtures.interface.names import FAKES, FakeName, parse_target, release_line
 from fixtures.machine.cache import staged
 from fixtures.machine.java import find_java, parse_major
-from fixtures.machine.maven import is_complete, kafka_release, store
+from fixtures.machine.maven import Release, clients_jar, is_complete, kafka_release, store
 from fixtures.machine.ports import free_ports
-from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, open_target
+from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, open_target, optional
 from fixtures.targets.config import Ports, cluster_properties, node_properties, render
 from fixtures.targets.doctor import examine
 from fixtures.targets.logs import last_error
+from fixtures.targets.metrics import Sample
+from fixtures.targets.metrics import parse as parse_metrics
+from fixtures.wire.schema import Schemas
+from spec.profile import load_profile, parse_profile
 from spec.releases import line_by_levels, newest
-from spec.verdict import EnvironmentFault
+from spec.requirement import SpecError
+from spec.verdict import EnvironmentFault, OutOfReach, Undecided
 
 # --- names -----------------------------------------------------------------------------------
 
@@ -324,3 +334,187 @@ def test_the_closest_release_line(
     features: dict[str, int], share_fetch: tuple[int, int] | None, line: str
 ) -> None:
     assert line == line_by_levels(features, share_fetch)
+
+
+# --- Fakes ------------------------------------------------------------------------------------
+
+
+HEAD = """[profile]
+name = "p"
+[[absent]]
+feature = "f"
+versions = ""
+probe = "b"
+reason = "r"
+"""
+
+
+@pytest.mark.parametrize("fake", sorted(FAKES))
+def test_a_fake_has_a_newest_edition_and_a_ledger(fake: str) -> None:
+    named = parse_target(fake)
+
+    assert isinstance(named, FakeName)
+    assert (named.edition, named.version) == FAKES[fake]
+    assert load_profile(fake).name == fake
+
+
+@pytest.mark.parametrize("name", ["kfake:", "kfake:latest one", "librdkafka-mock:x"])
+def test_an_edition_is_a_version(name: str) -> None:
+    with pytest.raises(UsageFault, match="kfake"):
+        parse_target(name)
+
+
+def test_a_fake_says_which_properties_it_does_not_know() -> None:
+    with pytest.raises(OutOfReach, match=r"does not know share[.]nothing"):
+        open_target("kfake", TargetOptions(properties={"share.nothing": "1"})).start()
+
+
+def test_a_fake_has_one_listener() -> None:
+    with pytest.raises(OutOfReach, match="plain listener"):
+        open_target("kfake", TargetOptions(listeners={"SECURE": "SSL"})).start()
+
+
+def test_without_go_there_is_no_kfake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(EnvironmentFault, match=r"no go on PATH: kfake is a library of Go"):
+        open_target("kfake").start()
+
+
+@pytest.mark.skipif(bool(optional.missing("Go")), reason=optional.missing("Go"))
+def test_kfake_shows_its_brokers_and_ends_with_its_input() -> None:
+    target = open_target("kfake", TargetOptions(brokers=3))
+    target.start()
+    process = target._process  # type: ignore[attr-defined]
+    try:
+        assert len(target.info.bootstrap) == 3
+        assert target.info.properties["share.record.lock.sweep.interval.ms"] == "100"
+    finally:
+        target.stop()
+    with pytest.raises(ProcessLookupError):
+        os.kill(process.pid, 0)
+    with pytest.raises(EnvironmentFault, match="is not running"):
+        _ = target.info
+
+
+def test_only_the_records_of_a_share_fetch_may_be_null() -> None:
+    jar = clients_jar("4.4.0")
+    ours, theirs = (Schemas.from_jar(path).texts for path in (of_kfake(jar), jar))
+    changed = [name for name in theirs if ours[name] != theirs[name]]
+
+    assert ours.keys() == theirs.keys()
+    assert changed == ["ShareFetchResponse"]
+
+
+def test_an_absence_can_name_rules_areas_or_all() -> None:
+    entry = parse_profile(HEAD + 'rules = ["PER", "ACK-01"]', "p.toml").absent[0]
+    every = parse_profile(HEAD + 'rules = ["*"]', "p.toml").absent[0]
+    none = parse_profile(HEAD, "p.toml").absent[0]
+
+    concerned = [rule for rule in ("PER-07", "ACK-01", "ACK-02") if entry.concerns(rule)]
+    assert concerned == ["PER-07", "ACK-01"]
+    assert every.concerns("ACK-02")
+    assert not none.concerns("ACK-02")
+    with pytest.raises(SpecError, match="rules must be a list"):
+        parse_profile(HEAD + 'rules = "PER"', "p.toml")
+
+
+# --- Metrics ----------------------------------------------------------------------------------
+
+
+PAGE = """\
+# HELP kafka_server_SharePartitionMetrics_Value Attribute exposed for management
+# TYPE kafka_server_SharePartitionMetrics_Value untyped
+kafka_server_SharePartitionMetrics_Value{group="g",name="InFlight",partition="0",topic="a\\"b"} 3.0
+kafka_server_group_coordinator_metrics_share_group_count{state="stable",} 1.0
+jvm_threads_current 22.0
+kafka_server_KafkaServer_BrokerState 3.0
+"""
+
+
+def test_samples_of_a_page() -> None:
+    first, second = parse_metrics(PAGE)
+
+    assert (first.bean, first.attribute, first.value) == ("SharePartitionMetrics", "Value", 3.0)
+    assert first.labels == {"group": "g", "name": "InFlight", "partition": "0", "topic": 'a\\"b'}
+    assert second == Sample(
+        bean="group-coordinator-metrics",
+        attribute="share_group_count",
+        labels={"state": "stable"},
+        value=1.0,
+    )
+
+
+# --- Command line tools -----------------------------------------------------------------------
+
+
+def registry(published: set[str], asked: list[str]) -> Callable[[str], Release]:
+    """Return a registry that has the tools of some releases, and notes what it is asked for."""
+
+    def jars(version: str) -> Release:
+        asked.append(version)
+        if version not in published:
+            raise EnvironmentFault(f"no tools of {version}")
+        return Release(version=version, home=Path(), jars=())
+
+    return jars
+
+
+def cluster(version: str) -> ClusterInfo:
+    """Return a cluster that says it is of a release, or of a line of them."""
+    return ClusterInfo(
+        name=f"kafka:{version}",
+        version=version,
+        profile="apache-kafka",
+        bootstrap=(),
+        schema_jar="",
+        prefix="sp-",
+        properties={},
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "published", "expected"),
+    [
+        pytest.param("4.3.0", {"4.3.0", "4.3.1"}, ["4.3.0"], id="its own"),
+        pytest.param("4.3", {"4.3.0", "4.3.1"}, ["4.3.1"], id="the last of the line it shows"),
+        pytest.param("4.2.2", {"4.2.1", "4.2.2"}, ["4.2.1"], id="known to have none"),
+        pytest.param("4.4.0", {"4.3.1"}, ["4.3.1"], id="a line that has none"),
+        pytest.param("4.2.9", {"4.2.1"}, ["4.2.9", "4.2.1"], id="found to have none"),
+    ],
+)
+def test_tools_that_suit_a_cluster(version: str, published: set[str], expected: list[str]) -> None:
+    asked: list[str] = []
+
+    tools = asyncio.run(Tools.of(cluster(version), registry(published, asked)))
+
+    assert asked == expected
+    assert tools.version == expected[-1]
+
+
+@pytest.mark.parametrize(
+    ("version", "why"), [("4.2.9", "no tools of 4.2.1"), ("9.0.0", "no tools of 9.0.0"), ("", "''")]
+)
+def test_no_tools_are_out_of_reach(version: str, why: str) -> None:
+    with pytest.raises(OutOfReach, match=why):
+        asyncio.run(Tools.of(cluster(version), registry(set(), [])))
+
+
+@pytest.mark.parametrize(
+    ("main", "gives_up"), [(SHARE_GROUPS, True), (GROUPS, True), (CONSOLE_CONSUMER, False)]
+)
+def test_a_tool_that_gave_up_shows_nothing(
+    main: str, gives_up: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "Error: org.apache.kafka.common.errors.TimeoutException: Call(callName=listGroups)"
+
+    async def ended(_self: Tools, command: str, _arguments: tuple[str, ...]) -> ToolRun:
+        return ToolRun(command=command, status=1, out=said, err="")
+
+    monkeypatch.setattr(Tools, "_run", ended)
+    tools = asyncio.run(Tools.of(cluster("4.3.1"), registry({"4.3.1"}, [])))
+
+    if gives_up:
+        with pytest.raises(Undecided, match="gave up waiting for the cluster: TimeoutException"):
+            asyncio.run(tools.run(main, "--list"))
+    else:
+        assert asyncio.run(tools.run(main)).out == said

@@ -1,4 +1,4 @@
-"""The targets with a real broker of the default release: what runs, and what is left of it."""
+"""Targets with a real broker: what runs, and what is left of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import pytest
 from fixtures.interface.info import ClusterInfo
 from fixtures.interface.names import Address, ExternalName, KafkaName
 from fixtures.machine.ports import free_ports
-from fixtures.targets import DEFAULT_TARGET, TargetOptions, open_target
+from fixtures.targets import DEFAULT_TARGET, TargetOptions, broker, open_target
 from fixtures.targets.blocking import run_blocking
 from fixtures.targets.external import ExternalTarget
 from fixtures.targets.kafka import KafkaTarget
@@ -221,3 +221,33 @@ def test_a_stopped_cluster_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(CallFailed):
         _call(info, "Metadata", timeout=1.0, topics=[])
+
+
+# --- A frozen process -------------------------------------------------------------------------
+
+
+BUSY = """
+import threading
+def spin():
+    while True: pass
+for _ in range(8): threading.Thread(target=spin, daemon=True).start()
+print("busy", flush=True)
+spin()
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="only Linux tells of threads")
+def test_no_thread_runs_on() -> None:
+    with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            tasks = Path(f"/proc/{process.pid}/task")
+            assert not broker._is_still(tasks)
+
+            process.send_signal(signal.SIGSTOP)
+            broker._until_still(process.pid)
+
+            assert broker._is_still(tasks)
+        finally:
+            process.kill()

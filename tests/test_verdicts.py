@@ -31,7 +31,6 @@ def rule(**changes: object) -> Requirement:
 
 
 def saw(verdict: Verdict, reason: str = "", **changes: object) -> Observation:
-    """Return an observation of ACK-01."""
     facts: dict[str, object] = {"requirement": "ACK-01", "check": "test", "verdict": verdict}
     return Observation(**{**facts, "reason": reason, **changes})  # type: ignore[arg-type]
 

@@ -19,7 +19,6 @@ async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 
 
 async def opened() -> tuple[asyncio.Server, asyncio.StreamReader, asyncio.StreamWriter]:
-    """Return an echo server and a connection to it."""
     server = await asyncio.start_server(echo, "127.0.0.1", 0)
     return server, *await asyncio.open_connection(*server.sockets[0].getsockname())
 

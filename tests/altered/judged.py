@@ -15,11 +15,18 @@ from reports.analysis.tables import register, unregister
 from reports.oracle.judging import Verdicts, judge
 from spec.history import log_numbers
 from tests.agreement import by_spark, differences
-from tests.altered import counts, deliveries, offsets, records, state
-from tests.altered.alteration import ALTERATIONS, Alteration
-from tests.altered.copies import Copy, NoPlace, Source, read_source, write_copies
+from tests.altered import deliveries, offsets, records, state
+from tests.altered.alteration import (
+    ALTERATIONS,
+    Alteration,
+    Copy,
+    NoPlace,
+    Source,
+    read_source,
+    write_copies,
+)
 
-SUBJECTS = (deliveries, counts, records, offsets, state)
+SUBJECTS = (deliveries, records, offsets, state)
 """The modules that declare alterations."""
 FIRST, LAST = 0, -1
 

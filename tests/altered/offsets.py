@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from spec.history import AckType, Outcome
-from tests.altered.alteration import breaks, keeps
-from tests.altered.copies import MS, SECOND, Copy, NoPlace, Row
+from tests.altered.alteration import MS, SECOND, Copy, NoPlace, Row, breaks, keeps
 from tests.altered.deliveries import once
 
 TICK = SECOND // 10

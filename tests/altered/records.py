@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from spec.history import NEVER, AckType, Outcome, Transaction
-from tests.altered.alteration import breaks, keeps
-from tests.altered.copies import MS, SECOND, Copy, NoPlace, Row, acknowledged
+from tests.altered.alteration import MS, SECOND, Copy, NoPlace, Row, acknowledged, breaks, keeps
 from tests.altered.deliveries import FINAL, once
 
 _STATE = ("INV-10", "INV-37")
@@ -17,7 +16,6 @@ def _came(life: list[Row]) -> bool:
 
 
 def stored(copy: Copy, offset: int) -> Row:
-    """Return the row of the record that was produced at an offset."""
     found = [row for row in copy.tables["produced"] if row["offset"] == offset]
     if not found:
         raise NoPlace

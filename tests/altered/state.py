@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from spec.history import NEVER, AckType, Outcome, Transaction
-from tests.altered.alteration import breaks, keeps
-from tests.altered.copies import Copy, NoPlace, Row, acknowledged
+from tests.altered.alteration import Copy, NoPlace, Row, acknowledged, breaks, keeps
 from tests.altered.deliveries import once
 from tests.altered.records import stored
 

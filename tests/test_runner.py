@@ -1,13 +1,27 @@
-"""The plugin's verdicts, compared with what is known of checks that were made up."""
+"""The runner's verdicts, limits and second tries, on checks whose outcome is known."""
 
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
+from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from reports.console import render_text
+from reports.html import render
+from reports.reading import read
+from shareproof.runner.scheduling import (
+    LONGEST,
+    MOVING,
+    first_open,
+    last_at_work,
+    put_last,
+    scope,
+    wait,
+)
 from tests.fake import FakeHouse, Ran
 
 EVERY = """
@@ -170,7 +184,6 @@ VERDICTS = {
 
 @pytest.fixture(scope="module", params=["0", "2"], ids=["alone", "workers"])
 def every(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    """A run in which everything happens once, with and without workers."""
     house = FakeHouse(tmp_path_factory.mktemp("house"))
     house.checks(EVERY)
     house.ledger(ABSENT)
@@ -179,7 +192,6 @@ def every(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture
 def house(tmp_path: Path) -> FakeHouse:
-    """An empty house."""
     return FakeHouse(tmp_path)
 
 
@@ -486,3 +498,382 @@ def test_canary_that_is_lost_is_a_fault(house: FakeHouse) -> None:
 
     assert ran.code == 3
     assert "never reported" in ran.document["run"]["errors"][0]
+
+
+# --- Checks that hang -------------------------------------------------------------------------
+
+
+HANGING = """
+import time
+
+pytestmark = pytest.mark.timeout(0.2)
+
+async def swallow():
+    while True:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            pass
+
+def sleep():
+    while True:
+        time.sleep(0.05)
+
+@pytest.mark.requirement("ACK-01")
+async def test_blocking_the_loop(judge):
+    sleep()
+
+@pytest.mark.requirement("ACK-02")
+async def test_swallowing_cancellation(judge):
+    await swallow()
+
+@pytest.mark.requirement("ACK-03")
+async def test_waiting_for_a_thread(judge):
+    await asyncio.to_thread(time.sleep, 3)
+
+@pytest.mark.requirement("ACK-04")
+def test_no_coroutine(judge):
+    sleep()
+
+@pytest.fixture
+async def waits():
+    await asyncio.Event().wait()
+
+@pytest.mark.requirement("ACK-05")
+async def test_before(waits, judge):
+    judge.holds("ACK-05", True, "never reached")
+
+@pytest.fixture
+async def never_done():
+    yield
+    await swallow()
+
+@pytest.mark.requirement("ACK-06")
+async def test_after(never_done, judge):
+    judge.holds("ACK-06", True, "fine")
+
+@pytest.mark.requirement("ACK-07")
+async def test_after_a_failure(never_done, judge):
+    judge.holds("ACK-07", False, "broken")
+
+@pytest.mark.requirement("ACK-08")
+@pytest.mark.parametrize("number", range(6))
+async def test_fine(judge, number):
+    await asyncio.sleep(0.01)
+    judge.holds("ACK-08", True, "fine")
+"""
+
+GARBAGE = """
+import ast, gc
+
+class Again:
+    def __init__(self):
+        self.me = self
+    def __del__(self):
+        if ON:
+            ast.parse("1 + 1")
+            Again()
+
+ON = []
+
+@pytest.fixture
+def littered():
+    ON.append(True)
+    Again()
+    before = gc.get_threshold()
+    gc.set_threshold(20)
+    yield
+    gc.set_threshold(*before)
+    ON.clear()
+
+@pytest.mark.requirement("ACK-01")
+def test_broken(littered, judge):
+    judge.holds("ACK-01", False, "broken")
+
+@pytest.mark.requirement("ACK-02")
+def test_fine(judge):
+    judge.holds("ACK-02", True, "fine")
+"""
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_what_hangs_is_broken_into(house: FakeHouse, workers: str) -> None:
+    house.checks(HANGING)
+
+    ran = house.run("-n", workers, FAKE_GRACE="0.5")
+
+    hung = {f"0{number}": "error" for number in range(1, 8)}
+    judged = {rule: found for rule, found in ran.verdicts.items() if rule != "40"}
+    assert judged == {**hung, "08": "pass"}, ran.output
+    assert "broken into after 0.7 s" in ran.rules["01"]["reason"]
+    assert (ran.code, ran.document["run"]["partial"]) == (3, False)
+
+
+def test_what_cannot_be_broken_into_ends_with_its_worker(house: FakeHouse) -> None:
+    house.checks(
+        """
+@pytest.mark.requirement("ACK-01")
+@pytest.mark.timeout(0.1)
+def test_deaf(judge):
+    with open(os.environ["SEEN"], "a") as seen:
+        seen.write("x")
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+    signal.sigwait({signal.SIGUSR1})
+
+@pytest.mark.requirement("ACK-02")
+@pytest.mark.parametrize("number", range(6))
+def test_fine(judge, number):
+    judge.holds("ACK-02", True, "fine")
+"""
+    )
+    seen = house.folder / "seen"
+
+    ran = house.run("-n", "2", FAKE_GRACE="0.3", SEEN=str(seen))
+
+    assert (ran.verdicts["01"], ran.verdicts["02"]) == ("error", "pass"), ran.output
+    assert "the worker process died" in ran.rules["01"]["reason"]
+    assert "in test_deaf" in ran.output
+    assert seen.read_text(encoding="utf-8") == "xx"
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_garbage_does_not_spoil_a_failure(house: FakeHouse, workers: str) -> None:
+    house.checks(GARBAGE)
+
+    ran = house.run("-n", workers)
+
+    assert (ran.code, ran.verdicts["01"], ran.verdicts["02"]) == (1, "fail", "pass"), ran.output
+
+
+# --- A second try -----------------------------------------------------------------------------
+
+
+CHECKS = """
+def played(name):
+    with open(os.environ["SEEN"], "a") as seen:
+        seen.write(name + "\\n")
+    with open(os.environ["SEEN"]) as seen:
+        return seen.read().split().count(name)
+
+def undecided_at_first(name):
+    if played(name) == 1:
+        raise Undecided(f"{name} was slow")
+
+@requirement("ACK-01", "ACK-02")
+async def test_slow(judge, transcripts):
+    transcripts.append("frame")
+    undecided_at_first("slow")
+    judge.holds("ACK-01", True, "fine")
+    judge.holds("ACK-02", True, "fine")
+
+@requirement("ACK-03")
+def test_never(judge, transcripts, rng):
+    transcripts.append(f"frame {played('never')}")
+    raise Undecided(f"nobody knows {rng.random()}")
+
+@requirement("ACK-04")
+def test_worse(judge):
+    undecided_at_first("worse")
+    judge.holds("ACK-04", False, "it came back")
+
+@requirement("ACK-05", "ACK-06")
+def test_broken(judge):
+    played("broken")
+    judge.holds("ACK-05", False, "broken")
+
+@requirement("ACK-07")
+def test_harness():
+    played("harness")
+    raise RuntimeError("we broke")
+
+@requirement("ACK-08")
+def test_known():
+    played("known")
+    raise Undecided("as the ledger says")
+
+@requirement("ACK-09")
+def test_far():
+    played("far")
+    raise OutOfReach("needs a cluster of its own")
+
+@pytest.fixture
+async def dirty():
+    yield
+    raise RuntimeError("cannot clean up")
+
+@requirement("ACK-10")
+async def test_dirty(dirty):
+    played("dirty")
+    raise Undecided("nobody knows")
+
+@requirement("ACK-11")
+@pytest.mark.parametrize("number", range(20))
+def test_fine(judge, number):
+    played("fine")
+    judge.holds("ACK-11", True, "fine")
+"""
+
+KNOWN = """
+[[known]]
+reason = "it is never decided"
+versions = ""
+bug = "KAFKA-1"
+expires = 2099-01-01
+failures = [{ rule = "ACK-08", verdict = "unknown", match = "as the ledger says" }]
+"""
+
+DYING = """
+@pytest.mark.requirement("ACK-01")
+def test_deadly(judge):
+    if not os.path.exists(os.environ["SEEN"]):
+        open(os.environ["SEEN"], "w").close()
+        os._exit(9)
+    judge.holds("ACK-01", True, "fine")
+
+@pytest.mark.requirement("ACK-02")
+@pytest.mark.parametrize("number", range(6))
+def test_fine(judge, number):
+    judge.holds("ACK-02", True, "fine")
+"""
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_undecided_checks_are_played_again(house: FakeHouse, workers: str) -> None:
+    house.checks(CHECKS)
+    house.ledger(KNOWN)
+    seen = house.folder / "seen"
+
+    ran = house.run("-n", workers, SEEN=str(seen))
+
+    tries = seen.read_text(encoding="utf-8").split()
+    again = {"slow", "never", "worse"}
+    assert {name for name in tries if tries.count(name) > 1} == again | {"fine"}, ran.output
+    assert (set(tries[-3:]), len(tries)) == (again, 8 + 20 + 3)
+    found = {rule: ran.verdicts[rule] for rule in ("01", "02", "03", "04", "05", "06", "08", "11")}
+    assert found == {
+        "01": "pass",
+        "02": "pass",
+        "03": "unknown",
+        "04": "fail",
+        "05": "fail",
+        "06": "unknown",
+        "08": "unknown",
+        "11": "pass",
+    }
+    assert ran.rules["08"]["problem"] == ""
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_both_tries_are_told(house: FakeHouse, workers: str) -> None:
+    house.checks(CHECKS)
+    house.ledger(KNOWN)
+
+    ran = house.run("-n", workers, SEEN=str(house.folder / "seen"))
+
+    first = ran.rules["01"]["checks"][0]["first_try"]
+    assert (first["verdict"], first["reason"]) == ("unknown", "slow was slow")
+    assert ran.rules["01"]["reason"].startswith("passed on the second try; the first was unknown")
+    assert "first_try" not in ran.rules["11"]["checks"][0]
+    never = ran.rules["03"]["checks"][0]
+    assert never["first_try"]["reason"] != never["reason"], "the second try draws its own names"
+    frames = [never["first_try"]["transcript"], never["transcript"]]
+    assert [(house.out / name).read_text("utf-8") for name in frames] == ["frame 1\n", "frame 2\n"]
+    results = read(house.out)
+    assert results.second_tries == 3
+    assert "3 played twice" in render_text(results)
+    assert "on the second try; the first:" in render(results)
+    junit = ElementTree.parse(house.out / "junit.xml").getroot()  # noqa: S314 - our own
+    slow = [case for case in junit.iter("testcase") if case.get("name") == "test_slow"]
+    assert [case.find("failure") for case in slow] == [None, None]
+
+
+def test_a_pass_on_the_second_try_is_a_pass(house: FakeHouse) -> None:
+    house.checks(CHECKS.partition('@requirement("ACK-03")')[0])
+
+    assert house.run(SEEN=str(house.folder / "seen")).code == 0
+
+
+def test_played_once_if_asked(house: FakeHouse) -> None:
+    house.checks(CHECKS.partition('@requirement("ACK-03")')[0])
+
+    ran = house.run("--once", SEEN=str(house.folder / "seen"))
+
+    assert (ran.code, ran.verdicts["01"], ran.rules["01"]["reason"]) == (
+        1,
+        "unknown",
+        "slow was slow",
+    )
+
+
+def test_a_check_whose_worker_died_is_played_again(house: FakeHouse) -> None:
+    house.checks(DYING)
+
+    ran = house.run("-n", "2", SEEN=str(house.folder / "seen"))
+
+    assert (ran.code, ran.verdicts["01"], ran.verdicts["02"]) == (0, "pass", "pass"), ran.output
+    first = ran.rules["01"]["checks"][0]["first_try"]
+    assert first["verdict"] == "error"
+    assert "the worker process died" in first["reason"]
+
+
+# --- Scheduling -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "expected"),
+    [
+        ("suites/broker/test_x.py::test_y[a/b]", "suites/broker/test_x.py::test_y[a/b]"),
+        ("suites/broker/failover/test_x.py::test_y[a]", "suites/broker/failover"),
+        ("suites/broker/failover/test_z.py::test_w", "suites/broker/failover"),
+        ("tests/test_x.py::test_y", "tests/test_x.py::test_y"),
+    ],
+)
+def test_scope(nodeid: str, expected: str) -> None:
+    assert scope(nodeid) == expected
+
+
+def test_modules_that_wait_longest() -> None:
+    folder = Path(__file__).parents[1] / "suites" / "broker"
+    assert all((folder / f"test_{name}.py").is_file() for name in LONGEST)
+
+    checks = [f"suites/broker/test_{name}.py::test_x" for name in ("ack_gaps", *LONGEST)]
+    assert sorted(checks, key=wait) == [*checks[1:], checks[0]]
+
+
+@dataclass(eq=False)
+class Worker:
+    """What the scheduler knows of a worker."""
+
+    shutting_down: bool = False
+
+    def shutdown(self) -> None:
+        self.shutting_down = True
+
+
+def test_the_exclusive_stage_waits_for_all_others() -> None:
+    first, second, third = Worker(), Worker(), Worker()
+
+    assert last_at_work({first: 3, second: 2, third: 0}) is None
+    assert (first.shutting_down, second.shutting_down, third.shutting_down) == (False, True, True)
+    assert last_at_work({first: 1, second: 1}) is None
+    assert last_at_work({first: 2}) is None
+    assert last_at_work({first: 1, second: 0}) is first
+    assert last_at_work({second: 0}) is None
+
+
+def test_exclusive_stages_come_last() -> None:
+    work = OrderedDict.fromkeys((MOVING[0], "a", MOVING[1], "b"))
+    put_last(work, *MOVING, "not there")
+    assert list(work) == ["a", "b", *MOVING]
+
+
+def test_work_of_a_dead_worker() -> None:
+    work = {
+        "a": {"a1": True},
+        "b": {"b1": True, "b2": False, "b3": False},
+        "c": {"c1": False},
+    }
+
+    assert first_open(work) == "b2"
+    assert work == {"b": {"b1": True, "b2": True, "b3": False}, "c": {"c1": False}}
+    assert (first_open({"a": {"a1": True}}), first_open({})) == (None, None)
