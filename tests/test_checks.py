@@ -37,18 +37,13 @@ def court() -> Judge:
 
 
 def test_evidence_counts_assertions_and_events(court: Judge) -> None:
+    court.saw("ACK-01", redeliveries=0)
+    assert court.unexercised() == ("ACK-01", "ACK-02"), "nothing seen is no evidence"
     court.equal("ACK-01", 1, 1, "one")
     court.saw("ACK-01", redeliveries=2)
     court.saw("ACK-01", redeliveries=3)
-
     assert court.evidence("ACK-01") == {"assertions": 1, "redeliveries": 5}
     assert court.unexercised() == ("ACK-02",)
-
-
-def test_nothing_seen_is_no_evidence(court: Judge) -> None:
-    court.saw("ACK-01", redeliveries=0)
-
-    assert court.unexercised() == ("ACK-01", "ACK-02")
 
 
 def test_violation_carries_rule_sentence_and_witness(court: Judge) -> None:
@@ -61,23 +56,23 @@ def test_violation_carries_rule_sentence_and_witness(court: Judge) -> None:
     assert court.evidence("ACK-02") == {}
 
 
-def test_long_collections_are_shown_by_their_difference(court: Judge) -> None:
+def test_sentences_stay_short(court: Judge) -> None:
     with pytest.raises(Violation, match=r"missing \[0\], not expected \[100\]"):
         court.equal("ACK-01", list(range(100)), list(range(1, 101)), "offsets")
-
-
-def test_sentences_stay_short(court: Judge) -> None:
     with pytest.raises(Violation) as caught:
         court.equal("ACK-01", b"x" * 10_000, b"", "payload")
-
     assert len(caught.value.sentence) < MAX_TEXT + 100
 
 
 def test_choice_is_any_of_the_allowed(court: Judge) -> None:
     court.one_of("ACK-01", CHOICE, 42, "error code")
-
     with pytest.raises(Violation, match="expected 6 or 42, got 3"):
         court.one_of("ACK-01", CHOICE, 3, "error code")
+    court.none_but("ACK-01", CHOICE, [42, 6, 42], "error codes")
+    with pytest.raises(Violation, match=r"error codes: expected set\(\), got \{3\}"):
+        court.none_but("ACK-01", CHOICE, [42, 3], "error codes")
+    with pytest.raises(MisusedJudge, match="nothing is said to allow"):
+        court.none_but("ACK-01", {6: ""}, [], "error codes")
 
 
 @pytest.mark.parametrize("source", ["", "Kafka does so", "KIP-932", "KIP-932 §", "order: "])
@@ -86,24 +81,12 @@ def test_each_choice_has_a_source(court: Judge, source: str) -> None:
         court.one_of("ACK-01", CHOICE | {6: source}, 42, "error code")
 
 
-def test_whatever_was_seen_is_allowed(court: Judge) -> None:
-    court.none_but("ACK-01", CHOICE, [42, 6, 42], "error codes")
-
-    with pytest.raises(Violation, match=r"error codes: expected set\(\), got \{3\}"):
-        court.none_but("ACK-01", CHOICE, [42, 3], "error codes")
-    with pytest.raises(MisusedJudge, match="nothing is said to allow"):
-        court.none_but("ACK-01", {6: ""}, [], "error codes")
-
-
-def test_expected_exception_must_come(court: Judge) -> None:
+def test_expected_exceptions_and_rules_that_nobody_named(court: Judge) -> None:
     with court.raises("ACK-01", ConnectionError, "the broker hangs up"):
         raise ConnectionResetError
     silence = court.raises("ACK-01", ConnectionError, "the broker hangs up")
     with pytest.raises(Violation, match="nothing was raised"), silence:
         pass
-
-
-def test_rule_that_the_marker_does_not_name_is_misuse(court: Judge) -> None:
     with pytest.raises(MisusedJudge, match="ACK-03"):
         court.saw("ACK-03", redeliveries=1)
 
@@ -123,11 +106,8 @@ async def _release_and_acquire(target: str) -> None:
         await consumer.acquire(1)
 
 
-def test_what_comes_is_no_matter() -> None:
-    virtual.run(_release_and_acquire("reference"))
-
-
 def test_a_partition_that_stops_is_no_slow_machine() -> None:
+    virtual.run(_release_and_acquire("reference"))
     with pytest.raises(Stalled, match="a new topic and group on the same broker went on"):
         virtual.run(_release_and_acquire("reference:a-release-stops-the-partition"))
 
@@ -199,8 +179,15 @@ def exactly(factor: float, *, slow: float = 0.0) -> dict[float, Sequence[Span]]:
     }
 
 
-def test_as_configured() -> None:
+def test_as_configured_or_too_slow_to_tell() -> None:
     assert judged(exactly(1.0)) == judged(exactly(1.02, slow=0.1), late=2.0) == 1
+    with pytest.raises(Violation, match="the shortest lock of 3 s"):
+        judged({1.0: [Span(1.3, 1.3)], 3.0: [Span(3.9, 3.9)]}, late=0.25)
+    with pytest.raises(Undecided, match="too slow"):
+        judged({1.0: [Span(1.9, 2.0)], 3.0: [Span(3.9, 4.0)]}, late=1.0)
+    with pytest.raises(Undecided, match="too slow"):
+        judged({1.0: [Span(0.2, 9.0)], 3.0: [Span(0.2, 9.0)]})
+    assert ROUNDS > 1
 
 
 @pytest.mark.parametrize(("factor", "rule"), [(1.3, LONGER), (2.0, LONGER), (0.75, SHORTER)])
@@ -209,20 +196,6 @@ def test_another_factor(factor: float, rule: str) -> None:
     with pytest.raises(Violation) as caught:
         judged(spans, late=0.05)
     assert caught.value.rule == rule
-
-
-def test_a_factor_shows_in_the_longer_one() -> None:
-    longer = {1.0: [Span(1.3, 1.3)], 3.0: [Span(3.9, 3.9)]}
-    with pytest.raises(Violation, match="the shortest lock of 3 s"):
-        judged(longer, late=0.25)
-
-
-def test_a_slow_machine_is_not_accused() -> None:
-    with pytest.raises(Undecided, match="too slow"):
-        judged({1.0: [Span(1.9, 2.0)], 3.0: [Span(3.9, 4.0)]}, late=1.0)
-    with pytest.raises(Undecided, match="too slow"):
-        judged({1.0: [Span(0.2, 9.0)], 3.0: [Span(0.2, 9.0)]})
-    assert ROUNDS > 1
 
 
 def test_bounds_that_allow_one_duration_only() -> None:
@@ -282,11 +255,7 @@ def test_what_is_not_allowed_is_out_of_reach() -> None:
         _ = FIXED.long_lock
     with pytest.raises(OutOfReach, match=SESSION):
         FIXED.session(50_000)
-
-
-def test_patience_grows_with_what_must_be_waited_for() -> None:
-    assert OURS.patience == 0
-    assert SHIPPED.patience == 3 * 14 + 2 * 44
+    assert (OURS.patience, SHIPPED.patience) == (0, 3 * 14 + 2 * 44)
 
 
 @pytest.mark.parametrize(("shortest", "session"), [(15_000, 45_000), (1000, 1000)])
@@ -309,7 +278,7 @@ async def test_bounds_are_those_of_the_brokers(shortest: int, session: int) -> N
     assert again is asked
 
 
-async def test_a_fetch_tells_how_long_locks_last() -> None:
+async def test_what_is_not_described_is_tried() -> None:
     usual = {
         "group.share.record.lock.duration.ms": "17000",
         "group.share.heartbeat.interval.ms": "900",
@@ -317,15 +286,10 @@ async def test_a_fetch_tells_how_long_locks_last() -> None:
     with restricted("group-configs", "broker-configs", properties=usual) as info:
         async with Cluster(replace(info, name=f"external:{info.bootstrap[0]}")) as cluster:
             asked = await bounds_of(cluster)
-
     assert (asked.short_lock, asked.longest_lock, asked.short_heartbeat) == (17_000, 17_000, 900)
     with pytest.raises(OutOfReach, match=LOCK):
         _ = asked.long_lock
-
-
-async def test_what_is_not_described_is_tried() -> None:
     with restricted("broker-configs") as info:
         async with Cluster(info) as cluster:
             asked = await bounds_of(cluster)
-
     assert (asked.short_lock, asked.short_session) == (1000, 1000)

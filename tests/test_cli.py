@@ -97,34 +97,17 @@ def test_wrong_usage_is_one_sentence_and_two(
     assert err.splitlines()[-1].startswith("shareproof: ")
 
 
-def test_a_name_that_is_not_there_is_told_the_nearest(shell: Shell, tmp_path: Path) -> None:
+def test_what_is_wrong_with_names_and_files_is_told(shell: Shell, tmp_path: Path) -> None:
     _, _, err = shell("broker", "--out", str(tmp_path), "--target", "reference:lock-never-ends")
-
     assert "did you mean locks-never-end" in err
     assert "`python -m tools.campaign reference --list`" in err
     assert len(err) < 300
-
-
-def test_a_ledger_that_is_no_text_is_wrong_usage(shell: Shell, tmp_path: Path) -> None:
+    said = f"shareproof: {tmp_path}: no history is there: give the directory of a run.\n"
+    assert shell("analyse", str(tmp_path)) == (2, "", said)
     (tmp_path / "x.toml").write_bytes(b"\xff\xfe")
     _, _, err = shell("broker", "--profile", str(tmp_path / "x.toml"))
-
     assert err.splitlines()[-1].startswith(f"shareproof: --profile {tmp_path / 'x.toml'}: ")
-
-
-def test_a_directory_without_a_history_is_wrong_usage(shell: Shell, tmp_path: Path) -> None:
-    code, _, err = shell("analyse", str(tmp_path))
-
-    assert (code, err) == (
-        2,
-        f"shareproof: {tmp_path}: no history is there: give the directory of a run.\n",
-    )
-
-
-def test_directory_of_other_things_is_not_overwritten(shell: Shell, tmp_path: Path) -> None:
-    (tmp_path / "thesis.tex").touch()
-
-    assert shell("broker", "--out", str(tmp_path))[0] == 2
+    assert shell("broker", "--out", str(tmp_path))[0] == 2, "a directory of other things stays"
 
 
 @pytest.mark.parametrize("json_flag", [(), ("--json",)])
@@ -208,60 +191,39 @@ def test_options_reach_the_run_as_one_value(
     ]
 
 
-def test_list_prints_every_rule(shell: Shell) -> None:
+def test_list_prints_every_rule_and_no_command_the_help(shell: Shell) -> None:
     code, out, _ = shell("list", "--json")
-
-    assert code == 0
-    assert [entry["id"] for entry in json.loads(out)] == list(load_requirements())
-
-
-def test_list_is_a_table_for_people(shell: Shell) -> None:
+    assert (code, [entry["id"] for entry in json.loads(out)]) == (0, list(load_requirements()))
     code, out, _ = shell("list", "--only", "SEC")
-
-    assert code == 0
-    assert "SEC-01" in out
-    assert "ACK-01" not in out
-
-
-def test_report_renders_a_finished_run_again(shell: Shell, tmp_path: Path) -> None:
-    keep(tmp_path, document())
-
-    code, out, _ = shell("report", str(tmp_path))
-
-    assert (code, out.strip()) == (0, str(tmp_path / "report.html"))
-    assert "A rule." in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert (code, "SEC-01" in out, "ACK-01" in out) == (0, True, False)
+    code, out, _ = shell()
+    assert (code, "broker" in out) == (2, True)
 
 
-def test_report_builds_a_site(shell: Shell, tmp_path: Path) -> None:
-    keep(tmp_path / "archive" / "one", document())
-    code, out, _ = shell("report", str(tmp_path / "archive"), "--site", str(tmp_path / "site"))
-    assert (code, out.strip()) == (0, str(tmp_path / "site" / "index.html"))
-    assert (tmp_path / "site" / "feed.xml").exists()
+def test_report_renders_a_finished_run_again_and_builds_a_site(
+    shell: Shell, tmp_path: Path
+) -> None:
+    run, site = tmp_path / "archive" / "one", tmp_path / "site"
+    keep(run, document())
+    code, out, _ = shell("report", str(run))
+    assert (code, out.strip()) == (0, str(run / "report.html"))
+    assert "A rule." in (run / "report.html").read_text(encoding="utf-8")
+    code, out, _ = shell("report", str(tmp_path / "archive"), "--site", str(site))
+    assert (code, out.strip()) == (0, str(site / "index.html"))
+    assert (site / "feed.xml").exists()
 
 
-def test_doctor_reports_in_json(shell: Shell) -> None:
+def test_doctor_reports_in_json_and_keeps_words_in_brackets(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
     code, out, _ = shell("doctor", "--json")
     findings = json.loads(out)
-
     assert findings
     assert code == (0 if all(each["ok"] for each in findings if each["needed"]) else 3)
-
-
-def test_doctor_keeps_words_in_brackets(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     lacking = Finding(name="a", ok=False, needed=True, detail="x[one]", remedy="x[two]")
     monkeypatch.setattr("fixtures.targets.doctor.examine", lambda: [lacking])
     code, out, _ = shell("doctor")
-
-    assert code == 3
-    assert "x[one]" in out
-    assert "x[two]" in out
-
-
-def test_no_command_prints_the_help(shell: Shell) -> None:
-    code, out, _ = shell()
-
-    assert code == 2
-    assert "broker" in out
+    assert (code, "x[one]" in out, "x[two]" in out) == (3, True, True)
 
 
 def test_what_changed_is_told(shell: Shell, tmp_path: Path) -> None:
@@ -297,12 +259,9 @@ def asking(typed: str) -> dict[str, str]:
     }
 
 
-def test_every_command_has_an_example() -> None:
-    assert set(COMMANDS) == set(EXAMPLES)
-
-
 @pytest.mark.parametrize(("name", "words"), LINES)
 def test_examples_are_understood(name: str, words: str) -> None:
+    assert set(COMMANDS) == set(EXAMPLES)
     assert COMMANDS[name].make_context(name, shlex.split(words)).params
 
 
@@ -339,9 +298,6 @@ finally:
     assert offered == "chaos", done.stderr
     costly = {"suites", "chaos", "reports", "fixtures.wire", "pytest", "jinja2", "psutil", "rich"}
     assert not costly & set(modules.split())
-
-
-def test_the_rules_of_an_area_are_offered() -> None:
     assert rules("ACK")[:2] == ["ACK", "ACK-01"]
     assert "LCK,ACK-02" in rules("lck,ack-0")
 

@@ -52,16 +52,10 @@ def offered(leader: Leader, want: Want) -> list[tuple[int, int]]:
     return [(take.first, take.last) for take in leader.plan(want)]
 
 
-def test_planning_takes_nothing() -> None:
-    leader = leading(3, 3)
-
-    assert offered(leader, Want()) == offered(leader, Want()) == [(0, 2), (3, 5)]
-    assert leader.end == 0
-
-
 @pytest.mark.parametrize(
     ("want", "expected"),
     [
+        (Want(), [(0, 2), (3, 5), (6, 8)]),
         (Want(max_records=1), [(0, 2)]),
         (Want(max_records=4), [(0, 2), (3, 5)]),
         (Want(max_records=4, mode=Mode.RECORD_LIMIT), [(0, 2), (3, 3)]),
@@ -70,8 +64,12 @@ def test_planning_takes_nothing() -> None:
         (Want(max_records=0), []),
     ],
 )
-def test_limits_of_a_plan(want: Want, expected: list[tuple[int, int]]) -> None:
-    assert offered(leading(3, 3, 3), want) == expected
+def test_a_plan_keeps_to_limits_and_takes_nothing(
+    want: Want, expected: list[tuple[int, int]]
+) -> None:
+    leader = leading(3, 3, 3)
+    assert offered(leader, want) == offered(leader, want) == expected
+    assert leader.end == 0
 
 
 @pytest.mark.parametrize(("size", "expected"), [(1, 3), (3, 3), (4, 2), (7, 1)])
@@ -114,17 +112,6 @@ def test_misshapen_batches_are_kept_as_they_are() -> None:
     assert combine([wrong], [], 6) == ()
 
 
-def test_everything_written_reaches_the_sink() -> None:
-    seen: list[object] = []
-    coordinator = Coordinator(sink=seen.append)
-    coordinator.initialize(0, 0)
-    coordinator.delete()
-    coordinator.delete()
-
-    assert len(seen) == 2
-    assert seen[-1] is None
-
-
 def test_nothing_changes_while_nothing_can_be_written() -> None:
     ready = True
     coordinator = Coordinator(ready=lambda _: ready)
@@ -145,13 +132,19 @@ def test_nothing_changes_while_nothing_can_be_written() -> None:
     assert coordinator.delete() is Error.NONE
 
 
-def test_stale_is_who_has_another_state_epoch() -> None:
+def test_state_epochs_and_the_sink_of_records() -> None:
     leader = leading(1)
     assert not leader.stale
     leader.coordinator.initialize(1, 0)
     assert leader.stale
     leader.reload()
     assert not leader.stale
+    seen: list[object] = []
+    coordinator = Coordinator(sink=seen.append)
+    coordinator.initialize(0, 0)
+    coordinator.delete()
+    coordinator.delete()
+    assert (len(seen), seen[-1]) == (2, None)
 
 
 def test_dead_letters_know_why() -> None:
@@ -361,33 +354,20 @@ def spread_out(batches: tuple[StateBatch, ...]) -> dict[int, tuple[int, int]]:
 
 
 @MANY
-@given(stored=state_batches(), written=state_batches(), start=st.integers(0, 40))
-def test_combining_equals_one_offset_at_a_time(
-    stored: list[StateBatch], written: list[StateBatch], start: int
+@given(stored=state_batches(), given_=state_batches(), start=st.integers(0, 40))
+def test_combining_equals_one_offset_at_a_time_and_has_no_order(
+    stored: list[StateBatch], given_: list[StateBatch], start: int
 ) -> None:
-    before = combine((), stored, 0)
-
-    assert naive([*stored, *written], start) == spread_out(combine(before, written, start))
-
-
-@MANY
-@given(stored=state_batches(), start=st.integers(0, 40))
-def test_combined_batches_are_few(stored: list[StateBatch], start: int) -> None:
+    assert naive([*stored, *given_], start) == spread_out(
+        combine(combine((), stored, 0), given_, start)
+    )
     combined = combine((), stored, start)
     for one, two in pairwise(combined):
         assert one.last < two.first
         assert one.last + 1 < two.first or one[2:] != two[2:]
-
-
-@MANY
-@given(stored=state_batches(), written=state_batches(), start=st.integers(0, 40))
-def test_order_of_updates_does_not_matter(
-    stored: list[StateBatch], written: list[StateBatch], start: int
-) -> None:
-    one = combine(combine((), stored, start), written, start)
-    two = combine(combine((), written, start), stored, start)
-
-    assert one == two == combine(one, written, start)
+    one_way = combine(combined, given_, start)
+    assert one_way == combine(combine((), given_, start), stored, start)
+    assert one_way == combine(one_way, given_, start)
 
 
 def test_two_thousand_alternating_offsets_combine_fast() -> None:
@@ -413,13 +393,15 @@ def written(coordinator: Coordinator, start: int = -1, **epochs: int) -> Error:
     return coordinator.write(start=start, batches=batches, complete=3, **known)
 
 
-def test_uninitialised_state_is_refused() -> None:
+def test_uninitialised_and_deleted_state_is_refused() -> None:
     coordinator = Coordinator()
-
     assert coordinator.read(0) == (Error.INVALID_REQUEST, None)
     assert written(coordinator) is Error.INVALID_REQUEST
     assert coordinator.records == []
     assert coordinator.summary()[2] == -1
+    coordinator = started()
+    assert coordinator.delete() is coordinator.delete() is Error.NONE
+    assert coordinator.read(0)[0] is Error.INVALID_REQUEST
 
 
 def test_initialize_replaces_and_fences() -> None:
@@ -443,13 +425,14 @@ def test_read_raises_the_leader_epoch_and_fences_the_old_leader() -> None:
     assert written(coordinator, leader_epoch=5) is Error.NONE
 
 
-def test_write_without_start_keeps_it() -> None:
+def test_a_write_keeps_the_start_and_raises_no_epoch() -> None:
     coordinator = started()
     written(coordinator)
     state = coordinator.state
     assert state is not None
-
     assert (state.start, state.batches) == (10, (StateBatch(12, 14, 2, 1),))
+    written(coordinator, leader_epoch=7, state_epoch=9)
+    assert coordinator.summary()[:2] == (2, 0)
 
 
 @pytest.mark.parametrize(("release", "start"), [(RELEASES["4.3"], 11), (RELEASES["4.4"], 13)])
@@ -471,13 +454,6 @@ def test_overtaken_write(release: Release, start: int) -> None:
 )
 def test_read_with_no_epoch(release: Release, answer: Error) -> None:
     assert answer is started(release).read(-1)[0]
-
-
-def test_write_raises_no_epoch() -> None:
-    coordinator = started()
-    written(coordinator, leader_epoch=7, state_epoch=9)
-
-    assert coordinator.summary()[:2] == (2, 0)
 
 
 @pytest.mark.parametrize("between", [0, 1, 3])
@@ -502,26 +478,14 @@ def test_replay_equals_the_state() -> None:
     assert replay([]) is None
 
 
-def test_delete_forgets() -> None:
-    coordinator = started()
-
-    assert coordinator.delete() is coordinator.delete() is Error.NONE
-    assert coordinator.read(0)[0] is Error.INVALID_REQUEST
-
-
-def test_terminal_offsets_are_counted() -> None:
+def test_terminal_offsets_are_counted_and_updates_replayed_from_nothing() -> None:
     batches = (StateBatch(1, 3, 2, 1), StateBatch(4, 4, 0, 1), StateBatch(5, 6, 4, 1))
-
     assert complete_count((*batches, StateBatch(7, 9, 3, 1))) == 5
-
-
-def test_update_without_a_snapshot_is_taken_from_nothing() -> None:
     update = Record(
         snapshot_epoch=0, leader_epoch=1, start=5, batches=(StateBatch(4, 6, 2, 1),), complete=2
     )
     state = replay([update])
     assert state is not None
-
     assert (state.start, state.batches) == (5, (StateBatch(5, 6, 2, 1),))
 
 
@@ -589,10 +553,6 @@ def test_table_of_operations_and_state_changes() -> None:
     both.shows(100, 110, {range(100, 110): (ACQUIRED, 1)})
     both.settle("a", 100, 109, ACCEPT)
     both.shows(110, 110, {})
-    _release_and_acknowledge(both)
-
-
-def _release_and_acknowledge(both: Both) -> None:
     assert [Range(110, 112, 1)] == both.fetch("a", 3)
     both.now = 500
     assert [Range(113, 119, 1)] == both.fetch("a", 7)
@@ -609,10 +569,6 @@ def _release_and_acknowledge(both: Both) -> None:
     both.leader.tick(both.now)
     both.judge.expired(both.now, "a", 111, 112).check()
     both.shows(110, 121, head | {range(111, 113): (AVAILABLE, 1)} | rest)
-    _finish(both, head)
-
-
-def _finish(both: Both, head: Shown) -> None:
     both.settle("a", 113, 118, ACCEPT)
     done: Shown = {range(113, 120): (DONE, 1)}
     both.shows(110, 121, head | done | {range(111, 113): (AVAILABLE, 1)})
@@ -624,8 +580,8 @@ def _finish(both: Both, head: Shown) -> None:
     both.shows(120, 121, {range(120, 121): (ACQUIRED, 1)})
 
 
-def in_flight() -> Both:
-    """Bring about KIP-932's figure of in-flight records.
+def test_example_of_in_flight_records() -> None:
+    """KIP-932's figure of in-flight records, and the state that is stored of it.
 
     The figure ends at record 8 and gives 7 and 8 no count; here nobody has fetched them, as a
     record that was fetched has a count. So the end offset is 7 where the figure points at 9.
@@ -638,38 +594,18 @@ def in_flight() -> Both:
     both.settle("a", 6, 6, REJECT)
     both.fetch("b", 1)
     both.settle("b", 3, 3, RELEASE)
-    return both
+    states = {2: (ACQUIRED, 1), 3: (AVAILABLE, 2), 4: (ACQUIRED, 1), 5: (DONE, 1), 6: (ARCHIVED, 1)}
+    shown: Shown = {range(offset, offset + 1): seen for offset, seen in states.items()}
+    both.shows(2, 7, shown | {range(7, 9): (AVAILABLE, 0)})
 
-
-def test_example_of_in_flight_records() -> None:
-    both = in_flight()
-
-    both.shows(
-        2,
-        7,
-        {
-            range(2, 3): (ACQUIRED, 1),
-            range(3, 4): (AVAILABLE, 2),
-            range(4, 5): (ACQUIRED, 1),
-            range(5, 6): (DONE, 1),
-            range(6, 7): (ARCHIVED, 1),
-            range(7, 9): (AVAILABLE, 0),
-        },
-    )
-
-
-def test_durable_state_of_the_example() -> None:
-    both = in_flight()
     state = both.leader.coordinator.state
     assert state is not None
-
     assert state.start == 2
-    expected = [
+    assert list(state.batches) == [
         StateBatch(3, 3, AVAILABLE, 2),
         StateBatch(5, 5, DONE, 1),
         StateBatch(6, 6, ARCHIVED, 1),
     ]
-    assert expected == list(state.batches)
     both.judge.persisted(both.now, state.start, state.batches).check()
 
 
@@ -719,49 +655,23 @@ ROOT = Path(__file__).parents[1]
 RULE = re.compile(r'"([A-Z]{3}-\d{2,3})"')
 
 
-def test_no_event_has_two_outcomes() -> None:
+def test_an_event_that_can_happen_always_has_one_outcome() -> None:
     unfolded = [(row.event, row.before, pair) for row in TABLE for pair in row.guard.value]
-
     assert len(set(unfolded)) == len(unfolded) == len(NEXT)
-
-
-def test_an_event_that_can_happen_can_always_happen() -> None:
     for event, state in {(row.event, row.before) for row in TABLE}:
         for last, letters in product((False, True), repeat=2):
             assert step(event, state, last=last, dead_letters=letters) is not None
 
 
-def test_terminal_states_are_never_left() -> None:
+def test_what_the_table_says_of_events_and_states() -> None:
     assert not [row for row in TABLE if row.before in TERMINAL]
-
-
-def test_only_an_acquisition_raises_the_count() -> None:
-    raising = [row.event for row in TABLE if Effect.COUNT_UP in row.effects]
-
-    assert raising == [Event.ACQUIRE]
-
-
-def test_members_only_move_what_they_hold() -> None:
+    assert [row.event for row in TABLE if Effect.COUNT_UP in row.effects] == [Event.ACQUIRE]
     assert [row.before for row in TABLE if row.event in ACK_EVENTS] == [State.ACQUIRED] * 8
-    names = ["gap", "accept", "release", "reject", "renew"]
-
-    assert names == [event.value for event in ACK_EVENTS]
-
-
-@pytest.mark.parametrize("event", [Event.GAP, Event.ACCEPT, Event.RELEASE, Event.REJECT])
-def test_what_a_client_settled_is_durable(event: Event) -> None:
-    rows = [row for row in TABLE if row.event is event]
-
-    assert all(Effect.PERSIST in row.effects for row in rows)
-
-
-def test_dead_letters_are_owed_for_failures_only() -> None:
+    assert [event.value for event in ACK_EVENTS] == ["gap", "accept", "release", "reject", "renew"]
+    for event in (Event.GAP, Event.ACCEPT, Event.RELEASE, Event.REJECT):
+        assert all(Effect.PERSIST in row.effects for row in TABLE if row.event is event)
     owing = {row.event for row in TABLE if row.after is State.ARCHIVING}
-
     assert {Event.REJECT, Event.RELEASE, Event.EXPIRE, Event.CLOSE, Event.RELOAD} == owing
-
-
-def test_guards_are_all_of_use() -> None:
     assert {row.guard for row in TABLE} == set(Guard)
 
 

@@ -154,10 +154,12 @@ def run(text: str) -> Run:
 
 def test_results_follow_the_shipped_schema() -> None:
     schema = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
+    assert SCHEMA_FILE.read_text(encoding="utf-8") == schemas.text()
     jsonschema.Draft202012Validator.check_schema(schema)
-
     for found in (document(), certificate()):
         jsonschema.validate(found, schema, cls=jsonschema.Draft202012Validator)
+        assert to_plain(parse(found)) == found
+    parse(document() | {"weather": "of a later release"})
 
 
 def test_certificates_tell_which_broker_was_faced() -> None:
@@ -202,20 +204,6 @@ def test_page_needs_nothing_beside_it() -> None:
     assert "A rule." in page
 
 
-def test_summary_prints_the_unexpected_only() -> None:
-    text = console.render_text(parse(document("twice")))
-
-    assert "fail ACK-01 MUST twice" in text
-    assert "$ shareproof broker --only ACK-01" in text
-    assert "ACK-02" not in text
-    assert "1 fail, 1 untested" in text
-    assert "partial run" in text
-
-
-def test_summary_takes_hostile_text_literally() -> None:
-    assert HOSTILE in console.render_text(parse(document(HOSTILE)))
-
-
 @pytest.mark.parametrize(
     ("language", "runtime", "told"),
     [
@@ -227,10 +215,6 @@ def test_summary_takes_hostile_text_literally() -> None:
 )
 def test_runtime_of_a_client_is_told_once(language: str, runtime: str, told: str) -> None:
     assert telling.runtime(client("x", language=language, runtime=runtime)) == told
-
-
-def test_schema_is_generated_from_the_types() -> None:
-    assert SCHEMA_FILE.read_text(encoding="utf-8") == schemas.text()
 
 
 def reaching(*reasons: str, passing: int = 0, strict: bool = False) -> Results:
@@ -276,27 +260,28 @@ def test_what_is_out_of_reach_is_told_with_the_reasons() -> None:
     assert "unexpected" not in text
 
 
-def test_badge_says_what_is_out_of_reach() -> None:
+def test_badges_and_strict_runs_say_what_is_out_of_reach() -> None:
     most = of_results(reaching("one broker", passing=2))
     assert (most.message, most.colour) == ("2 of 3 rules, 1 out of reach", GOOD)
     few = of_results(reaching("one broker", "no topics", passing=1))
     assert (few.message, few.colour) == ("1 of 3 rules, 2 out of reach", DIM)
+    strict = reaching("one broker", passing=2, strict=True)
+    assert (strict.run.exit_code, strict.summary["unexpected"]) == (1, 1)
+    assert "out of reach ACK-01 MUST A rule." in console.render_text(strict)
 
 
-def test_strict_reach_fails_the_run() -> None:
-    found = reaching("one broker", passing=2, strict=True)
-
-    assert found.run.exit_code == 1
-    assert found.summary["unexpected"] == 1
-    assert "out of reach ACK-01 MUST A rule." in console.render_text(found)
-
-
-def test_notices_are_shown() -> None:
-    found = document()
+def test_summary_prints_notices_and_the_unexpected_only() -> None:
+    found = document("twice")
     found["run"]["notices"] = ["Kafka 4.9 is newer than this suite"]
-
-    assert "notice Kafka 4.9 is newer than this suite" in console.render_text(parse(found))
+    text = console.render_text(parse(found))
+    assert "fail ACK-01 MUST twice" in text
+    assert "$ shareproof broker --only ACK-01" in text
+    assert "ACK-02" not in text
+    assert "1 fail, 1 untested" in text
+    assert "partial run" in text
+    assert "notice Kafka 4.9 is newer than this suite" in text
     assert "Kafka 4.9 is newer than this suite" in html.render(parse(found))
+    assert HOSTILE in console.render_text(parse(document(HOSTILE)))
 
 
 # --- Results that are not as we write them ----------------------------------------------------
@@ -338,15 +323,6 @@ def test_form_is_demanded(spoil: Spoil, said: str) -> None:
     assert said in str(refused.value)
 
 
-@pytest.mark.parametrize("made", [document, certificate])
-def test_what_we_write_has_the_form(made: Callable[[], dict[str, Any]]) -> None:
-    assert to_plain(parse(made())) == made()
-
-
-def test_later_releases_are_read() -> None:
-    parse(document() | {"weather": "fine"})
-
-
 def test_what_cannot_be_read_is_named_and_the_rest_is_shown(tmp_path: Path) -> None:
     keep(tmp_path / "good", document())
     for name, text in {
@@ -381,16 +357,12 @@ def test_copies_of_a_run_count_once(tmp_path: Path) -> None:
     assert "the same run as" in archive.doubles[0]
 
 
-def test_a_site_among_its_runs(tmp_path: Path) -> None:
+def test_a_site_among_its_runs_and_half_a_timeline_spoil_no_page(tmp_path: Path) -> None:
     keep(tmp_path / "run", document())
     (tmp_path / "run" / "junit.xml").touch()
     for archive in (tmp_path, tmp_path, tmp_path / "site"):
         build_site(find([archive]), tmp_path / "site", detection())
     assert len(list((tmp_path / "site" / "runs").iterdir())) == 1
-
-
-def test_half_a_timeline_spoils_no_page(tmp_path: Path) -> None:
-    keep(tmp_path / "run", document())
     for text in ('{"schema": 1, "ru', '{"schema": 1}', json.dumps({"schema": 99, "runs": 3})):
         (tmp_path / "run" / "timelines.json").write_text(text, encoding="utf-8")
         build_site(find([tmp_path / "run"]), tmp_path / "site", detection())
@@ -452,15 +424,10 @@ def report(run_of_two: Path, *, passed: int = 1, category: str = KNOWN_FAILURE) 
     return folder
 
 
-def test_a_report_of_the_run_agrees(run_of_two: Path) -> None:
+def test_a_report_is_compared_with_its_run(run_of_two: Path) -> None:
     assert differences(expected(run_of_two), told(report(run_of_two))) == []
-
-
-def test_a_report_that_differs_is_told(run_of_two: Path) -> None:
-    lost, misplaced = differences(
-        expected(run_of_two), told(report(run_of_two, passed=0, category="?"))
-    )
-
+    wrong = told(report(run_of_two, passed=0, category="?"))
+    lost, misplaced = differences(expected(run_of_two), wrong)
     assert lost.startswith("its statuses are {'skipped': 1}, those of the run {'passed': 1,")
     assert misplaced == f"its categories are {{'?': 1}}, those of the run {{'{KNOWN_FAILURE}': 1}}"
 

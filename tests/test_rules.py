@@ -30,7 +30,6 @@ from spec.requirement import (
     Honesty,
     Internal,
     Level,
-    Requirement,
     SpecError,
     load_requirements,
 )
@@ -53,6 +52,7 @@ from tests.shell import shareproof
 from tests.test_results import document
 from tools.catalogue import holes, judges
 
+RULES = load_requirements()
 # How many behaviours upstream covers in each area. An entry cannot be lost without a change here.
 BEHAVIOURS: Mapping[str, int] = {
     "MEM": 25, "SES": 13, "FET": 19, "ACK": 18, "LCK": 13, "DLV": 8, "OFF": 11, "GAP": 8,
@@ -65,7 +65,6 @@ DEFECTS: Mapping[str, int] = {
     "patches": 12,
 }  # fmt: skip
 Loader = Callable[[], dict[str, Entry]]
-BOTH = pytest.mark.parametrize("load", [load_catalogue, load_defects])
 
 
 @pytest.mark.parametrize(
@@ -86,43 +85,21 @@ def test_behaviours_are_numbered_without_holes() -> None:
         assert all(identity.startswith(f"{area}-") for identity in ids)
 
 
-@BOTH
-def test_every_entry_is_reached_by_a_rule(load: Loader) -> None:
-    empty = [entry.id for entry in load().values() if not entry.rules]
-
-    assert not empty, f"no rule reaches {len(empty)} entries: {' '.join(empty)}"
-
-
-@BOTH
-def test_every_rule_named_is_alive(load: Loader) -> None:
-    rules = load_requirements()
-    unknown = {
-        entry.id: missing
-        for entry in load().values()
-        if (missing := [rule for rule in entry.rules if rule not in rules])
-    }
-
-    assert unknown == {}
-
-
-@BOTH
-def test_labels_are_short_and_distinct(load: Loader) -> None:
-    labels = [entry.label for entry in load().values()]
-
+@pytest.mark.parametrize("load", [load_catalogue, load_defects])
+def test_entries_are_reached_by_live_rules_and_have_labels_of_their_own(load: Loader) -> None:
+    entries = load().values()
+    labels = [entry.label for entry in entries]
+    assert [entry.id for entry in entries if not entry.rules] == []
+    assert [(e.id, rule) for e in entries for rule in e.rules if rule not in RULES] == []
     assert [label for label in labels if not 3 <= len(label.split()) <= 6] == []
     assert [label for label, times in Counter(labels).items() if times > 1] == []
 
 
-def test_only_defects_name_public_reports() -> None:
+def test_defects_alone_name_public_reports_and_untested_rules_say_why() -> None:
     assert [entry.id for entry in load_defects().values() if not entry.bug] == []
     assert [entry.id for entry in load_catalogue().values() if entry.bug] == []
-
-
-def test_untested_rules_say_why_in_their_own_words() -> None:
-    reasons = [
-        rule.why for rule in load_requirements().values() if rule.honesty is Honesty.UNTESTED
-    ]
-
+    untested = [one for one in RULES.values() if one.honesty is Honesty.UNTESTED]
+    reasons = [rule.why for rule in untested]
     assert [reason for reason, times in Counter(reasons).items() if times > 1] == []
     assert [reason for reason in reasons if len(reason.split()) < 6] == []
 
@@ -154,25 +131,13 @@ def test_a_malformed_list_is_refused(line: str, message: str) -> None:
 
 
 def test_every_behaviour_is_checked_or_says_why_not() -> None:
-    found = holes(load_catalogue(), load_requirements(), judges())
-
-    assert found == {}
-
-
-def test_a_hole_is_seen() -> None:
+    assert holes(load_catalogue(), RULES, judges()) == {}
     entry = Entry(id="A-1", area="A", label="l", rules=("ACK-07", "CLI-45", "ACK-01", "XXX-01"))
-    rules = load_requirements()
     checks = {"ACK-01": ["suites/broker/test_x.py::test_y"]}
-
-    assert holes({"A-1": entry}, rules, checks) == {"A-1": ["ACK-07", "XXX-01"]}
+    assert holes({"A-1": entry}, RULES, checks) == {"A-1": ["ACK-07", "XXX-01"]}
 
 
 # --- Checks -----------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def rules() -> dict[str, Requirement]:
-    return load_requirements()
 
 
 @pytest.fixture(scope="module")
@@ -180,47 +145,24 @@ def checks() -> list[Check]:
     return [*read_checks(), *read_checks(CLIENT)]
 
 
-def test_every_rule_is_reached_or_says_why_not(
-    rules: dict[str, Requirement], checks: list[Check]
-) -> None:
-    reached = by_rule(checks).keys() | {rule.id for rule in load_invariants()} | JUDGES.keys()
-    bare = [
-        rule.id
-        for rule in rules.values()
-        if rule.honesty is not Honesty.UNTESTED and rule.id not in reached
-    ]
-
-    assert bare == []
+def test_every_rule_is_reached_or_says_why_not(checks: list[Check]) -> None:
+    untested = {rule.id for rule in RULES.values() if rule.honesty is Honesty.UNTESTED}
+    checked = by_rule(checks).keys()
+    reached = checked | {rule.id for rule in load_invariants()} | JUDGES.keys()
+    assert sorted(RULES.keys() - untested - reached) == []
+    assert sorted(untested & checked) == []
 
 
-def test_no_rule_is_both_untested_and_checked(
-    rules: dict[str, Requirement], checks: list[Check]
-) -> None:
-    untested = {rule.id for rule in rules.values() if rule.honesty is Honesty.UNTESTED}
-
-    assert sorted(untested & by_rule(checks).keys()) == []
+def test_every_check_names_live_rules(checks: list[Check]) -> None:
+    assert [check.id for check in checks if not check.rules] == []
+    assert [(check.id, rule) for check in checks for rule in check.rules if rule not in RULES] == []
 
 
-def test_every_check_names_live_rules(rules: dict[str, Requirement], checks: list[Check]) -> None:
-    bare = [check.id for check in checks if not check.rules]
-    dead = [(check.id, rule) for check in checks for rule in check.rules if rule not in rules]
-
-    assert bare == []
-    assert dead == []
-
-
-def test_every_declared_absence_is_used(checks: list[Check]) -> None:
+def test_every_feature_is_declared_used_and_has_a_probe(checks: list[Check]) -> None:
     named = {feature for check in checks for feature in check.features}
-    declared = {entry.feature for entry in load_profile("apache-kafka").absent}
-
-    assert sorted(declared - named) == []
-
-
-def test_every_feature_has_a_probe(checks: list[Check]) -> None:
-    named = {feature for check in checks for feature in check.features}
-    probes = {entry.probe for entry in load_profile("apache-kafka").absent}
-
-    assert sorted((named | probes) - PROBES.keys()) == []
+    absent = load_profile("apache-kafka").absent
+    assert sorted({entry.feature for entry in absent} - named) == []
+    assert sorted((named | {entry.probe for entry in absent}) - PROBES.keys()) == []
 
 
 def test_inventory_reads_what_pytest_would(tmp_path: Path) -> None:
@@ -262,8 +204,15 @@ def test_inventory_reads_what_pytest_would(tmp_path: Path) -> None:
 # --- Sources ----------------------------------------------------------------------------------
 
 
-RULES = load_requirements()
-REF = Basis.REFERENCE
+def test_levels_rest_on_contracts() -> None:
+    of_contract = [rule for rule in RULES.values() if rule.basis is Basis.CONTRACT]
+    assert [r.id for r in of_contract if not any(source.contract for source in r.source)] == []
+    musts = [rule for rule in RULES.values() if rule.level is Level.MUST]
+    assert [rule.id for rule in musts if rule.basis is Basis.REFERENCE] == []
+    assert RULES["ACQ-03"].level is RULES["COO-33"].level
+    assert {RULES[rule].level for rule in ("COO-36", "COO-37", "COO-38")} == {Level.MUST}
+
+
 CITED = [(rule.id, source) for rule in RULES.values() for source in rule.source]
 NOT_FIELDS = {"Supported errors", "valid versions", "listeners"}
 """What a message definition says beside its fields."""
@@ -300,27 +249,6 @@ def test_a_source_is_a_pinpoint(raw: object, said: str) -> None:
 def test_what_is_no_contract_is_a_name(kind: str, raw: object) -> None:
     with pytest.raises(SpecError, match=f"ACK-01: {kind} is a name or a list of names"):
         parse_sources({kind: raw}, "x.toml: ACK-01")
-
-
-def test_a_contract_has_a_sentence() -> None:
-    bare = [
-        rule.id
-        for rule in RULES.values()
-        if rule.basis is Basis.CONTRACT and not any(each.contract for each in rule.source)
-    ]
-
-    assert bare == []
-
-
-def test_must_needs_a_contract() -> None:
-    bare = [rule.id for rule in RULES.values() if rule.level is Level.MUST and rule.basis is REF]
-
-    assert bare == []
-
-
-def test_equal_rules_have_equal_levels() -> None:
-    assert RULES["ACQ-03"].level is RULES["COO-33"].level
-    assert {RULES[rule].level for rule in ("COO-36", "COO-37", "COO-38")} == {Level.MUST}
 
 
 def test_sections_of_a_changed_page_were_read() -> None:
@@ -406,17 +334,12 @@ def test_internals_are_for_kafka(options: RunOptions, *, held: bool) -> None:
     assert options.selected().keys() == (brokers if held else brokers - INTERNAL)
 
 
-def test_internals_can_be_named() -> None:
+def test_internals_can_be_named_and_are_all_used() -> None:
     options = RunOptions(target="external:127.0.0.1:9092", only=("LAG-16", "PER"))
-
     assert options.selected().keys() & INTERNAL == {"LAG-16"}
-
-
-def test_every_internal_is_used() -> None:
     assert {rule.internal for rule in RULES.values()} - {None} == set(Internal)
-    assert [
-        e.requirement for e in load_profile("kfake").expected if e.requirement in INTERNAL
-    ] == []
+    known = {entry.requirement for entry in load_profile("kfake").expected}
+    assert known & INTERNAL == set()
 
 
 def test_contract_rules_are_counted_first() -> None:
@@ -445,25 +368,15 @@ def test_contract_rules_are_counted_first() -> None:
 ROOT = Path(__file__).parents[1]
 
 
-def test_every_check_on_a_shared_cluster_is_recorded() -> None:
+def test_tiers_of_requests_checks_and_rules() -> None:
     checks = read_checks()
-
     assert {check.id for check in checks if not check.solo} <= set(recorded())
     assert set(recorded()) <= {check.id for check in checks}
-
-
-def test_the_tier_of_requests() -> None:
     assert tier_of([*CONSUMER, *BESIDE, *CONVENIENT]) == tier_of([]) == 1
     assert tier_of([*CONSUMER, "ShareGroupDescribe"]) == tier_of(["DeleteRecords"]) == 2
     assert {tier_of(["ShareFetch", api]) for api in FAILOVER} == {3}
-
-
-def test_a_rule_is_of_its_highest_check() -> None:
-    one = next(check for check in recorded() if check_tier(check) == 1)
-    two = next(check for check in recorded() if check_tier(check) == 2)
-
+    one, two = (next(each for each in recorded() if check_tier(each) == tier) for tier in (1, 2))
     found = rule_tiers([(one, False, ["A", "B"]), (two, False, ["B"]), (one, True, ["C"])])
-
     assert found == {"A": 1, "B": 2, "C": 3}
     assert check_tier("suites/broker/test_x.py::test_nobody_recorded") == ALL
 

@@ -8,7 +8,9 @@ import os
 import socket
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,54 +37,39 @@ from spec.verdict import EnvironmentFault, OutOfReach, Undecided
 # --- names -----------------------------------------------------------------------------------
 
 
-def test_external_names_hold_addresses() -> None:
-    target = open_target("external:kafka.example:9092,[::1]:9093")
+NAMES = (
+    "|kafka|kafka:|kafka:4.4|kafka:latest|external:|external:host|external:host:0"
+    "|external:host:70000|external:a:1,,b:2|zookeeper:1|kfake:|kfake:latest one|librdkafka-mock:x"
+)
 
-    assert target.name == "external:kafka.example:9092,[::1]:9093"
 
-
-@pytest.mark.parametrize(
-    "name",
-    ["", "kafka", "kafka:", "kafka:4.4", "kafka:latest", "external:", "external:host",
-     "external:host:0", "external:host:70000", "external:a:1,,b:2", "zookeeper:1"],
-)  # fmt: skip
+@pytest.mark.parametrize("name", NAMES.split("|"))
 def test_bad_names_are_usage_faults_in_one_line(name: str) -> None:
     with pytest.raises(UsageFault) as fault:
         parse_target(name)
-
     assert "\n" not in str(fault.value)
 
 
-def test_releases_without_share_groups_are_refused() -> None:
-    with pytest.raises(UsageFault, match=r"begin with 4\.1"):
-        parse_target("kafka:3.9.1")
-    with pytest.raises(UsageFault, match="early access"):
-        parse_target("container:apache/kafka:4.0.2")
-
-
-def test_other_peoples_brokers_take_no_properties() -> None:
-    with pytest.raises(UsageFault, match="not ours to configure"):
-        open_target("external:host:9092", TargetOptions(properties={"a": "b"}))
-
-
-@pytest.mark.parametrize("brokers", [0, 2, 4])
-def test_only_one_or_three_brokers(brokers: int) -> None:
-    with pytest.raises(UsageFault, match="1 or 3"):
-        open_target(DEFAULT_TARGET, TargetOptions(brokers=brokers))
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("kafka:3.9.1", {}, r"begin with 4\.1"),
+        ("container:apache/kafka:4.0.2", {}, "early access"),
+        ("external:host:9092", {"properties": {"a": "b"}}, "not ours to configure"),
+        *[(DEFAULT_TARGET, {"brokers": brokers}, "1 or 3") for brokers in (0, 2, 4)],
+    ],
+)
+def test_targets_that_cannot_be_are_refused(name: str, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageFault, match=said):
+        open_target(name, TargetOptions(**options))
 
 
 def test_cluster_info_survives_json() -> None:
-    info = ClusterInfo(
-        name="kafka:4.4.0",
-        version="4.4.0",
-        profile="apache-kafka",
-        bootstrap=("127.0.0.1:1", "127.0.0.1:2"),
-        schema_jar="/x.jar",
-        prefix="sp-",
-        properties={"a": "ü"},
-    )
-
+    info = cluster("4.4.0")
+    info = replace(info, bootstrap=("127.0.0.1:1", "127.0.0.1:2"), properties={"a": "ü"})
     assert info == ClusterInfo.from_json(info.to_json())
+    name = "external:kafka.example:9092,[::1]:9093"
+    assert open_target(name).name == name
 
 
 # --- properties ------------------------------------------------------------------------------
@@ -96,25 +83,13 @@ def test_state_topic_is_on_all_brokers(brokers: int, in_sync: str) -> None:
     assert in_sync == properties["share.coordinator.state.topic.min.isr"]
 
 
-@pytest.mark.parametrize(
-    ("version", "interval"),
-    [("4.1.2", False), ("4.2.1", False), ("4.3.1", True), ("4.4.0", True)],
-)
-def test_each_release_gets_only_keys_it_has(version: str, interval: bool) -> None:
-    properties = cluster_properties(version)
-
-    assert interval == ("group.share.assignment.interval.ms" in properties)
-
-
-def test_the_callers_wishes_win() -> None:
+def test_each_release_gets_only_keys_it_has_and_the_callers_wishes_win() -> None:
+    interval = "group.share.assignment.interval.ms"
+    having = [v for v in ("4.1.2", "4.2.1", "4.3.1", "4.4.0") if interval in cluster_properties(v)]
+    assert having == ["4.3.1", "4.4.0"]
     key = "group.share.min.record.lock.duration.ms"
-
     assert cluster_properties("4.4.0", TargetOptions(properties={key: "5000"}))[key] == "5000"
-
-
-def test_brokers_as_shipped_have_no_bounds_of_ours() -> None:
     shipped = cluster_properties("4.4.0", TargetOptions(shipped=True))
-
     assert not [name for name in shipped if name.startswith(("group.", "auto.", "log.cleaner"))]
     assert shipped["log.retention.check.interval.ms"] == "300000"
 
@@ -122,47 +97,30 @@ def test_brokers_as_shipped_have_no_bounds_of_ours() -> None:
 def test_nodes_share_the_voters_and_nothing_else() -> None:
     ports = [Ports(client=i, internal=i + 1, controller=i + 2) for i in (10, 20, 30)]
     first, second = (node_properties(node, ports, Path("/d")) for node in (1, 2))
-
     assert first["controller.quorum.voters"] == "1@127.0.0.1:12,2@127.0.0.1:22,3@127.0.0.1:32"
     assert first["controller.quorum.voters"] == second["controller.quorum.voters"]
     assert first["listeners"].startswith("CLIENT://127.0.0.1:10,INTERNAL://127.0.0.1:11,")
     assert second["listeners"].startswith("CLIENT://127.0.0.1:20,")
-
-
-def test_properties_files_escape_what_java_reads_specially() -> None:
     assert render({"a b": "x=\\y\nü"}) == "a\\ b=x\\=\\\\y\\n\\u00fc\n"
-
-
-def test_release_lines() -> None:
-    assert release_line("4.3.1") == (4, 3)
-    assert release_line("4.4.0-rc1") == (4, 4)
+    assert (release_line("4.3.1"), release_line("4.4.0-rc1")) == ((4, 3), (4, 4))
 
 
 # --- ports -----------------------------------------------------------------------------------
 
 
-def test_ports_are_distinct_and_below_the_ephemeral_range() -> None:
+def test_ports(monkeypatch: pytest.MonkeyPatch) -> None:
     ports = free_ports(9)
-
     assert len(set(ports)) == 9
-    assert max(ports) < 32768
-
-
-def test_a_full_port_range_is_an_environment_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert max(ports) < 32768, "below the ephemeral range"
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         monkeypatch.setenv("SHAREPROOF_PORTS", f"{port}-{port}")
-
         with pytest.raises(EnvironmentFault, match="SHAREPROOF_PORTS=LOW-HIGH"):
             free_ports(1)
-
-
-@pytest.mark.parametrize("text", ["x", "20000", "30000-20000", "0-5", "1-70000"])
-def test_a_bad_port_range_is_a_usage_fault(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setenv("SHAREPROOF_PORTS", text)
-
-    with pytest.raises(UsageFault, match="LOW-HIGH"):
-        free_ports(1)
+    for text in ("x", "20000", "30000-20000", "0-5", "1-70000"):
+        monkeypatch.setenv("SHAREPROOF_PORTS", text)
+        with pytest.raises(UsageFault, match="LOW-HIGH"):
+            free_ports(1)
 
 
 # --- cache and registry ----------------------------------------------------------------------
@@ -266,23 +224,18 @@ def test_java_versions(text: str, major: int | None) -> None:
     assert major == parse_major(text)
 
 
-def test_a_missing_java_is_an_environment_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setenv("PATH", "")
-
-    with pytest.raises(EnvironmentFault, match=r"No Java was found: install .* 17"):
-        find_java()
-
-
-def test_an_old_java_is_an_environment_fault(
+def test_a_missing_or_old_java_is_an_environment_fault(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(EnvironmentFault, match=r"No Java was found: install .* 17"):
+        find_java()
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
     java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
     java.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-
     with pytest.raises(EnvironmentFault, match="is Java 11, and Kafka 4 needs 17"):
         find_java()
 
@@ -358,23 +311,11 @@ def test_a_fake_has_a_newest_edition_and_a_ledger(fake: str) -> None:
     assert load_profile(fake).name == fake
 
 
-@pytest.mark.parametrize("name", ["kfake:", "kfake:latest one", "librdkafka-mock:x"])
-def test_an_edition_is_a_version(name: str) -> None:
-    with pytest.raises(UsageFault, match="kfake"):
-        parse_target(name)
-
-
-def test_a_fake_says_which_properties_it_does_not_know() -> None:
+def test_what_a_fake_cannot_do_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(OutOfReach, match=r"does not know share[.]nothing"):
         open_target("kfake", TargetOptions(properties={"share.nothing": "1"})).start()
-
-
-def test_a_fake_has_one_listener() -> None:
     with pytest.raises(OutOfReach, match="plain listener"):
         open_target("kfake", TargetOptions(listeners={"SECURE": "SSL"})).start()
-
-
-def test_without_go_there_is_no_kfake(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(EnvironmentFault, match=r"no go on PATH: kfake is a library of Go"):
         open_target("kfake").start()
