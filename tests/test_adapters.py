@@ -7,6 +7,8 @@ import json
 import subprocess
 import sys
 import tomllib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -47,85 +49,82 @@ for line in sys.stdin:
 """
 
 
-async def started(body: str) -> Adapter:
+@asynccontextmanager
+async def started(body: str) -> AsyncIterator[Adapter]:
+    """Give a running adapter that says hello and then does what ``body`` says."""
     lines = "".join(f"    {line}\n" for line in body.strip().splitlines())
     adapter = Adapter([sys.executable, "-c", HELLO + lines])
     await adapter.start()
-    return adapter
+    try:
+        yield adapter
+    finally:
+        await adapter.stop()
 
 
 async def fault_of(body: str, **fields: Any) -> AdapterFault:
     """Return the fault that a call ends with."""
-    adapter = await started(body)
-    try:
+    async with started(body) as adapter:
         with pytest.raises(AdapterFault) as caught:
             await adapter.call("wakeup", consumer="c", **{"within": 5.0, **fields})
         return caught.value
-    finally:
-        await adapter.stop()
 
 
-async def test_hello_says_who_it_is() -> None:
-    adapter = await started("ok(request)")
-    try:
+UNSUPPORTED = 'say({"id": request["id"], "ok": False, "us": 0, "unsupported": request["op"]})'
+
+
+async def test_hello_says_who_it_is_and_refusals_are_answers() -> None:
+    body = """
+error = {"name": "illegal-state", "raw": "IllegalStateException", "message": "no"}
+if request["consumer"] == "refused":
+    say({"id": request["id"], "ok": False, "us": 1, "error": error})
+elif request["op"] == "wakeup":
+    ok(request)
+else:
+    UNSUPPORTED
+"""
+    async with started(body.replace("UNSUPPORTED", UNSUPPORTED)) as adapter:
         assert (adapter.hello.name, adapter.hello.version) == ("fake", "1")
         assert adapter.has(Capability.WAKEUP)
         assert not adapter.has("renew")
         await Handle(adapter, "c").wakeup()
-    finally:
-        await adapter.stop()
-
-
-async def test_a_library_s_refusal_is_an_answer() -> None:
-    body = """
-error = {"name": "illegal-state", "raw": "IllegalStateException", "message": "no"}
-say({"id": request["id"], "ok": False, "us": 1, "error": error})
-"""
-    adapter = await started(body)
-    try:
         with pytest.raises(Refused, match="illegal-state") as caught:
-            await adapter.call("wakeup", consumer="c")
+            await adapter.call("wakeup", consumer="refused")
         assert caught.value.raw == "IllegalStateException"
-        assert adapter.running
-    finally:
-        await adapter.stop()
-
-
-async def test_what_is_not_declared_may_be_unsupported() -> None:
-    adapter = await started(
-        'say({"id": request["id"], "ok": False, "us": 0, "unsupported": "renew"})'
-    )
-    try:
-        with pytest.raises(Unsupported, match="renew"):
+        with pytest.raises(Unsupported, match="commit_async"):
             await adapter.call("commit_async", consumer="c")
-    finally:
-        await adapter.stop()
+        assert adapter.running
 
 
-async def test_declared_and_unsupported_is_a_fault() -> None:
-    fault = await fault_of(
-        'say({"id": request["id"], "ok": False, "us": 0, "unsupported": "wakeup"})'
-    )
+@pytest.mark.parametrize(
+    ("body", "kind", "sentences"),
+    [
+        (UNSUPPORTED, AdapterFault, ["declared wakeup"]),
+        (
+            'print("out of luck", file=sys.stderr, flush=True); sys.exit(3)',
+            AdapterDied,
+            ["ended with 3", "out of luck"],
+        ),
+        ("pass", AdapterHang, ["no reply to wakeup within 0.3 s"]),
+        ('print("hello", flush=True)', AdapterFault, ["no JSON"]),
+        ('say({"id": request["id"], "ok": True, "us": 1})', AdapterFault, ["does not know"]),
+        ('say({"event": "strange"})', AdapterFault, ["does not know"]),
+        (
+            'say({"id": 99, "ok": True, "us": 1, "result": {}})',
+            AdapterFault,
+            ["nobody waits for"],
+        ),
+        ("ok(request, surprise=1)", AdapterFault, ["does not fit"]),
+    ],
+)
+async def test_what_an_adapter_gets_wrong_is_its_fault(
+    body: str, kind: type[AdapterFault], sentences: list[str]
+) -> None:
+    fault = await fault_of(body, within=0.3 if body == "pass" else 5.0)
+    assert isinstance(fault, kind)
+    assert [sentence for sentence in sentences if sentence not in str(fault)] == []
 
-    assert "declared wakeup" in str(fault)
 
-
-async def test_a_crash_is_a_fault_with_its_last_words() -> None:
-    fault = await fault_of('print("out of luck", file=sys.stderr, flush=True); sys.exit(3)')
-
-    assert isinstance(fault, AdapterDied)
-    assert "ended with 3" in str(fault)
-    assert "out of luck" in str(fault)
-
-
-async def test_a_hang_is_a_fault() -> None:
-    fault = await fault_of("pass", within=0.3)
-
-    assert isinstance(fault, AdapterHang)
-    assert "no reply to wakeup within 0.3 s" in str(fault)
-
-
-async def test_a_late_reply_is_no_second_fault() -> None:
+async def test_a_late_reply_is_no_second_fault_but_a_second_reply_is() -> None:
     body = """
 if request["consumer"] == "slow":
     slow = request
@@ -134,63 +133,34 @@ if "slow" in globals():
     ok(slow)
     del slow
 ok(request)
+if request["consumer"] == "twice":
+    ok(request)
 """
-    adapter = await started(body)
-    try:
+    async with started(body) as adapter:
         with pytest.raises(AdapterHang):
             await adapter.call("wakeup", consumer="slow", within=0.3)
         await adapter.call("wakeup", consumer="c")
         assert adapter.running
-    finally:
-        await adapter.stop()
+        with pytest.raises(AdapterFault):
+            await _calls(adapter, "twice", "c", "c", "c")  # a second reply comes when it comes
 
 
-@pytest.mark.parametrize(
-    ("body", "sentence"),
-    [
-        ('print("hello", flush=True)', "no JSON"),
-        ('say({"id": request["id"], "ok": True, "us": 1})', "does not know"),
-        ('say({"event": "strange"})', "does not know"),
-        ('say({"id": 99, "ok": True, "us": 1, "result": {}})', "nobody waits for"),
-        ("ok(request, surprise=1)", "does not fit"),
-    ],
-)
-async def test_garbage_is_a_fault(body: str, sentence: str) -> None:
-    assert sentence in str(await fault_of(body))
+async def _calls(adapter: Adapter, *consumers: str) -> None:
+    for consumer in consumers:
+        await adapter.call("wakeup", consumer=consumer, within=5.0)
 
 
-async def test_a_second_reply_is_a_fault() -> None:
-    adapter = await started("ok(request); ok(request)")
-    try:
-        await adapter.call("wakeup", consumer="c")
-        assert await _breaks(adapter)
-    finally:
-        await adapter.stop()
-
-
-async def _breaks(adapter: Adapter) -> bool:
-    """Tell whether one of the next calls ends with a fault: a reply comes when it comes."""
-    try:
-        for _ in range(3):
-            await adapter.call("wakeup", consumer="c", within=5.0)
-    except AdapterFault:
-        return True
-    return False
-
-
-async def test_another_protocol_is_refused() -> None:
-    source = HELLO.replace("protocol=1", "protocol=2")
-    adapter = Adapter([sys.executable, "-c", source])
-    try:
-        with pytest.raises(AdapterFault, match="protocol"):
-            await adapter.start()
-    finally:
-        await adapter.stop()
-
-
-async def test_a_command_that_does_not_exist_is_named() -> None:
+async def test_starts_that_fail_and_a_crash_on_request() -> None:
+    adapter = Adapter([sys.executable, "-c", HELLO.replace("protocol=1", "protocol=2")])
+    with pytest.raises(AdapterFault, match="protocol"):
+        await adapter.start()
+    await adapter.stop()
     with pytest.raises(EnvironmentFault, match="no-such-adapter"):
         await Adapter(["/no-such-adapter"]).start()
+    crash = 'import os; os._exit(17) if request["op"] == "crash" else ok(request)'
+    async with started(crash) as adapter:
+        await adapter.crash()
+        assert not adapter.running
 
 
 async def test_no_client_is_judged_whose_start_was_cut_short(tmp_path: Path) -> None:
@@ -203,14 +173,6 @@ async def test_no_client_is_judged_whose_start_was_cut_short(tmp_path: Path) -> 
     assert mark.exists()
     assert (await adapters.running()).hello.name == "fake"
     await adapters.stop()
-
-
-async def test_crashing_on_request_is_no_fault() -> None:
-    adapter = await started('import os; os._exit(17) if request["op"] == "crash" else ok(request)')
-    await adapter.crash()
-
-    assert not adapter.running
-    await adapter.stop()
 
 
 def test_every_request_and_result_has_a_schema() -> None:

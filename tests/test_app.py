@@ -289,14 +289,11 @@ def test_an_acknowledgement_by_somebody_else_is_a_stray(ack: Any, why: str) -> N
     assert [one.why for one in became(said(0, got=((0, 1),)), ack).strays] == [why]
 
 
-def test_what_was_lost_may_be_sent_again() -> None:
+def test_what_was_lost_may_be_sent_again_and_the_limit_finishes() -> None:
     ack = ((0, AckType.ACCEPT),)
     got, again = said(0, got=((0, 1),)), said(2, acks=ack)
     assert became(got, said(1, acks=ack, answered=False), again).strays == []
     assert len(became(got, said(1, acks=ack), again).strays) == 1
-
-
-def test_the_limit_finishes_what_is_released() -> None:
     seen = became(said(0, got=((0, 5),)), said(1, acks=((0, AckType.RELEASE),)))
     assert seen.finished(GOOD.place, 5, 2.0)
     assert not seen.finished(GOOD.place, 6, 2.0)
@@ -397,14 +394,11 @@ def test_judges_know_right_from_wrong(
     assert verdict(rule, *deliveries, **facts) == expected
 
 
-def test_what_a_program_does_not_have_is_excused() -> None:
+def test_what_a_program_does_not_have_is_excused_and_poison_comes_everywhere() -> None:
     seen = Played(scenario=SCENARIOS["calm"], group="g", sent={}, deliveries=Deliveries())
     assert observe("FRM-04", seen, owed=False).excused
     assert not observe("FRM-04", seen, owed=True).excused
     assert observe("FRM-04", seen).verdict is Verdict.VACUOUS
-
-
-def test_poison_comes_to_each_partition() -> None:
     poison = [number for number in range(40) if Template().is_poison(number)]
     assert poison == [2, 17, 22, 37]
     assert not any(Template(every=0).is_poison(number) for number in range(40))

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from chaos.faults import FAULTS, Fault
+from chaos.faults import FAULTS
 from chaos.faults.fault import fault
 from chaos.fitting import ON_REQUEST, TOXIPROXY, fitting, offered
 from chaos.outcome import Broke, in_the_way, verdict
 from chaos.play import Struck
 from chaos.run import Chaos, check, usual_load
 from chaos.schedule import Schedule, Strike, draw, in_conflict
-from chaos.shrink import shrink
+from chaos.shrink import Shrunk, shrink
 from fixtures.interface.capability import Capability, unmet, why_not
 from fixtures.interface.names import innermost
 from fixtures.proxies.exchange import Action
@@ -41,16 +41,9 @@ from tools.documents.played import Played, Strikes, merged, read, strikes_of, ve
 
 ROOT = Path(__file__).parents[1]
 ALL = list(FAULTS.values())
-FEW = [
-    FAULTS[name]
-    for name in (
-        "kill-leader",
-        "elect-share-coordinator",
-        "pause-leader",
-        "cut-client-link",
-        "compact",
-    )
-]
+CONTAINER, EXTERNAL = "container:apache/kafka:4.4.0", "external:localhost:9092"
+FEW_NAMES = "kill-leader elect-share-coordinator pause-leader cut-client-link compact"
+FEW = [FAULTS[name] for name in FEW_NAMES.split()]
 """Faults of schedules to shrink: a new fault changes no draw of these."""
 
 
@@ -59,25 +52,16 @@ def _overlap(one: Strike, other: Strike) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_one_seed_one_schedule(seed: int) -> None:
+def test_a_seed_is_a_schedule_in_which_what_is_in_conflict_stays_apart(seed: int) -> None:
     assert draw(seed, 300, ALL) == draw(seed, 300, ALL)
     assert draw(seed, 300, ALL) != draw(seed + 1, 300, ALL)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_brokers_go_one_at_a_time(seed: int) -> None:
     strikes = draw(seed, 300, ALL).strikes
     lonely = [one for one in strikes if FAULTS[one.fault].exclusive]
     assert len(lonely) > 3
     assert not any(_overlap(a, b) for a in lonely for b in lonely if a is not b)
     assert all(one.ends <= 300 for one in strikes)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_what_is_in_conflict_stays_apart(seed: int) -> None:
-    strikes = draw(seed, 300, ALL).strikes
     pairs = [(a, b) for a in strikes for b in strikes if a is not b and _overlap(a, b)]
-    assert pairs
+    assert pairs, "others overlap"
     assert not any(in_conflict(FAULTS[a.fault], FAULTS[b.fault]) for a, b in pairs)
 
 
@@ -88,61 +72,37 @@ def test_free_overlap_spares_the_quorum() -> None:
     assert not any(FAULTS[a.fault].exclusive and FAULTS[b.fault].exclusive for a, b in met)
 
 
-def test_others_overlap() -> None:
-    strikes = [draw(seed, 300, ALL).strikes for seed in range(5)]
-    assert any(_overlap(a, b) for some in strikes for a in some for b in some if a is not b)
-
-
-def test_every_kind_gets_its_turn() -> None:
+def test_schedules() -> None:
     assert {one.fault for one in draw(1, 3600, ALL).strikes} == set(FAULTS)
-
-
-def test_a_long_run_ends_without_faults() -> None:
+    assert not draw(1, 10, [kind for kind in ALL if kind.lasts[0] > 7]).strikes
+    # A long run ends without faults.
     assert 500 < max(one.ends for one in draw(5, 600, ALL).strikes) <= 555
     assert 90 < max(one.ends for one in draw(5, 120, ALL).strikes) <= 116
-
-
-def test_schedule_survives_its_file() -> None:
     schedule = draw(7, 120, ALL)
     assert Schedule.from_json(schedule.to_json()) == schedule
 
 
 @pytest.mark.parametrize(
-    "text",
+    "changed",
     [
-        "",
-        "[]",
-        "{}",
-        json.dumps({"schema": 2, "seed": 1, "seconds": 1, "strikes": []}),
-        json.dumps({"schema": 1, "seed": 1, "seconds": 1, "strikes": [{"fault": "x"}]}),
-        json.dumps({"schema": 1, "seed": 1, "seconds": 1, "strikes": [], "more": 1}),
-        json.dumps(
-            {
-                "schema": 1,
-                "seed": 1,
-                "seconds": 9,
-                "strikes": [{"fault": "x", "at": -1, "lasts": 1}],
-            }
-        ),
+        {"schema": 2},
+        {"strikes": [{"fault": "x"}]},
+        {"more": 1},
+        {"strikes": [{"fault": "x", "at": -1, "lasts": 1}]},
     ],
 )
-def test_bad_schedules_are_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"."):
-        Schedule.from_json(text)
+def test_bad_schedules_are_refused(changed: dict[str, Any]) -> None:
+    good = {"schema": 1, "seed": 1, "seconds": 9, "strikes": []}
+    Schedule.from_json(json.dumps(good))
+    for text in ("", "[]", "{}", json.dumps(good | changed)):
+        with pytest.raises(ValueError, match=r"."):
+            Schedule.from_json(text)
 
 
-def test_kinds_say_what_they_do() -> None:
+def test_kinds_of_faults_say_what_they_do_under_their_own_names() -> None:
     for kind in ALL:
         assert kind.sentence.endswith(".")
         assert 0 < kind.lasts[0] <= kind.lasts[1]
-
-
-def test_too_short_for_anything() -> None:
-    assert not draw(1, 10, [kind for kind in ALL if kind.lasts[0] > 7]).strikes
-
-
-def test_kinds_have_their_own_names() -> None:
-    kind: Fault = ALL[0]
     with pytest.raises(ValueError, match=kind.name):
         fault(kind.name, "Something else.")(kind.make)
     assert FAULTS[kind.name] is kind
@@ -171,75 +131,56 @@ def test_scenarios_are_sound(scenario: Scenario) -> None:
     assert not any(_overlap(a, b) for a in lonely for b in lonely if a is not b)
 
 
-def test_there_are_scenarios_enough() -> None:
-    mission = {"leader-change", "coordinator-write-failure", "lock-expiry", "compaction-gaps"}
-    assert mission <= set(SCENARIOS)
+MISSION = {"leader-change", "coordinator-write-failure", "lock-expiry", "compaction-gaps"}
+
+
+def test_there_are_scenarios_enough_and_ten_minutes_for_some() -> None:
+    some = chosen(["some"])
+    assert MISSION | {SHORT} <= set(SCENARIOS)
     assert len(SCENARIOS) >= 25
-    assert SHORT in SCENARIOS
     assert any(not one.strikes for one in SCENARIOS.values())
-
-
-def test_the_page_has_todays_tables() -> None:
-    page = (ROOT / PAGE).read_text(encoding="utf-8")
-    assert renewed(page) == page, "python -m tools.documents.chaos"
-
-
-def test_unknown_scenarios_are_refused() -> None:
+    assert {scenario.name for scenario in some} >= MISSION
+    assert sum(scenario.seconds for scenario in some) < 330
     with pytest.raises(UsageFault, match=f"did you mean {SHORT}"):
         chosen([f"{SHORT}s"])
     with pytest.raises(UsageFault, match=r"is no scenario: .shareproof chaos --list-scenarios."):
         chosen(["xyz"])
 
 
+def test_the_page_has_todays_tables() -> None:
+    page = (ROOT / PAGE).read_text(encoding="utf-8")
+    assert renewed(page) == page, "python -m tools.documents.chaos"
+    assert {played(read()).rstrip(), struck(read()).rstrip()} <= set(filled(page).split("\n\n"))
+
+
+def _shrunk(fails: Callable[[Schedule], bool], *, seconds: int = 600, **limits: int) -> Shrunk:
+    given = {"tries": 1, "replays": 1, "most": 200, **limits}
+    return shrink(draw(3, seconds, FEW), fails, tell=lambda _: None, **given)
+
+
 def _needs(*faults: str) -> Callable[[Schedule], bool]:
     return lambda schedule: set(faults) <= {strike.fault for strike in schedule.strikes}
 
 
-def _silent(_: str) -> None:
-    return
-
-
-def test_shrinking_finds_the_one_culprit() -> None:
-    found = shrink(
-        draw(3, 600, FEW), _needs("kill-leader"), tries=1, replays=3, tell=_silent, most=200
-    )
-    assert [strike.fault for strike in found.schedule.strikes] == ["kill-leader"]
+@pytest.mark.parametrize("culprits", [["kill-leader"], ["elect-share-coordinator", "kill-leader"]])
+def test_shrinking_keeps_what_fails_alone_or_together(culprits: list[str]) -> None:
+    found = _shrunk(_needs(*culprits), replays=3)
+    assert sorted(strike.fault for strike in found.schedule.strikes) == culprits
     assert found.schedule.seconds < 600
     assert found.reliability == "fails 3 of 3"
 
 
-def test_shrinking_keeps_what_only_fails_together() -> None:
-    fails = _needs("kill-leader", "elect-share-coordinator")
-    found = shrink(draw(3, 600, FEW), fails, tries=1, replays=1, tell=_silent, most=200)
-    left = sorted(strike.fault for strike in found.schedule.strikes)
-    assert left == ["elect-share-coordinator", "kill-leader"]
-
-
-def test_shrinking_says_how_reliable_it_is() -> None:
-    turns = itertools.count()
-    needs = _needs("kill-leader")
+def test_shrinking_ends_and_says_how_reliable_it_is() -> None:
+    turns, needs = itertools.count(), _needs("kill-leader")
 
     def fails(schedule: Schedule) -> bool:
         return needs(schedule) and next(turns) % 2 == 0
 
-    found = shrink(draw(3, 200, FEW), fails, tries=2, replays=10, tell=_silent, most=400)
+    found = _shrunk(fails, seconds=200, tries=2, replays=10, most=400)
     assert [strike.fault for strike in found.schedule.strikes] == ["kill-leader"]
     assert found.reliability == "fails 5 of 10"
-
-
-def test_shrinking_ends() -> None:
-    found = shrink(draw(3, 600, ALL), lambda _: False, tries=3, replays=2, tell=_silent, most=10)
-    assert found.tried <= 10
-    assert found.reliability == "fails 0 of 2"
-
-
-def test_ten_minutes_are_enough_for_some() -> None:
-    some = chosen(["some"])
-
-    assert {"leader-change", "coordinator-write-failure", "lock-expiry", "compaction-gaps"} <= {
-        scenario.name for scenario in some
-    }
-    assert sum(scenario.seconds for scenario in some) < 330
+    found = _shrunk(lambda _: False, tries=3, replays=2, most=10)
+    assert (found.tried <= 10, found.reliability) == (True, "fails 0 of 2")
 
 
 # --- What came of faults ----------------------------------------------------------------------
@@ -265,28 +206,29 @@ SOON_AFTER = _struck("recreate-topic", 17, 20, hit=False)
 LONG_AFTER = _struck("recreate-topic", 30, 34, hit=False)
 
 
-def test_a_fault_under_way_is_in_the_way() -> None:
+def test_a_fault_under_way_is_in_the_way_of_others() -> None:
     assert in_the_way(DURING, (FULL_DISK, DURING)) == "fill-leader"
     assert in_the_way(SOON_AFTER, (FULL_DISK, SOON_AFTER)) == "fill-leader"
     assert in_the_way(LONG_AFTER, (FULL_DISK, LONG_AFTER)) == ""
+    missed = _struck("fill-leader", 5, 15, hit=False)
+    assert in_the_way(DURING, (missed, DURING)) == ""
 
 
-def test_a_fault_that_missed_is_in_nobodys_way() -> None:
-    other = _struck("fill-leader", 5, 15, hit=False)
-    assert in_the_way(DURING, (other, DURING)) == ""
-    assert verdict((other, DURING), scenario=False) == "vacuous"
-
-
-def test_a_run_has_to_break_something() -> None:
-    assert verdict((FULL_DISK, LONG_AFTER), scenario=False) == "pass"
-    assert verdict((DURING,), scenario=False) == "vacuous"
-    assert verdict((), scenario=False) == "pass"
-
-
-def test_a_scenario_needs_each_of_its_kinds() -> None:
-    hit = _struck("recreate-topic", 20, 24)
-    assert verdict((FULL_DISK, DURING), scenario=True) == "vacuous"
-    assert verdict((FULL_DISK, DURING, hit), scenario=True) == "pass"
+@pytest.mark.parametrize(
+    ("struck_", "scenario", "expected"),
+    [
+        ((), False, "pass"),
+        ((FULL_DISK, LONG_AFTER), False, "pass"),
+        ((DURING,), False, "vacuous"),
+        ((_struck("fill-leader", 5, 15, hit=False), DURING), False, "vacuous"),
+        ((FULL_DISK, DURING), True, "vacuous"),
+        ((FULL_DISK, DURING, _struck("recreate-topic", 20, 24)), True, "pass"),
+    ],
+)
+def test_a_run_breaks_something_and_a_scenario_each_of_its_kinds(
+    struck_: tuple[Struck, ...], scenario: bool, expected: str
+) -> None:
+    assert verdict(struck_, scenario=scenario) == expected
 
 
 def test_what_was_in_the_way_is_written_down() -> None:
@@ -308,7 +250,6 @@ def test_what_was_in_the_way_is_written_down() -> None:
 # --- What may be broken -----------------------------------------------------------------------
 
 
-SOMEBODYS = "external:localhost:9092"
 FULL = Hooks(commands=dict.fromkeys(("kill", "stop", "start", "pause", "resume"), "true"))
 
 
@@ -316,7 +257,7 @@ def _asked(fault: str, *, allowed: bool = False, hooks: Hooks | None = None) -> 
     strikes = (Strike(fault=fault, at=1, lasts=1),) if fault else ()
     schedule = Schedule(seed=1, seconds=10, strikes=strikes)
     return Chaos(
-        target=SOMEBODYS,
+        target=EXTERNAL,
         schedule=schedule,
         load=usual_load(schedule, 100),
         allowed=allowed,
@@ -331,18 +272,15 @@ def test_nothing_of_others_is_broken(fault: str, allowed: bool, hooks: Hooks | N
         check(_asked(fault, allowed=allowed, hooks=hooks))
 
 
-def test_control_runs_need_no_leave() -> None:
+def test_a_fault_needs_its_hooks_and_a_control_run_none() -> None:
     check(_asked(""))
-
-
-def test_a_fault_needs_its_hooks() -> None:
     check(_asked("kill-leader", allowed=True, hooks=FULL))
     few = Hooks(commands={"start": "true"})
     with pytest.raises(UsageFault, match="a hook to kill"):
         check(_asked("kill-leader", allowed=True, hooks=few))
     with pytest.raises(UsageFault, match="brokers that we start"):
         check(_asked("cut-client-link", allowed=True, hooks=FULL))
-    assert fitting(["elect-leader"], offered(SOMEBODYS, hooks=few)) == [FAULTS["elect-leader"]]
+    assert fitting(["elect-leader"], offered(EXTERNAL, hooks=few)) == [FAULTS["elect-leader"]]
 
 
 @pytest.mark.parametrize(
@@ -466,16 +404,7 @@ def test_tables_count_what_was_struck() -> None:
     assert "| `kill-leader` | not played |" in struck(runs).splitlines()
 
 
-def test_the_page_has_a_place_for_both_tables() -> None:
-    page = (Path(__file__).parents[1] / PAGE).read_text(encoding="utf-8")
-    assert {played(read()).rstrip(), struck(read()).rstrip()} <= set(filled(page).split("\n\n"))
-
-
 # --- What targets offer and faults need -------------------------------------------------------
-
-
-CONTAINER, EXTERNAL = "container:apache/kafka:4.4.0", "external:localhost:9092"
-HOOKS = Hooks(commands=dict.fromkeys(("kill", "stop", "start", "pause", "resume"), "true"))
 
 
 def names(target: str, *, brokers: int = 3, hooks: Hooks | None = None) -> set[str]:
@@ -502,7 +431,7 @@ def test_what_is_drawn_unasked() -> None:
     assert asked_for == {"compact", "rolling-upgrade"}
     assert not (here | inside) & asked_for
     assert set(FAULTS) == here | inside | asked_for
-    guest = names(EXTERNAL, hooks=HOOKS)
+    guest = names(EXTERNAL, hooks=FULL)
     assert {"kill-leader", "elect-leader", "pause-consumers", "delete-records"} <= guest
     assert not {"cut-client-link", "fill-leader", "disconnect-leader", "shift-leader"} & guest
     assert not any(FAULTS[name].exclusive for name in names(DEFAULT_TARGET, brokers=1))
@@ -517,6 +446,7 @@ def test_what_is_drawn_unasked() -> None:
         ("lose-requests", CONTAINER, 3, TOXIPROXY, "give --proxies ours"),
         ("lose-requests", EXTERNAL, 3, "ours", "needs brokers that we start"),
         ("fill-leader", CONTAINER, 3, "ours", "give --target kafka:VERSION"),
+        ("disconnect-leader", DEFAULT_TARGET, 3, "ours", "give --target container:IMAGE"),
         ("shift-leader", CONTAINER, 3, "ours", "give --target kafka:VERSION"),
         ("rolling-upgrade", DEFAULT_TARGET, 3, "ours", "an earlier release"),
         ("make-tea", DEFAULT_TARGET, 3, "ours", "is no fault"),

@@ -15,13 +15,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from chaos.fitting import OURS, TOXIPROXY, fitting, offered, usual_proxies
+from chaos.fitting import OURS, TOXIPROXY, usual_proxies
 from chaos.run import Chaos, check
 from chaos.schedule import Schedule
 from fixtures.interface.handle import Plugged
 from fixtures.interface.names import Address, ContainerName, parse_target
 from fixtures.machine.ports import free_ports
-from fixtures.targets import DEFAULT_TARGET, TargetOptions, UsageFault, open_target
+from fixtures.targets import TargetOptions, UsageFault, open_target
 from fixtures.targets.config import cluster_properties
 from fixtures.targets.container import keeper, naming
 from fixtures.targets.container.broker import ContainerBroker
@@ -51,17 +51,14 @@ def test_a_tag_tells_the_release(name: str, image: str, version: str) -> None:
     assert parse_target(name) == ContainerName(image=image, version=version)
 
 
-@pytest.mark.parametrize("name", ["container:apache/kafka", "container:apache/kafka:latest"])
-def test_an_image_without_a_release_is_refused(name: str) -> None:
-    with pytest.raises(UsageFault, match="give a tag with the release"):
-        parse_target(name)
-
-
-def test_containers_know_no_files_of_this_machine() -> None:
-    with pytest.raises(UsageFault, match="no files of this machine"):
-        open_target(CONTAINER, TargetOptions(jvm=("-javaagent:x.jar",)))
-    with pytest.raises(UsageFault, match="no files of this machine"):
-        open_target(CONTAINER, TargetOptions(listeners={"SECURE": "SASL_SSL"}))
+def test_images_without_a_release_and_files_of_this_machine_are_refused() -> None:
+    for name in ("container:apache/kafka", "container:apache/kafka:latest"):
+        with pytest.raises(UsageFault, match="give a tag with the release"):
+            parse_target(name)
+    jvm = TargetOptions(jvm=("-javaagent:x.jar",))
+    for options in (jvm, TargetOptions(listeners={"SECURE": "SASL_SSL"})):
+        with pytest.raises(UsageFault, match="no files of this machine"):
+            open_target(CONTAINER, options)
 
 
 @pytest.mark.parametrize(
@@ -94,27 +91,10 @@ def test_brokers_find_each_other_by_name() -> None:
 # --- what fits containers ----------------------------------------------------------------------
 
 
-def test_plugs_are_pulled_in_containers_only() -> None:
-    with pytest.raises(UsageFault, match="give --target container:IMAGE"):
-        fitting(("disconnect-leader",), offered(DEFAULT_TARGET))
-    with pytest.raises(UsageFault, match="give --target kafka:VERSION"):
-        fitting(("fill-leader",), offered(CONTAINER))
-
-    everywhere = {kind.name for kind in fitting((), offered(DEFAULT_TARGET))}
-    inside = {kind.name for kind in fitting((), offered(CONTAINER))}
-    assert {"disconnect-leader", "kill-leader"} <= inside
-    assert {"fill-leader", "kill-leader"} <= everywhere
-    assert "disconnect-leader" not in everywhere
-    assert "fill-leader" not in inside
-
-
-def test_toxiproxy_stands_before_containers() -> None:
+def test_which_proxies_stand_before_containers() -> None:
     assert usual_proxies(CONTAINER, ("kill-leader",)) == TOXIPROXY
     assert usual_proxies(CONTAINER, ("kill-leader", "lose-responses")) == OURS
     assert usual_proxies("kafka:4.4.0", ("kill-leader",)) == OURS
-
-
-def test_a_lie_stands_before_ours_alone() -> None:
     asked = Chaos(
         target=f"altered:honest@{CONTAINER}",
         schedule=Schedule(seed=1, seconds=5),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -81,12 +81,6 @@ def broker() -> Iterator[ProxiedBroker]:
         target.stop()
 
 
-async def test_frames_pass_unchanged(broker: ProxiedBroker) -> None:
-    async with broker.connected() as connection:
-        answer = await connection.call("Metadata", topics=[])
-        assert answer.brokers
-
-
 @pytest.mark.parametrize("condition", [Condition.RESET, Condition.STALL, Condition.HALF_OPEN])
 async def test_condition_comes_and_goes(broker: ProxiedBroker, condition: Condition) -> None:
     assert await broker.greets()
@@ -96,17 +90,13 @@ async def test_condition_comes_and_goes(broker: ProxiedBroker, condition: Condit
     assert await broker.greets()
 
 
-async def test_slow_is_slow(broker: ProxiedBroker) -> None:
+async def test_slow_is_slow_and_a_cut_ends_what_was_open(broker: ProxiedBroker) -> None:
     async with broker.connected() as connection:
         await asyncio.to_thread(broker.proxies.begin, broker.listener, Condition.LATENCY)
         with pytest.raises(CallTimeout):
             await connection.call("Metadata", timeout=LATENCY, topics=[])
         await asyncio.to_thread(broker.proxies.end, broker.listener, Condition.LATENCY)
         assert (await connection.call("Metadata", topics=[])).brokers
-
-
-async def test_cut_ends_what_was_open(broker: ProxiedBroker) -> None:
-    async with broker.connected() as connection:
         await asyncio.to_thread(broker.proxies.begin, broker.listener, Condition.RESET)
         assert await connection.wait_closed(10.0)
 
@@ -121,8 +111,17 @@ async def test_stall_gives_back_what_it_kept(broker: ProxiedBroker) -> None:
         assert (await asked).brokers
 
 
-async def _with_rule(broker: ProxiedBroker, rule: FrameRule) -> None:
+async def _with_rule(
+    broker: ProxiedBroker,
+    action: Action,
+    direction: Direction = Direction.REQUEST,
+    *,
+    api: str = "Metadata",
+    **more: Any,
+) -> FrameRule:
+    rule = FrameRule(apis=frozenset({api}), direction=direction, action=action, **more)
     await asyncio.to_thread(broker.proxies.add_rule, broker.listener, rule)
+    return rule
 
 
 @pytest.mark.parametrize("direction", Direction)
@@ -131,10 +130,7 @@ async def test_second_frame_ends_the_connection(
     broker: ProxiedBroker, direction: Direction, action: Action
 ) -> None:
     async with broker.connected() as connection:
-        await _with_rule(
-            broker,
-            FrameRule(apis=frozenset({"Metadata"}), direction=direction, action=action, nth=2),
-        )
+        await _with_rule(broker, action, direction, nth=2)
         await connection.call("Metadata", topics=[])
         with pytest.raises(ConnectionLost):
             await connection.call("Metadata", topics=[])
@@ -142,10 +138,7 @@ async def test_second_frame_ends_the_connection(
 
 async def test_dropped_frame(broker: ProxiedBroker) -> None:
     async with broker.connected() as connection:
-        rule = FrameRule(
-            apis=frozenset({"Metadata"}), direction=Direction.REQUEST, action=Action.DROP, nth=2
-        )
-        await _with_rule(broker, rule)
+        await _with_rule(broker, Action.DROP, nth=2)
         await connection.call("Metadata", topics=[])
         with pytest.raises(CallTimeout):
             await connection.call("Metadata", timeout=BRIEF, topics=[])
@@ -154,10 +147,7 @@ async def test_dropped_frame(broker: ProxiedBroker) -> None:
 
 async def test_doubled_request(broker: ProxiedBroker) -> None:
     async with broker.connected() as connection:
-        rule = FrameRule(
-            apis=frozenset({"Metadata"}), direction=Direction.REQUEST, action=Action.DUPLICATE
-        )
-        await _with_rule(broker, rule)
+        rule = await _with_rule(broker, Action.DUPLICATE)
         for _ in range(3):
             await connection.call("Metadata", topics=[])
         frames = [frame for frame in connection.transcript.frames if not frame.sent]
@@ -168,20 +158,10 @@ async def test_doubled_request(broker: ProxiedBroker) -> None:
 async def test_refused_state_write(broker: ProxiedBroker) -> None:
     async with broker.connected() as connection:
         refusal = state_write_refused(15)
-        rule = FrameRule(
-            apis=frozenset({"WriteShareGroupState"}),
-            direction=Direction.REQUEST,
-            action=Action.RESPOND,
-            refusal=refusal,
-        )
-        await _with_rule(broker, rule)
-        topic = {"topic_id": UUID(int=1), "partitions": []}
-        parts: list[dict[str, Any]] = [
-            {"partition": index, "state_batches": []} for index in (0, 1)
-        ]
-        answer = await connection.call(
-            "WriteShareGroupState", group_id="g", topics=[{**topic, "partitions": parts}]
-        )
+        await _with_rule(broker, Action.RESPOND, api="WriteShareGroupState", refusal=refusal)
+        parts = [{"partition": index, "state_batches": []} for index in (0, 1)]
+        topic = {"topic_id": UUID(int=1), "partitions": parts}
+        answer = await connection.call("WriteShareGroupState", group_id="g", topics=[topic])
         seen = [part.error_code for result in answer.results for part in result.partitions]
         assert seen == [15, 15]
 
@@ -380,11 +360,16 @@ async def test_acts_change_the_cluster(info: ClusterInfo, tap: Tap) -> None:
     assert seen[1].topic_id == context.topic.id != topic.id
 
 
-def test_every_deed_says_what_it_does() -> None:
-    told = [make for kind in (CHANGES, OPERATIONS) for make in kind.items()]
-
-    assert [name for name, make in told if not make.__doc__] == []
+def test_the_documentation_lists_every_step_of_a_script() -> None:
+    text = (Path(__file__).parents[1] / "docs" / "hostile-broker.md").read_text(encoding="utf-8")
+    steps = [(name, make, 0) for name, make in CHANGES.items()]
+    steps += [(name, make, 1) for name, make in OPERATIONS.items()]
     assert not CHANGES.keys() & OPERATIONS.keys()
+    for name, make, given in steps:
+        fields = ", ".join(
+            f"`{field}`" for field in list(inspect.signature(make).parameters)[given:]
+        )
+        assert f"| `{name}` | {fields} | {(make.__doc__ or '?').splitlines()[0]} |" in text
 
 
 def test_the_busiest_second() -> None:
@@ -395,22 +380,6 @@ def test_the_busiest_second() -> None:
     times = [At(t) for t in (0.0, 5.0, 5.1, 5.2, 9.0)]
 
     assert busiest(times) == 3  # type: ignore[arg-type]
-
-
-def test_the_documentation_lists_every_deed() -> None:
-    text = (Path(__file__).parents[1] / "docs" / "hostile-broker.md").read_text(encoding="utf-8")
-
-    rows = [row(name, make, 0) for name, make in CHANGES.items()]
-    rows += [row(name, make, 1) for name, make in OPERATIONS.items()]
-
-    assert [wanted for wanted in rows if wanted not in text] == []
-
-
-def row(name: str, make: Callable[..., object], given: int) -> str:
-    """Return what the documentation has to say of a deed, or of an act."""
-    fields = list(inspect.signature(make).parameters)[given:]
-    sentence = (make.__doc__ or "").splitlines()[0]
-    return f"| `{name}` | {', '.join(f'`{field}`' for field in fields)} | {sentence} |"
 
 
 # --- Loads of share-partitions ----------------------------------------------------------------
