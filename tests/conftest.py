@@ -18,21 +18,11 @@ if TYPE_CHECKING:
 _RECORD = os.environ.pop(RECORD_VARIABLE, "")
 
 LONGEST = (
-    "refusing",
-    "spark",
-    "credentials",
-    "storage",
-    "hosts",
-    "reach",
-    "hooks",
-    "analysis",
-    "app",
-    "again",
-    "campaign",
-    "repairs",
+    *("refusing", "spark", "credentials", "storage", "hosts", "reach", "kafka", "analysis"),
+    *("app", "nights", "campaign", "repairs", "runner"),
 )
 """The modules that take longest; whoever is handed one of them last keeps the others waiting."""
-SPARK = ("altered", "invariants", "timeline", "together", "two_judges", "warming")
+SPARK = ("judges", "queries")
 """The modules that ask the Spark of their process: one worker has them all."""
 
 

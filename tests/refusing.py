@@ -53,10 +53,7 @@ ALLOWED: Mapping[str, Sequence[tuple[Operation, Resource]]] = {
         *((operation, Resource.TOPIC) for operation in (Operation.READ, Operation.WRITE)),
         (Operation.READ, Resource.GROUP),
     ),
-    "team": (
-        (Operation.ALL, Resource.TOPIC),
-        (Operation.ALL, Resource.GROUP),
-    ),
+    "team": ((Operation.ALL, Resource.TOPIC), (Operation.ALL, Resource.GROUP)),
     "nobody": (),
 }
 """Users who may do nothing but some things, and only to what begins with ``PREFIX``."""

@@ -155,10 +155,7 @@ def secured(folder: Path, version: str = DEFAULT_TARGET.partition(":")[2]) -> It
         passwords = run_blocking(_scram_users(target))
         files = _client_files(folder, target, endpoint, passwords)
         yield Secured(
-            target=target,
-            endpoint=endpoint,
-            files=files,
-            secrets=(*SECRETS, *passwords.values()),
+            target=target, endpoint=endpoint, files=files, secrets=(*SECRETS, *passwords.values())
         )
     finally:
         target.stop()
@@ -308,11 +305,7 @@ def _client_files(
     files = {}
     for name, (listener, values) in ways.items():
         where = ",".join(target.info.listeners[listener])
-        lines = {
-            "bootstrap.servers": where,
-            "security.protocol": LISTENERS[listener],
-            **values,
-        }
+        lines = {"bootstrap.servers": where, "security.protocol": LISTENERS[listener], **values}
         files[name] = folder / f"{name}.properties"
         files[name].write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
     return files

@@ -423,9 +423,7 @@ def make_runs(
     """Yield one valid run, then the same with each fault that there is room for."""
     random = Random(seed)
     settings = Settings(
-        lock_ms=200,
-        delivery_limit=random.choice((2, 3, 5)),
-        max_locks=random.choice((20, 2_000)),
+        lock_ms=200, delivery_limit=random.choice((2, 3, 5)), max_locks=random.choice((20, 2_000))
     )
     run_of_model = RandomRun(random, settings, release, lossy=random.choice((0.0, 0.1)))
     run_of_model.overlap = random.choice((0.0, 0.3))

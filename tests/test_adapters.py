@@ -69,7 +69,7 @@ async def fault_of(body: str, **fields: Any) -> AdapterFault:
         return caught.value
 
 
-UNSUPPORTED = 'say({"id": request["id"], "ok": False, "us": 0, "unsupported": request["op"]})'
+UNSUPPORTED = 'say({"id": request["id"], "ok": False, "us": 0, "unsupported": "wakeup"})'
 
 
 async def test_hello_says_who_it_is_and_refusals_are_answers() -> None:
@@ -82,7 +82,9 @@ elif request["op"] == "wakeup":
 else:
     UNSUPPORTED
 """
-    async with started(body.replace("UNSUPPORTED", UNSUPPORTED)) as adapter:
+    async with started(
+        body.replace("UNSUPPORTED", UNSUPPORTED.replace("wakeup", "renew"))
+    ) as adapter:
         assert (adapter.hello.name, adapter.hello.version) == ("fake", "1")
         assert adapter.has(Capability.WAKEUP)
         assert not adapter.has("renew")
@@ -90,7 +92,7 @@ else:
         with pytest.raises(Refused, match="illegal-state") as caught:
             await adapter.call("wakeup", consumer="refused")
         assert caught.value.raw == "IllegalStateException"
-        with pytest.raises(Unsupported, match="commit_async"):
+        with pytest.raises(Unsupported, match="renew"):
             await adapter.call("commit_async", consumer="c")
         assert adapter.running
 
@@ -108,11 +110,7 @@ else:
         ('print("hello", flush=True)', AdapterFault, ["no JSON"]),
         ('say({"id": request["id"], "ok": True, "us": 1})', AdapterFault, ["does not know"]),
         ('say({"event": "strange"})', AdapterFault, ["does not know"]),
-        (
-            'say({"id": 99, "ok": True, "us": 1, "result": {}})',
-            AdapterFault,
-            ["nobody waits for"],
-        ),
+        ('say({"id": 99, "ok": True, "us": 1, "result": {}})', AdapterFault, ["nobody waits for"]),
         ("ok(request, surprise=1)", AdapterFault, ["does not fit"]),
     ],
 )
@@ -179,7 +177,6 @@ def test_every_request_and_result_has_a_schema() -> None:
     definitions = json.loads(SCHEMA.read_text(encoding="utf-8"))["$defs"]
     ops = {name.partition(".")[2] for name in definitions if name.startswith("request.")}
     listed = {one["$ref"].rpartition(".")[2] for one in definitions["request"]["oneOf"]}
-
     assert ops == listed
     assert {op for op in ops if f"result.{op}" not in definitions} == {"crash"}
     assert set(definitions["capability"]["enum"]) == set(Capability)
@@ -214,7 +211,6 @@ RECORDED = Path(__file__).parent / "adapters"
 def test_recorded_lines_fit_the_schema(client: str) -> None:
     lines = (RECORDED / f"{client}.jsonl").read_text(encoding="utf-8").splitlines()
     messages = [json.loads(line) for line in lines]
-
     assert [wrong for message in messages if (wrong := flaw("message", message))] == []
     assert flaw("result.hello", messages[0]["result"]) is None
     assert any("records" in message.get("result", {}) for message in messages)
@@ -242,7 +238,6 @@ def test_missing_toolchain_is_said(
 ) -> None:
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-
     with pytest.raises(EnvironmentFault, match=f"built by {named} or later; install that"):
         command_of(client)
 

@@ -269,9 +269,7 @@ def test_locks_end_and_are_renewed() -> None:
 
 def test_a_closed_session_gives_back() -> None:
     seen = became(
-        said(0, got=((0, 1),)),
-        said(0, member="n", got=((1, 1),)),
-        said(1, epoch=-1, acks=()),
+        said(0, got=((0, 1),)), said(0, member="n", got=((1, 1),)), said(1, epoch=-1, acks=())
     )
     assert [one.member for one in seen.held(2.0)] == ["n"]
     assert not seen.of[TOPIC, 0, 0][0].lapsed(20.0)

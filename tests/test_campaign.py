@@ -83,7 +83,6 @@ def test_same_seed_same_transcripts() -> None:
     In full: `python -m tools.campaign --json`, twice, and compare `subjects.reference.digest`.
     """
     first = digest(hash_seed=1)
-
     assert len(first) == 64
     assert digest(hash_seed=2) == first
     assert control(EXPIRED, seed=7).digest != control(EXPIRED, seed=8).digest
@@ -119,7 +118,6 @@ def test_mutant_is_killed_by_its_rule_and_the_honest_broker_accepted() -> None:
 def test_check_that_fails_anyway_kills_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = play("reference:accept-releases", cases_of(ACCEPTED)[0], 1)
     monkeypatch.setattr("tools.campaign.hunting._honest", lambda *_: wrong)
-
     assert wrong.broken is not None
     assert rejection("reference:accept-releases", ACCEPTED, 1) is None
 
@@ -166,7 +164,6 @@ def test_command_line() -> None:
     done = python("-m", "tools.campaign", *words)
     told: dict[str, Any] = json.loads(done.stdout)
     found = told["subjects"]["reference"]
-
     assert (done.returncode, told["run"]["exit_code"], found["alive"]) == (0, 0, [])
     assert found["summary"]["killed"] == 1
     assert "LCK-01" in found["mutants"]["locks-never-end"]["killed_by"].values()
@@ -195,7 +192,6 @@ def test_wrong_usage(
     monkeypatch.setattr(sys, "argv", ["campaign", *words])
     with pytest.raises(SystemExit) as ended:
         main()
-
     assert ended.value.code == 2
     assert told in capsys.readouterr().err
 
@@ -328,7 +324,7 @@ MET = sorted(set(LISTS.values()))
 NO_BAD = {
     "WriteShareGroupStateRequest.topics.partitions.state_batches": (
         "no rule refuses one batch of a Write: a share coordinator keeps what its leader tells"
-    ),
+    )
 }
 """Lists of requests without a bad element, and why."""
 

@@ -118,7 +118,6 @@ async def _bounded(doing: Awaitable[None]) -> None:
 
 def test_what_is_not_seen_healed_is_healed_again() -> None:
     player, injection = _played(lambda world: Injection(world, healed_at_once=False))
-
     (struck,) = player.struck
     assert (struck.hit, struck.healed, injection.heals) == ("it hit", "healed", 2)
     assert player.trouble == []
@@ -126,16 +125,13 @@ def test_what_is_not_seen_healed_is_healed_again() -> None:
 
 def test_a_cluster_that_does_not_come_back_is_trouble() -> None:
     world = Cluster(comes_back=False)
-
     player, _ = _played(Injection, world)
-
     assert player.trouble == ["broker 2 did not come back"]
     assert [row[0] for row in world.rows] == ["faults"]
 
 
 def test_a_restart_that_was_needed_is_told() -> None:
     player, _ = _played(Injection, Cluster(restarted_for="broker 2 is fenced"))
-
     assert player.notes == ["broker 2 is fenced until all brokers were restarted"]
     assert player.trouble == []
 
@@ -143,7 +139,6 @@ def test_a_restart_that_was_needed_is_told() -> None:
 @pytest.mark.parametrize("what", ["inject", "hit", "heal"])
 def test_a_fault_that_hangs_ends(what: str) -> None:
     player, _ = _played(lambda world: Injection(world, hangs=what))
-
     (struck,) = player.struck
     assert bool(struck.hit) == (what == "heal")
     assert player.trouble == []
@@ -151,14 +146,11 @@ def test_a_fault_that_hangs_ends(what: str) -> None:
 
 def test_what_missed_excuses_nothing() -> None:
     world = Cluster()
-
     player, _ = _played(lambda world: Injection(world, hits=False), world)
-
     assert not player.struck[0].hit
     assert world.rows[0][-1] == ""
 
 
 def test_nothing_is_broken_after_the_load() -> None:
     player, injection = _played(Injection, ended=True)
-
     assert (player.struck, injection.heals) == ([], 0)

@@ -49,7 +49,6 @@ def test_evidence_counts_assertions_and_events(court: Judge) -> None:
 def test_violation_carries_rule_sentence_and_witness(court: Judge) -> None:
     with pytest.raises(Violation) as caught:
         court.equal("ACK-02", 0, 7, "error code", witness=[1, "two", "three", "four"])
-
     assert caught.value.rule == "ACK-02"
     assert caught.value.sentence == "error code: expected 0, got 7"
     assert caught.value.witness == ("1", "two", "three")

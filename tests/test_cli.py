@@ -90,9 +90,7 @@ def test_wrong_usage_is_one_sentence_and_two(
     shell: Shell, tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
     extra = ("--out", str(tmp_path / "out")) if arguments[0] == "broker" else ()
-
     code, out, err = shell(*arguments, *extra)
-
     assert (code, out) == (2, "")
     assert err.splitlines()[-1].startswith("shareproof: ")
 
@@ -130,10 +128,8 @@ def test_unreachable_cluster_is_three(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
     command = ["-m", "shareproof", "broker", "--target", f"external:{address}"]
-
     how = ["--out", "out", "--json", "--workers", "0"]
     ran = python(*command, *how, cwd=tmp_path, timeout=60)
-
     assert ran.returncode == 3, ran.stderr
     assert address in json.loads(ran.stdout)["run"]["errors"][0]
 
@@ -323,7 +319,6 @@ def test_the_documents_have_the_same_variables() -> None:
 def test_help_is_not_wrapped_for_a_pipe(command: str) -> None:
     said = shareproof(*filter(None, (command, "--help")), environment={"COLUMNS": "40"}).stdout
     options = said.split("Options:")[1].split("\n\n")[0].strip().splitlines()
-
     assert [line for line in options if not line.strip().startswith("-")] == []
     assert "--help" in options[-1]
 
@@ -332,7 +327,6 @@ def test_a_table_is_not_wrapped_for_a_pipe() -> None:
     head, *lines = shareproof(
         "list", "--only", "ACK", environment={"COLUMNS": "40"}
     ).stdout.splitlines()
-
     assert head.split() == ["rule", "level", "since", "reached", "text"]
     assert {line.strip()[:4] for line in lines} == {"ACK-"}
     assert max(map(len, lines)) > 100

@@ -181,9 +181,7 @@ SMALL = parse_message(
 @given(cases())
 def test_any_body_comes_back_as_it_was(case: Case) -> None:
     spec, version, body = case
-
     decoded = decode(spec, version, encode(spec, version, body))
-
     assert decoded.to_dict() == completed(spec.body, version, body)
     assert decode(spec, version, encode(spec, version, decoded)) == decoded
 
@@ -235,7 +233,6 @@ def test_raw_bytes_take_the_place_of_any_value() -> None:
     short = encode(SMALL, 0, {"number": 5, "name": Raw(b"\x7f\xff")})
     element = encode(SMALL, 0, {"topic_ids": [Raw(b"?")]})
     tagged = encode(SMALL, 1, {"extra": Raw(b"")})
-
     assert short == b"\x00\x05\x7f\xff\x00\x00\x00\x00"
     assert element == b"\xff\xff\x00\x00\x00\x00\x00\x01?"
     assert tagged == b"\xff\xff\x01\x01\x01\x00\x00"
@@ -271,7 +268,6 @@ def test_a_message_cut_short_is_never_taken_for_whole(case: Case, data: st.DataO
     if not whole:
         return
     cut = data.draw(st.integers(0, len(whole) - 1))
-
     with pytest.raises(WireError):
         decode(spec, version, whole[:cut])
 
@@ -320,9 +316,7 @@ def test_any_records_come_back_as_they_were(
     data = encode_batch(
         records, base_offset=100, last_offset_delta=last - 100, compression=codec, producer_id=9
     )
-
     (batch,) = decode_batches(data)
-
     assert list(batch.records) == records
     assert (batch.base_offset, batch.last_offset, batch.count) == (100, last, len(records))
     assert batch.producer_id == 9
@@ -330,7 +324,6 @@ def test_any_records_come_back_as_they_were(
 
 def test_values_alone_get_offsets_and_one_timestamp() -> None:
     (batch,) = decode_batches(PLAIN)
-
     assert [(r.offset, r.timestamp, r.value) for r in batch.records] == [
         (40, 1000, b"one"),
         (41, 1000, b"two"),
@@ -341,9 +334,7 @@ def test_values_alone_get_offsets_and_one_timestamp() -> None:
 
 def test_a_compacted_batch_keeps_its_range() -> None:
     left = [Record(offset=103, value=b"x"), Record(offset=107, value=b"y")]
-
     (batch,) = decode_batches(encode_batch(left, base_offset=100, last_offset_delta=9))
-
     assert (batch.base_offset, batch.last_offset) == (100, 109)
     assert [record.offset for record in batch.records] == [103, 107]
 
@@ -351,7 +342,6 @@ def test_a_compacted_batch_keeps_its_range() -> None:
 @ALL_CODECS
 def test_an_emptied_batch_has_no_records_and_no_codec(codec: Compression) -> None:
     (batch,) = decode_batches(encode_batch([], last_offset_delta=4, compression=codec))
-
     assert (batch.records, batch.last_offset) == ((), 4)
     assert batch.compression is Compression.NONE
 
@@ -368,9 +358,7 @@ def test_times_of_a_batch() -> None:
 @pytest.mark.parametrize("kind", [ControlType.COMMIT, ControlType.ABORT])
 def test_the_end_of_a_transaction_is_understood(kind: ControlType) -> None:
     data = encode_marker(kind, producer_id=7, producer_epoch=2, coordinator_epoch=3, base_offset=8)
-
     (batch,) = decode_batches(data)
-
     assert (batch.control, batch.transactional, batch.producer_epoch) == (True, True, 2)
     assert (batch.markers[0].type, batch.markers[0].coordinator_epoch) == (kind, 3)
 
@@ -391,7 +379,6 @@ def test_every_flipped_bit_behind_the_crc_is_noticed() -> None:
     for position in range(CRC_AT, len(PLAIN)):
         damaged = bytearray(PLAIN)
         damaged[position] ^= 1
-
         with pytest.raises(WireError, match="CRC"):
             decode_batches(bytes(damaged))
 
@@ -424,7 +411,6 @@ def test_the_crc_can_be_left_unchecked_and_numbers_have_to_fit() -> None:
 )
 def test_lies_are_written_and_found_out(flaws: Flaws, complaint: str) -> None:
     data = encode_batch([b"a" * 30, b"b" * 30], flaws=flaws)
-
     with pytest.raises(WireError, match=complaint):
         decode_batches(data)
 
@@ -445,7 +431,6 @@ def test_lies_are_written_and_found_out(flaws: Flaws, complaint: str) -> None:
 )
 def test_a_record_that_contradicts_itself_is_refused(body: str, complaint: str) -> None:
     data = encode_batch([], flaws=Flaws(count=1, body=bytes.fromhex(body)))
-
     with pytest.raises(WireError, match=complaint):
         decode_batches(data)
 
@@ -454,7 +439,6 @@ def test_a_record_that_contradicts_itself_is_refused(body: str, complaint: str) 
 @given(st.integers(0, len(PLAIN) - 1))
 def test_a_batch_cut_short_is_reported_and_the_ones_before_it_are_kept(size: int) -> None:
     batches = decode_batches(PLAIN + PLAIN[:size])
-
     assert [batch.base_offset for batch in batches] == [40]
     assert batches.truncated == size
 
@@ -472,7 +456,6 @@ def test_headers_are_read_without_looking_inside() -> None:
 @pytest.mark.parametrize("size", [0, 1, 1000, 32768, 32769, 300_000])
 def test_each_codec_gives_back_any_amount(codec: Compression, size: int) -> None:
     data = b"shares " * (size // 7 + 1)
-
     assert decompress(codec, compress(codec, data[:size])) == data[:size]
 
 
@@ -533,9 +516,7 @@ def written(state_schemas: Schemas, kind: str, **fields: object) -> Record:
 @pytest.mark.parametrize("kind", [SNAPSHOT, UPDATE])
 def test_record_comes_back_as_it_was(state_schemas: Schemas, kind: str) -> None:
     record = written(state_schemas, kind, snapshot_epoch=2, start_offset=3, state_batches=[BATCH])
-
     state = decode_state(record, state_schemas)
-
     assert (state.kind, state.group, state.topic_id, state.partition) == (kind, "g:1", TOPIC, 4)
     assert encode_value(state, state_schemas) == record.value
     assert as_model(state).batches == (StateBatch(3, 5, 2, 1),)
@@ -545,9 +526,7 @@ def test_record_comes_back_as_it_was(state_schemas: Schemas, kind: str) -> None:
 def test_tombstone_ends_the_state(state_schemas: Schemas) -> None:
     snapshot = decode_state(written(state_schemas, SNAPSHOT, start_offset=3), state_schemas)
     tombstone = decode_state(written(state_schemas, SNAPSHOT), state_schemas)
-
     kept = replayed([snapshot], NEWEST)
-
     assert kept is not None
     assert kept.start == 3
     assert tombstone.tombstone

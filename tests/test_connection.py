@@ -130,7 +130,6 @@ async def test_a_call_returns_its_answer() -> None:
         asked = await broker.next()
         broker.answer(asked, member_epoch=7)
         answer = await call
-
     assert (asked.api, asked.body.member_id) == ("ShareGroupHeartbeat", "somebody")
     assert answer.member_epoch == 7
 
@@ -151,7 +150,6 @@ async def test_answers_out_of_order_reach_their_callers() -> None:
         for each in reversed(asked):
             broker.answer(each, member_epoch=int(each.body.member_id))
         answers = [await call for call in calls]
-
     assert [each.body.member_id for each in asked] == ["0", "1", "2", "3", "4"]
     assert [answer.member_epoch for answer in answers] == [0, 1, 2, 3, 4]
 
@@ -224,7 +222,6 @@ async def test_a_transcript_shows_both_ways_decoded() -> None:
         broker.answer(await broker.next(), error_code=25)
         await call
     text = str(connection.transcript)
-
     assert "→ " in text
     assert "ShareGroupHeartbeat v1 #2\n      group_id: g" in text
     assert "error_code: 25 UNKNOWN_MEMBER_ID" in text

@@ -66,7 +66,6 @@ def test_images_without_a_release_and_files_of_this_machine_are_refused() -> Non
 )
 def test_variables_become_properties_again(key: str) -> None:
     name = naming.variable(key).removeprefix("KAFKA_").lower()
-
     assert name.replace("_", ".").replace("...", "-").replace("..", "_") == key
 
 
@@ -117,9 +116,7 @@ def test_no_engine_is_said_and_is_no_pass(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(contained, "lacking", lambda: NONE)
-
     assert contained.main([]) == 0
-
     said = capsys.readouterr().out
     assert said.startswith("NOT RUN, and therefore not passed")
     assert "install docker.io" in said
@@ -213,16 +210,13 @@ def running() -> Iterator[Running]:
 
 def test_an_orderly_end_leaves_nothing(running: Running) -> None:
     assert any("sleep" in line for line in running.traces())
-
     running.process.communicate("")
-
     assert running.process.returncode == 0
     assert running.gone()
 
 
 def test_a_killed_run_leaves_nothing(running: Running) -> None:
     running.process.kill()
-
     assert running.gone()
 
 
@@ -234,9 +228,7 @@ def test_the_next_start_clears_what_a_killed_keeper_left(running: Running) -> No
     while any("dockerd" in line or "sleep" in line for line in running.traces()):
         assert time.monotonic() < deadline
         time.sleep(0.1)
-
     keeper.sweep_machine()
-
     assert running.gone()
 
 

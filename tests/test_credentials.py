@@ -58,7 +58,6 @@ def test_values_from_the_environment() -> None:
 def test_jaas_entries() -> None:
     login = jaas.parse("a.b.ScramLoginModule required\n username='it''s' x=y password=\"p\\\"q\" ;"
                        .replace("it''s", "me"))  # fmt: skip
-
     assert login.module == "ScramLoginModule"
     assert login.options == {"username": "me", "x": "y", "password": 'p"q'}
     assert "p" not in repr(login).replace("ScramLoginModule", "").replace("Login(module=", "")
@@ -92,10 +91,8 @@ def test_jaas_entries() -> None:
 def test_what_makes_no_sense_is_wrong_usage(tmp_path: Path, text: str, complaint: str) -> None:
     file = tmp_path / "client.properties"
     file.write_text(text)
-
     with pytest.raises(UsageFault) as fault:
         read_credentials(file)
-
     assert complaint in str(fault.value)
     assert str(fault.value).startswith(f"--command-config {file}: ")
     assert "hush" not in str(fault.value)
@@ -160,8 +157,7 @@ async def _greet(broker: Secured, file: Path) -> int:
 
 
 @pytest.mark.parametrize(
-    "way",
-    ["plain", "scram-256", "scram-512", "oauth", "oauth-static", "tls", *MUTUAL],
+    "way", ["plain", "scram-256", "scram-512", "oauth", "oauth-static", "tls", *MUTUAL]
 )
 async def test_a_real_broker_lets_us_in(broker: Secured, way: str) -> None:
     assert await _greet(broker, broker.files[way]) == 1
@@ -186,10 +182,8 @@ async def test_a_real_broker_refuses_in_one_sentence(
     folder = broker.files[way].parent
     told = {key: str(folder / value) if value.endswith(".pem") else value
             for key, value in changed.items()}  # fmt: skip
-
     with pytest.raises(CallFailed) as failed:
         await _greet(broker, broker.write(way, **told))
-
     assert sentence in str(failed.value)
     assert "\n" not in str(failed.value)
     assert "hush" not in str(failed.value)
@@ -199,7 +193,6 @@ async def test_an_expired_token_is_refused(broker: Secured) -> None:
     folder = broker.files["oauth-static"].parent
     (folder / "expired").write_text(broker.endpoint.token(-100))
     url = {"sasl_oauthbearer_token_endpoint_url": f"file://{folder / 'expired'}"}
-
     with pytest.raises(CallFailed, match=r"token was refused|SASL_AUTHENTICATION_FAILED"):
         await _greet(broker, broker.write("oauth-static", **url))
 
@@ -210,10 +203,8 @@ async def test_a_wrong_host_name(broker: Secured) -> None:
             "127.0.0.1", "localhost"
         )
     }
-
     with pytest.raises(CallFailed, match=r"ssl\.endpoint\.identification\.algorithm"):
         await _greet(broker, broker.write("tls", **where))
-
     where["ssl_endpoint_identification_algorithm"] = ""
     assert await _greet(broker, broker.write("tls", **where)) == 1
 
@@ -249,26 +240,22 @@ def test_a_run_leaves_no_secret(broker: Secured, tmp_path: Path, way: str) -> No
 
 def test_a_chaos_run_leaves_no_secret(broker: Secured, tmp_path: Path) -> None:
     out = tmp_path / "out"
-
     done = shareproof(
         *("chaos", "--target", "external", "--no-faults", "--no-judge", "--minutes", "0.1"),
         *("--seed", "1", "--rate", "50", "--out", str(out)),
         *("--command-config", str(broker.files["scram-512"])),
     )
-
     _left_no_secret(done, broker, out)
 
 
 @pytest.mark.parametrize("way", ["plain", "scram-256", "oauth", "mutual-p12"])
 def test_a_client_faces_a_secured_cluster(broker: Secured, tmp_path: Path, way: str) -> None:
     out = tmp_path / "out"
-
     done = shareproof(
         *("client", "--client", "model", "--target", "external", "--only", "CLI-01,CLI-31"),
         *("--seed", "1", "--workers", "0", "--out", str(out)),
         *("--command-config", str(broker.files[way])),
     )
-
     _left_no_secret(done, broker, out)
 
 
@@ -309,8 +296,6 @@ def test_access_that_makes_no_sense(tmp_path: Path, words: tuple[str, ...], sent
     file = tmp_path / "client.properties"
     file.write_text("security.protocol=PLAINTEXT")
     given = [word.format(file=file) for word in words]
-
     done = shareproof("broker", *given, "--out", str(tmp_path / "out"))
-
     said = " ".join(done.stderr.split())
     assert (done.returncode, sentence.format(file=file) in said) == (2, True), done.stderr

@@ -84,7 +84,6 @@ def test_versions_and_fields(tmp_path: Path) -> None:
 def test_comments_are_part_of_the_contract(tmp_path: Path) -> None:
     before = "// Licensed to the Apache Software Foundation\n//\n// Version 1 is first."
     after = "// Version 0 was early access.\n//\n// Version 1 is\n// first."
-
     assert found(tmp_path, (before, after)) == [
         "ShareFetchRequest: comment added: Version 0 was early access."
     ]
@@ -96,7 +95,6 @@ def test_errors_are_told_one_by_one(tmp_path: Path) -> None:
         "// Supported errors:\n// - INVALID_REQUEST (version 0-1)\n"
         "// - CORRUPT_MESSAGE (version 2+) - only\n//   for records"
     )
-
     assert found(tmp_path, (before, after)) == [
         "ShareFetchRequest: error INVALID_REQUEST: (version 0+) -> (version 0-1)",
         "ShareFetchRequest: error CORRUPT_MESSAGE added: (version 2+) - only for records",
@@ -107,9 +105,7 @@ def test_a_reworded_comment_is_one_change(tmp_path: Path) -> None:
     before = "// Version 0 was used for early access of KIP-932 in Apacke Kafka 4.0."
     after = before.replace("Apacke", "Apache")
     old, new = (jar(tmp_path, f"{at}.jar", text) for at, text in enumerate((before, after)))
-
     (change,) = changes(messages_in([old]), messages_in([new]))
-
     assert (
         change.short
         == "comment: ... of KIP-932 in Apacke Kafka 4.0. -> ... of KIP-932 in Apache Kafka 4.0."
@@ -141,7 +137,6 @@ def test_a_definition_and_a_key_that_came_are_one_change(tmp_path: Path) -> None
 
 def test_a_release_is_asked_for_its_configs() -> None:
     facts = configs_in(kafka_release(VERSION).jars)["GroupConfig share.isolation.level"][""]
-
     assert facts["type"] == "STRING"
     assert facts["default"] == "read_uncommitted"
 

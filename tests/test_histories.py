@@ -42,11 +42,6 @@ with Journal(Path(sys.argv[1]), 3) as journal:
 """
 
 
-def _phases(journal: Journal, count: int) -> None:
-    for number in range(count):
-        journal.add("phases", f"phase {number}", number, number + 1)
-
-
 def test_a_kill_loses_at_most_a_second(tmp_path: Path) -> None:
     writer = subprocess.Popen(
         [sys.executable, "-c", WRITER, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE
@@ -69,48 +64,38 @@ def test_a_kill_loses_at_most_a_second(tmp_path: Path) -> None:
     assert found.broken == ()
 
 
-def test_a_journal_that_was_closed_is_whole(tmp_path: Path) -> None:
-    with Journal(tmp_path, 1) as journal:
-        _phases(journal, 3)
-
+def test_a_journal_that_was_closed_is_whole_and_any_prefix_can_be_read(tmp_path: Path) -> None:
+    file, every = _four_phases(tmp_path)
     found = read_journals(tmp_path)
-
     assert (found.cut, found.broken) == ((), ())
-    assert found.tables["phases"]["phase"].to_pylist() == ["phase 0", "phase 1", "phase 2"]
-
-
-def test_any_prefix_can_be_read(tmp_path: Path) -> None:
-    with Journal(tmp_path, 1) as journal:
-        for number in range(4):
-            journal.add("phases", f"phase {number}", number, number)
-            journal.flush()
-    file = tmp_path / "journal" / "0001" / "phases.arrows"
+    assert found.tables["phases"]["phase"].to_pylist() == every
     whole = file.read_bytes()
-    every = [f"phase {number}" for number in range(4)]
-
-    for size in range(0, len(whole), 7):
+    for size in range(0, len(whole) - 8, 7):
         file.write_bytes(whole[:size])
         found = read_journals(tmp_path)
         names = found.tables["phases"]["phase"].to_pylist()
-
         assert names == every[: len(names)]
         assert found.cut == ("journal/0001/phases.arrows",)
 
 
-def test_damage_in_the_middle_is_named(tmp_path: Path) -> None:
-    with Journal(tmp_path, 1) as journal:
-        for number in range(4):
-            journal.add("phases", f"phase {number}", number, number)
+def _four_phases(folder: Path) -> tuple[Path, list[str]]:
+    """Write four rows, a batch each, and one of another table; return the journal and the names."""
+    every = [f"phase {number}" for number in range(4)]
+    with Journal(folder, 1) as journal:
+        for number, name in enumerate(every):
+            journal.add("phases", name, number, number)
             journal.flush()
         journal.add("faults", 0, "kill", "broker 1", 1, 2, "seen")
-    file = tmp_path / "journal" / "0001" / "phases.arrows"
+    return folder / "journal" / "0001" / "phases.arrows", every
+
+
+def test_damage_in_the_middle_is_named(tmp_path: Path) -> None:
+    file, _ = _four_phases(tmp_path)
     data = bytearray(file.read_bytes())
     middle = len(data) // 2
     data[middle : middle + 64] = b"\xee" * 64
     file.write_bytes(data)
-
     found = read_journals(tmp_path)
-
     assert found.broken == ("journal/0001/phases.arrows",)
     assert found.tables["faults"]["kind"].to_pylist() == ["kill"]
 
@@ -210,9 +195,7 @@ def test_a_manifest_of_another_schema_is_refused() -> None:
 
 def test_payloads_say_who_they_are() -> None:
     batch, crc = shape(70, 64).write(producer=3, log=9, sequence=1000)
-
     (run,) = runs_of(batch)
-
     assert (run.first, run.count, run.producer, run.log) == (0, 70, 3, 9)
     assert (run.sequence, run.crc) == (1000, crc)
     (stranger,) = runs_of(encode_batch([Record(offset=4, timestamp=0, value=b"?")], base_offset=4))
@@ -223,9 +206,7 @@ def test_a_thinned_batch_is_read_record_by_record() -> None:
     batch, _ = shape(10, 64).write(producer=3, log=9, sequence=0)
     whole = runs_of(batch)[0]
     thin, _ = shape(1, 64).write(producer=3, log=9, sequence=4)
-
     parts = list(pieces(2, 12, [whole]))
-
     assert [(first, last, run is None) for first, last, run in parts] == [
         (2, 9, False),
         (10, 12, True),

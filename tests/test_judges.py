@@ -88,7 +88,6 @@ def test_both_sides(case: Case, verdicts: dict[str, Judged]) -> None:
     exercised = {rule for rule, places in found.items() if case.share_partitions & places.keys()}
     broken = {rule for place in case.share_partitions for rule in broken_at(found, place)}
     others = broken - known(release_of(case.version)) - {case.rule}
-
     assert case.rule in exercised
     assert others == set()
     assert (case.rule in broken) == case.breaks
@@ -97,7 +96,6 @@ def test_both_sides(case: Case, verdicts: dict[str, Judged]) -> None:
 @pytest.mark.parametrize("version", sorted({case.version for case in CASES}))
 def test_spark_and_the_oracle_agree(version: str, verdicts: dict[str, Judged]) -> None:
     judged = verdicts[version]
-
     assert list(differences(judged.spark, judged.oracle)) == []
 
 
@@ -106,7 +104,6 @@ def test_valid_runs_of_the_model_break_nothing(version: str, verdicts: dict[str,
     judged = verdicts[version]
     beside = known(release_of(version))
     broken = {told: broken_at(judged.spark, told.share_partition) - beside for told in judged.runs}
-
     assert [rules for told, rules in broken.items() if rules and not told.fault] == []
     gross = [rules for told, rules in broken.items() if told.fault in GROSS]
     assert gross
@@ -116,20 +113,17 @@ def test_valid_runs_of_the_model_break_nothing(version: str, verdicts: dict[str,
 def test_every_invariant_has_both_sides() -> None:
     accepted = {case.rule for case in CASES if not case.breaks}
     rejected = {case.rule for case in CASES if case.breaks}
-
     assert RULES.keys() - accepted == set()
     assert RULES.keys() - rejected == set()
 
 
 def test_invariants_are_rules_of_the_specification() -> None:
     rules = load_requirements()
-
     assert [r for r in RULES if rules[r].honesty is Honesty.UNTESTED] == []
 
 
 def test_no_invariant_is_declared_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locks, "INVARIANTS", (*locks.INVARIANTS, counts.INV_12))
-
     with pytest.raises(SpecError, match="INV-12 is declared twice"):
         load_invariants()
 
@@ -143,14 +137,12 @@ def test_an_invariant_names_the_columns_that_it_needs(
     query = breaches("narrow", [rule])
     excused = " ".join(condition for _, condition in rule.excuses)
     used = re.sub(r"'[^']*'| AS \w+", "", query) + excused  # neither words in texts nor new names
-
     spark.sql(query)
     assert [one for one in rule.columns if not re.search(rf"\b{one}\b", used)] == []
 
 
 def test_relations_say_what_they_read() -> None:
     tables = {*TABLES, "release"}
-
     for relation in in_order(RELATIONS):
         assert relation.reads - tables <= {used.name for used in relation.uses}
 
@@ -160,7 +152,6 @@ def test_the_buckets_are_those_of_spark(spark: SparkSession) -> None:
     values = ", ".join(f"({log})" for log in logs)
     query = f"SELECT pmod(hash(CAST(n AS INT)), 8) AS bucket FROM VALUES {values} AS t(n)"  # noqa: S608
     theirs = [row.bucket for row in spark.sql(query).collect()]
-
     assert theirs == [bucket_of(log, 8) for log in logs]
 
 
@@ -243,7 +234,6 @@ def test_what_really_happened_breaks_nothing(
         for place, (_, wrong) in places.items()
         if wrong and any(place in copy for copy in altered.plain)
     }
-
     assert broken == set()
 
 
@@ -271,7 +261,6 @@ def test_every_rule_is_altered_in_both_ways() -> None:
     rules = {rule.id for rule in load_invariants()}
     broken = {one.rule for one in ALTERATIONS if one.breaks}
     kept = {one.rule for one in ALTERATIONS if not one.breaks}
-
     assert rules - broken == set()
     assert rules - kept == set()
 
@@ -326,11 +315,7 @@ class _Recorder:
         return op, offset, last
 
     def act(
-        self,
-        held: tuple[int, int, int],
-        kind: AckType,
-        at: int,
-        outcome: Outcome = Outcome.OK,
+        self, held: tuple[int, int, int], kind: AckType, at: int, outcome: Outcome = Outcome.OK
     ) -> None:
         """Write what became of an acknowledgement, which was answered a millisecond later."""
         op, first, last = held
@@ -545,7 +530,6 @@ def test_mistakes_about_processes_are_told(
     if mistake is not None:
         OF_READING[mistake](monkeypatch)
     compact(_with_run(tmp_path))
-
     assert bool(_disagreements(spark, tmp_path)) == (mistake is not None)
 
 

@@ -144,7 +144,6 @@ def _judged(target: Target, out: Path, rules: str) -> tuple[int, dict[str, tuple
 def test_throttled_checks_are_out_of_reach(kafka: Target, tmp_path: Path) -> None:
     code, found = _judged(kafka, tmp_path / "free", OWN_QUOTAS)
     assert (code, found[OWN_QUOTAS][0]) == (0, "fail"), found
-
     run_blocking(hold_everybody_to(kafka, LITTLE))
     code, found = _judged(kafka, tmp_path / "held", "ACK-01,ACK-07,DLV-02,GAP-01,MEM-01,LCK-02")
     assert code == 0, found

@@ -68,9 +68,7 @@ def test_a_source_tree(tmp_path: Path) -> None:
          "kafka-clients-4.5.0.jar", "kafka-clients-4.5.0-sources.jar")  # fmt: skip
     jars(tmp_path / "tree" / "core" / "build" / "libs", "kafka_2.13-4.5.0.jar", "c-test.jar")
     jars(tmp_path / "tree" / "core" / "build" / "dependant-libs-2.13.18", "slf4j-api.jar")
-
     found = of(local_release(tmp_path / "tree"))
-
     assert found == ["kafka-clients-4.5.0.jar", "kafka_2.13-4.5.0.jar", "slf4j-api.jar"]
 
 
@@ -129,9 +127,7 @@ def test_old_copies_of_modules_are_left_alone(tmp_path: Path) -> None:
     library(tree / "clients", "kafka-clients-4.5.0.jar", A="of the module")
     libs = tree / "core" / "build" / "dependant-libs-2.13.18"
     jars(libs, "kafka-clients-4.5.0.jar", "kafka-raft-4.4.0.jar", "slf4j-api.jar", content="copy")
-
     version = local_release(tree)
-
     assert of(version) == ["kafka-clients-4.5.0.jar", "slf4j-api.jar"]
     assert content(version, "kafka-clients-4.5.0.jar") == {"A.class": "of the module"}
 
@@ -140,7 +136,6 @@ def test_old_copies_of_modules_are_left_alone(tmp_path: Path) -> None:
 def test_no_kafka_is_wrong_usage(tmp_path: Path, place: str) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "file.tgz").write_text("no archive")
-
     with pytest.raises(UsageFault, match=f"kafka:{tmp_path / place}: ") as fault:
         asked_target(f"kafka:{tmp_path / place}")
     assert "\n" not in str(fault.value)

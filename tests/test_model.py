@@ -75,7 +75,6 @@ def test_a_plan_keeps_to_limits_and_takes_nothing(
 @pytest.mark.parametrize(("size", "expected"), [(1, 3), (3, 3), (4, 2), (7, 1)])
 def test_ranges_end_by_batch_size(size: int, expected: int) -> None:
     leader = leading(3, 3, 3)
-
     assert len(leader.ranges(leader.plan(Want()), size)) == expected
 
 
@@ -99,14 +98,12 @@ def test_a_state_that_cannot_be_is_not_loaded() -> None:
         coordinator.initialize(0, 0)
         coordinator.write(state_epoch=0, leader_epoch=0, start=0, batches=[wrong])
         assert Leader(coordinator=coordinator).error is Error.UNKNOWN_SERVER_ERROR
-
         coordinator.write(state_epoch=0, leader_epoch=0, start=6, batches=[])
         assert Leader(coordinator=coordinator).error is Error.NONE
 
 
 def test_misshapen_batches_are_kept_as_they_are() -> None:
     wrong = StateBatch(5, 3, 2, 1)
-
     assert combine((), [wrong], 0) == (wrong,)
     assert combine([wrong], [StateBatch(0, 1, 2, 1)], 0) == (StateBatch(0, 1, 2, 1), wrong)
     assert combine([wrong], [], 6) == ()
@@ -192,7 +189,6 @@ def test_epochs_of_a_session() -> None:
 
 def test_limit_of_sessions() -> None:
     sessions, first = opened(limit=1)
-
     assert sessions.open(("group", "other"), "b") is Denial.FULL
     again = sessions.open(WHO, "c")
     assert isinstance(again, Session)
@@ -206,7 +202,6 @@ def test_partitions_take_turns() -> None:
     _, session = opened()
     places = [(TOPIC, index) for index in range(3)]
     session.add(places)
-
     assert [session.rotated()[0][1] for _ in range(4)] == [0, 1, 2, 0]
     session.forget(places)
     assert session.rotated() == []
@@ -374,7 +369,6 @@ def test_two_thousand_alternating_offsets_combine_fast() -> None:
     written = [StateBatch(offset, offset, 2 if offset % 2 else 0, 1) for offset in range(2_000)]
     stored = combine((), written, 0)
     begun = time.process_time()
-
     assert len(combine(stored, written, 0)) == 2_000
     assert time.process_time() - begun < 1
 
@@ -407,7 +401,6 @@ def test_uninitialised_and_deleted_state_is_refused() -> None:
 def test_initialize_replaces_and_fences() -> None:
     coordinator = started()
     written(coordinator)
-
     assert coordinator.initialize(1, 0) is Error.FENCED_STATE_EPOCH
     assert coordinator.initialize(3, 50) is Error.NONE
     _error, state = coordinator.read(0)
@@ -419,7 +412,6 @@ def test_initialize_replaces_and_fences() -> None:
 def test_read_raises_the_leader_epoch_and_fences_the_old_leader() -> None:
     coordinator = started()
     assert coordinator.read(5)[0] is Error.NONE
-
     assert coordinator.read(4)[0] is Error.FENCED_LEADER_EPOCH
     assert written(coordinator, leader_epoch=4) is Error.FENCED_LEADER_EPOCH
     assert written(coordinator, leader_epoch=5) is Error.NONE
@@ -440,7 +432,6 @@ def test_overtaken_write(release: Release, start: int) -> None:
     coordinator = started(release)
     written(coordinator, start=13)
     written(coordinator, start=11)
-
     assert coordinator.summary()[2] == start
 
 
@@ -463,7 +454,6 @@ def test_snapshots_come_in_time(between: int) -> None:
         written(coordinator)
     kinds = [record.state_epoch is not None for record in coordinator.records]
     epochs = [one.snapshot_epoch for one in coordinator.records if one.state_epoch is not None]
-
     assert ([True] + [False] * between) * 2 + [True] == kinds[: 2 * between + 3]
     assert list(range(len(epochs))) == epochs
 
@@ -473,7 +463,6 @@ def test_replay_equals_the_state() -> None:
     for start in range(10, 16):
         written(coordinator, start=start)
     coordinator.read(3)
-
     assert coordinator.state == replay(coordinator.records)
     assert replay([]) is None
 
@@ -526,7 +515,6 @@ class Both:
         """Acknowledge offsets alike; it must succeed."""
         error = self.leader.acknowledge(self.now, member, [Batch(first, last, (kind,))])
         self.judge.acknowledged(self.now, member, [(first, last, [kind])], error).check()
-
         assert Error.NONE is error
 
     def shows(self, start: int, end: int, states: Shown) -> None:
@@ -615,7 +603,6 @@ def test_two_consumers_example() -> None:
     both.fetch("second", 10)
     both.settle("second", 110, 119, ACCEPT)
     both.now = 1_000
-
     assert [Range(100, 109, 2)] == both.fetch("second", 10)
 
 
@@ -682,7 +669,6 @@ def test_model_names_only_live_rules() -> None:
         for file in (ROOT / "spec" / "model").glob("*.py")
         for rule in RULE.findall(file.read_text(encoding="utf-8"))
     }
-
     assert not named - set(rules)
     assert len(named) > 50
 
@@ -690,13 +676,11 @@ def test_model_names_only_live_rules() -> None:
 def test_diagram_is_current() -> None:
     text = (ROOT / "docs" / "model.md").read_text(encoding="utf-8")
     held = text.split("<!-- generated: begin -->\n")[1].split("<!-- generated: end -->")[0]
-
     assert document() == held
 
 
 def test_every_difference_between_releases_has_a_reason() -> None:
     fields = {field.name for field in dataclasses.fields(Release)} - {"name"}
-
     assert fields == set(REASONS)
     for name in fields:
         assert len({getattr(release, name) for release in RELEASES.values()}) == 2
@@ -704,12 +688,7 @@ def test_every_difference_between_releases_has_a_reason() -> None:
 
 @pytest.mark.parametrize(
     ("version", "line"),
-    [
-        ("4.1.2", "4.1"),
-        ("4.4.0", "4.4"),
-        ("", newest().name),
-        ("99.0", newest().name),
-    ],
+    [("4.1.2", "4.1"), ("4.4.0", "4.4"), ("", newest().name), ("99.0", newest().name)],
 )
 def test_release_of_a_version(version: str, line: str) -> None:
     assert RELEASES[line] is release_of(version)

@@ -174,10 +174,7 @@ PAIRS: dict[str, tuple[Judging, Judging]] = {
     "LCK-30": answered(held, [(1, 1, RENEW)], STATE, FINE, who="bob", renew=True),
     "LCK-31": answered(partial(after, ACCEPT), [(1, 1, RENEW)], STATE, FINE, at=30, renew=True),
     "LCK-36": answered(partial(held, renewal=False), [(1, 1, RENEW)], STATE, FINE, renew=True),
-    "OFF-17": (
-        lambda: held().spso_seen(20, 0),
-        lambda: held().spso_seen(20, 1),
-    ),
+    "OFF-17": (lambda: held().spso_seen(20, 0), lambda: held().spso_seen(20, 1)),
     "PER-05": (
         lambda: held().persisted(20, 0, []),
         lambda: held().persisted(20, 0, [StateBatch(1, 1, 2, 1)]),
@@ -208,7 +205,6 @@ PAIRS: dict[str, tuple[Judging, Judging]] = {
 @pytest.mark.parametrize("rule", PAIRS)
 def test_both_sides(rule: str) -> None:
     allowed, broken = PAIRS[rule]
-
     assert allowed().rules == ()
     assert (rule,) == broken().rules
 
@@ -217,7 +213,6 @@ def test_an_unanswered_acknowledgement_keeps_both_ends() -> None:
     for ranges in ([(0, 9, 2)], [(10, 19, 1)]):
         judge = held()
         judge.acknowledged(20, "ann", [(0, 9, ACCEPT)], None)
-
         assert judge.acquired(1_200, "bob", ranges).ok
 
 
@@ -225,7 +220,6 @@ def test_an_unanswered_acknowledgement_keeps_both_ends() -> None:
 def test_an_error_may_hide_an_effect(error: Error) -> None:
     judge = held()
     judge.acknowledged(20, "ann", [(0, 9, ACCEPT)], error)
-
     assert judge.persisted(30, 10, []).ok
 
 
@@ -233,7 +227,6 @@ def test_an_unanswered_acknowledgement_is_whole() -> None:
     judge = held()
     judge.acknowledged(20, "ann", [(0, 1, ACCEPT)], None)
     judge.persisted(30, 0, [StateBatch(0, 0, 2, 1)])
-
     assert judge.acquired(1_200, "bob", [(1, 1, 2)]).rules == ("ACK-01",)
 
 
@@ -241,7 +234,6 @@ def test_an_unseen_fetch_may_have_raised_a_count() -> None:
     for count, allowed in ((1, True), (2, True), (3, False)):
         judge = fresh()
         judge.lost(judge.begin_fetch(0, Fetch(member="ann")), 10)
-
         assert allowed is judge.acquired(2_000, "bob", [(0, 9, count)]).ok
 
 
@@ -261,14 +253,12 @@ def test_a_reload_takes_counts_back_to_the_durable_ones(count: int, allowed: boo
     judge = held()
     judge.acquired(1_200, "bob", [(0, 9, 2)]).check()
     judge.reloaded(1_300).check()
-
     assert allowed is judge.acquired(1_400, "ann", [(0, 9, count)]).ok
 
 
 def test_a_durable_count_is_never_undone() -> None:
     judge = after(RELEASE)
     judge.reloaded(40).check()
-
     assert judge.acquired(50, "bob", [(1, 1, 1)]).rules == ("DLV-31",)
 
 
@@ -277,7 +267,6 @@ def test_session_close_counts_since_4_2(release: Release, count: int) -> None:
     judge = SharePartition(0, release=release)
     judge.acquired(0, "ann", [(0, 9, 1)]).check()
     judge.released_session(10, "ann").check()
-
     assert judge.acquired(20, "bob", [(0, 9, count)]).ok
     assert not judge.acquired(30, "bob", [(0, 9, count)]).ok
 
@@ -285,7 +274,6 @@ def test_session_close_counts_since_4_2(release: Release, count: int) -> None:
 def test_the_log_start_ends_records_for_good() -> None:
     judge = held()
     judge.log_start_moved(20, 5).check()
-
     assert judge.acknowledged(30, "ann", [(0, 4, ACCEPT)], FINE).ok
     assert judge.acknowledged(31, "ann", [(0, 4, ACCEPT)], STATE).ok
     assert judge.acquired(2_000, "bob", [(0, 4, 2)]).rules == ("OFF-20",)
@@ -299,7 +287,6 @@ def test_a_lowered_limit_permits_one_last_delivery() -> None:
     judge.configured(Span(50, 60), Settings(lock_ms=LOCK, delivery_limit=2))
     judge.acquired(70, "ann", [(0, 9, 3)]).check()
     judge.acknowledged(80, "ann", [(0, 9, RELEASE)]).check()
-
     assert judge.acquired(90, "ann", [(0, 9, 4)]).rules == ("DLV-10",)
 
 
@@ -309,7 +296,6 @@ def test_a_lock_ends_under_the_limit_of_its_time() -> None:
     judge.configured(Span(1_300, 1_310), Settings(lock_ms=LOCK, delivery_limit=3))
     judge.configured(Span(2_400, 2_410), Settings(lock_ms=LOCK, delivery_limit=2))
     assert judge.acquired(2_500, "ann", [(0, 0, 3)]).ok
-
     judge = held(delivery_limit=1)
     judge.configured(Span(1_200, 1_210), Settings(lock_ms=LOCK, delivery_limit=5))
     assert judge.acquired(1_300, "bob", [(10, 19, 1)]).ok, "what is archived does not wait"
@@ -345,7 +331,6 @@ def test_a_start_offset_below_is_done() -> None:
     judge = held()
     judge.acknowledged(20, "ann", [(0, 9, ACCEPT)]).check()
     judge.spso_seen(30, 10).check()
-
     assert judge.acknowledged(40, "eve", [(0, 9, REJECT)], FINE).ok
     assert judge.acknowledged(50, "eve", [(0, 9, REJECT)], STATE).rules == ("ACK-34",)
     assert judge.spso_seen(60, 9).rules == ("OFF-18",)
@@ -355,7 +340,6 @@ def test_compaction_may_take_available_records() -> None:
     for vanish in (True, False):
         judge = held(may_vanish=vanish)
         judge.acknowledged(20, "ann", [(0, 9, RELEASE)]).check()
-
         assert vanish is judge.spso_seen(30, 10).ok
 
 
@@ -370,7 +354,6 @@ def test_overdue_ranges_are_named_and_one_lie_is_told_once() -> None:
 def test_a_refusal_raises_with_its_rule() -> None:
     with pytest.raises(Violation, match="ACQ-20: offsets 0-9 came to bob") as caught:
         held().acquired(20, "bob", [(0, 9, 2)]).check("fetch of bob at 20")
-
     assert (caught.value.rule, caught.value.witness) == ("ACQ-20", ("fetch of bob at 20",))
 
 
@@ -386,7 +369,6 @@ def test_runs_equal_a_plain_map(edits: list[tuple[int, int, int]]) -> None:
         runs.apply(first, first + size, _always(value))
         plain |= dict.fromkeys(range(first, first + size + 1), value)
     values = [value for _first, _last, value in runs.over(0)]
-
     assert plain == {offset: runs[offset] for offset in plain}
     assert all(one != two for one, two in pairwise(values))
 
@@ -429,7 +411,6 @@ def test_valid_histories_are_accepted(
     lossy: float, overlap: float, seed: int, group: Settings, release: Release
 ) -> None:
     steps = tell(seed, group, release, lossy, overlap)
-
     assert not refused(steps, group, release)
 
 
@@ -439,7 +420,6 @@ def test_seeing_less_never_refuses_more(seed: int, group: Settings, release: Rel
     steps = tell(seed, group, release, 0.1, 0.5)
     looks = {"StartSeen", "StateSeen"}
     kept = [one for one in steps if type(one).__name__ not in looks or Random(seed).random() < 0.5]
-
     assert not refused(kept, group, release)
 
 
@@ -483,7 +463,6 @@ def rates(lossy: float, overlap: float, histories: int) -> dict[str, float]:
 def test_single_lies_are_caught() -> None:
     found = rates(0.0, 0.0, 150)
     weak = {name: rate for name, rate in found.items() if rate < CAUGHT.get(name, 0.85)}
-
     assert not weak
     assert set(CAUGHT) == {edit.__name__ for edit in EDITS}
 

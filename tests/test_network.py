@@ -90,9 +90,7 @@ def test_the_registry_of_npms_settings(home: Path, monkeypatch: pytest.MonkeyPat
 
 def test_nobody_answers() -> None:
     port = free_ports(1)[0]
-
     why = network.unreachable(f"http://user:secret@127.0.0.1:{port}/x", within=5)
-
     assert why == "ConnectionError at 127.0.0.1"
 
 
@@ -134,7 +132,6 @@ def test_a_file_that_is_not_there_is_told(home: Path, monkeypatch: pytest.Monkey
 def test_a_tools_settings_are_told(tool: str) -> None:
     sentence = network.advice(tool)
     handed_on = (ROOT / "tox.ini").read_text()
-
     assert re.fullmatch(r".* reads .*PROXY.*\.", sentence)
     for name in re.findall(r"\b[A-Za-z]+_[A-Z_]*[A-Z]\b|\bGO[A-Z]+\b", sentence):
         stem = re.match(r"SHAREPROOF|PIP|NODE|GO|CARGO|SSL_CERT|REQUESTS_CA_BUNDLE|HTTPS", name)
@@ -159,9 +156,7 @@ def test_a_jvm_that_speaks_to_others_keeps_their_certificates(
 ) -> None:
     trusted = "-Djavax.net.ssl.trustStore=/a b"
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", f"-Xmx9g '{trusted}' -Dhttps.proxyHost=p")
-
     kept = client_environment()["JAVA_TOOL_OPTIONS"]
-
     assert kept == f"'{trusted}' -Dhttps.proxyHost=p"
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xmx9g")
     assert "JAVA_TOOL_OPTIONS" not in client_environment()

@@ -73,8 +73,8 @@ def children(monkeypatch: pytest.MonkeyPatch) -> Children:
     return found
 
 
-def _asked(folder: Path, *, resume: bool = False) -> Asked:
-    return Asked(
+def _spend(folder: Path, *, hours: float = 0.0, resume: bool = False) -> tuple[Night, int]:
+    asked = Asked(
         archive=folder / "nights",
         site=folder / "site",
         brokers=3,
@@ -83,6 +83,7 @@ def _asked(folder: Path, *, resume: bool = False) -> Asked:
         shrink=3,
         resume=resume,
     )
+    return spend(_new(hours), asked, lambda _: None)
 
 
 def _new(hours: float = 0.0) -> Night:
@@ -91,13 +92,8 @@ def _new(hours: float = 0.0) -> Night:
     )
 
 
-def _quiet(_: str) -> None:
-    pass
-
-
 def test_a_quiet_night(tmp_path: Path, children: Children) -> None:
-    night, code = spend(_new(), _asked(tmp_path), _quiet)
-
+    night, code = _spend(tmp_path)
     assert (code, children.played) == (OK, [f"seed-{SEED}"])
     page = (tmp_path / "site" / "nights" / f"{night.name}.html").read_text(encoding="utf-8")
     assert "nothing new broke." in page
@@ -106,9 +102,7 @@ def test_a_quiet_night(tmp_path: Path, children: Children) -> None:
 
 def test_what_broke_is_confirmed_and_shrunk(tmp_path: Path, children: Children) -> None:
     children.breaking = True
-
-    night, code = spend(_new(), _asked(tmp_path), _quiet)
-
+    night, code = _spend(tmp_path)
     assert code == BROKEN
     assert children.played == [f"seed-{SEED}", f"seed-{SEED}-1", f"seed-{SEED}-2", "shrink"]
     (broken, *_) = night.broken
@@ -120,9 +114,7 @@ def test_what_broke_is_confirmed_and_shrunk(tmp_path: Path, children: Children) 
 
 def test_a_night_without_a_verdict_ends(tmp_path: Path, children: Children) -> None:
     children.dead = True
-
-    night, code = spend(_new(hours=8), _asked(tmp_path), _quiet)
-
+    night, code = _spend(tmp_path, hours=8)
     assert (code, len(children.played)) == (FAULT, 3)
     assert night.trouble == "nothing to judge of the latest runs: shareproof: no cluster"
     assert (tmp_path / "site" / "nights" / f"{night.name}.html").is_file()
@@ -130,11 +122,9 @@ def test_a_night_without_a_verdict_ends(tmp_path: Path, children: Children) -> N
 
 def test_a_night_that_was_stopped_goes_on(tmp_path: Path, children: Children) -> None:
     children.stops_at = 1
-    stopped, code = spend(_new(), _asked(tmp_path), _quiet)
+    stopped, code = _spend(tmp_path)
     assert (code, stopped.ended, stopped.plays) == (INTERRUPTED, "", ())
-
-    night, code = spend(_new(), _asked(tmp_path, resume=True), _quiet)
-
+    night, code = _spend(tmp_path, resume=True)
     assert (night.name, code) == (stopped.name, OK)
     assert [play.seed for play in night.plays] == [SEED]
     assert children.played == [f"seed-{SEED}"] * 2
@@ -145,17 +135,9 @@ def test_a_night_that_was_stopped_goes_on(tmp_path: Path, children: Children) ->
 
 def test_what_changed_since_the_night_before() -> None:
     def played(rule: str, idle: str) -> Night:
+        facts = {"seed": 1, "run": "seed-1", "faults": (), "began": "", "seconds": 1}
         failure = Failure(rule=rule, reason="it broke")
-        play = Play(
-            seed=1,
-            run="seed-1",
-            faults=(),
-            began="",
-            seconds=1,
-            exit_code=1,
-            failures=(failure,),
-            idle=(idle,),
-        )
+        play = Play(**facts, exit_code=1, failures=(failure,), idle=(idle,))  # type: ignore[arg-type]
         return replace(_new(), plays=(play,))
 
     assert changes(played("INV-01", "INV-08"), played("INV-02", "INV-08")) == (
@@ -167,7 +149,6 @@ def test_what_changed_since_the_night_before() -> None:
 @pytest.mark.parametrize("text", ["", "[]", '{"plays": 3}', "{"])
 def test_what_is_no_record_of_a_night_is_said(tmp_path: Path, text: str) -> None:
     (tmp_path / "night.json").write_text(text, encoding="utf-8")
-
     with pytest.raises(ValueError, match="no record of a night"):
         read(tmp_path)
 
@@ -244,27 +225,20 @@ def test_changed_verdicts_end_with_1(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "no verdict changed" in capsys.readouterr().err
 
 
-def test_a_lost_history_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(results(tmp_path / "run", runs=["/long/gone/run"]))]) == 3
-    assert "the history of /long/gone/run was not kept" in capsys.readouterr().err
-
-
-def test_certificates_are_not_judged_again(
+def test_what_cannot_be_judged_again_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    keep(tmp_path, document())
-    assert main([str(tmp_path)]) == 2
+    keep(tmp_path / "certificate", document())
+    assert main([str(tmp_path / "certificate")]) == 2
     assert "no judged history there" in capsys.readouterr().err
-
-
-def test_what_cannot_be_read_is_told_and_ends_with_3(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "run" / "history").mkdir(parents=True)
-    results(tmp_path / "run", runs=["/long/gone/run"])
-    (tmp_path / "half").mkdir()
-    (tmp_path / "half" / "results.json").write_text('{"schema', encoding="utf-8")
-    assert main([str(tmp_path)]) == 3
+    lost, there = tmp_path / "lost", tmp_path / "there" / "run"
+    assert main([str(results(lost, runs=["/long/gone/run"]))]) == 3
+    assert "the history of /long/gone/run was not kept" in capsys.readouterr().err
+    (there / "history").mkdir(parents=True)
+    results(there, runs=["/long/gone/run"])
+    (tmp_path / "there" / "half").mkdir()
+    (tmp_path / "there" / "half" / "results.json").write_text('{"schema', encoding="utf-8")
+    assert main([str(tmp_path / "there")]) == 3
     said = capsys.readouterr().err
     assert "left out:" in said
     assert "only a part of it" in said

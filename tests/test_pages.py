@@ -266,7 +266,6 @@ def test_what_came_before_it_was_due_is_drawn(tmp_path: Path) -> None:
     row = {"during": "load", "measure": "redelivery", "count": 7}
     early = {"median": -3514, "p90": -1003, "p99": -1003, "max": -1002}
     found["distributions"] = {"/run/history": [row | early]}
-
     assert "-1002" in html.write(tmp_path, parse(found)).read_text(encoding="utf-8")
 
 

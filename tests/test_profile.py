@@ -73,7 +73,6 @@ def test_every_failure_of_a_client_was_reproduced(name: str) -> None:
         text = page.read_text(encoding="utf-8") if entry.finding and page.exists() else ""
         if entry.requirement not in text or "**Reproduce**" not in text:
             strange.append((entry.requirement, entry.finding))
-
     assert strange == []
 
 
@@ -83,7 +82,6 @@ def test_findings_name_scripts_that_are_there() -> None:
         for page in sorted(FINDINGS.glob("*.md"))
         for link in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8"))
     ]
-
     assert [(page, link) for page, link in links if not (FINDINGS / link).exists()] == []
 
 
@@ -196,7 +194,6 @@ def test_every_known_failure_has_a_page_or_a_bug(name: str) -> None:
         for entry in load_profile(name).expected
         if not (entry.bug or entry.finding) or (entry.finding and entry.finding not in pages)
     ]
-
     assert bare == []
 
 
@@ -212,7 +209,6 @@ def explained(rule: str, release: str, verdict: str, reason: str) -> list[str]:
 def test_known_failures_match_their_witness(seen: dict[str, str]) -> None:
     rule, release, verdict = seen["rule"], seen["release"], seen.get("verdict", "fail")
     head, got, _ = seen["reason"].rpartition("got ")
-
     assert explained(rule, release, verdict, seen["reason"])
     if got and verdict == "fail":
         assert explained(rule, release, verdict, f"{head}got 'SOMETHING ELSE'") == []

@@ -237,7 +237,6 @@ async def test_everything_is_seen_and_stays_in_front(tap: Tap) -> None:
     async with await dialled(tap) as connection:
         response = await connection.call("Metadata", topics=[])
     seen = tap.of("Metadata")
-
     assert [f"{b.host}:{b.port}" for b in response.brokers] == tap.bootstrap
     assert [(one.client_id, one.response is not None) for one in seen] == [("me", True)]
     assert seen[0].responded >= seen[0].sent
@@ -409,7 +408,6 @@ def test_a_load_lasts_from_request_to_response() -> None:
     loads.on_request(exchange)
     assert loads.take() == []
     loads.on_response(exchange)
-
     (load,) = loads.take()
     assert (load.key, load.node, load.error) == (KEY, 2, 0)
     assert load.until is not None
@@ -423,7 +421,6 @@ def test_two_brokers_load_at_once() -> None:
     loads.on_request(_exchange(2))
     loads.on_response(_exchange(2))
     loads.on_response(_exchange(1, error=16))
-
     assert _ends(loads.take()) == [(KEY, 2, 0, False), (KEY, 1, 16, False)]
 
 
@@ -431,6 +428,5 @@ def test_a_response_that_was_lost_ends_with_the_next_attempt() -> None:
     loads = Loads()
     loads.on_request(_exchange(1))
     loads.on_request(_exchange(1))
-
     assert _ends(loads.take()) == [(KEY, 1, -1, False)]
     assert _ends(loads.open()) == [(KEY, 1, -1, True)]

@@ -101,7 +101,6 @@ def test_each_is_told_what_it_is_told_alone(spark: SparkSession, histories: list
     alone = [_judged(spark, [one], held=ALL)[0] for one in histories[:-1]]
     alone.append(alone[0])
     assert sum(one.broken > 0 for found, *_ in alone for one in found.values()) > len(RULES)
-
     for held in ((), SMALL, ALL):
         for one, (found, *more) in zip(alone, _judged(spark, histories, held=held), strict=True):
             assert _told(found) == _told(one[0])
@@ -129,7 +128,6 @@ def test_histories_with_lost_buckets_that_lie_elsewhere_are_judged_alone(
 ) -> None:
     first, other, again = histories
     hurt = replace(again, lost_buckets=frozenset({3}))
-
     assert together([first, hurt, other], here=False) == [[0, 2], [1]]
     assert together([first, hurt, other], here=True) == [[0, 1, 2]]
 
@@ -163,9 +161,10 @@ def _two_files(history: History) -> list[str]:
     return [made.path, given.path]
 
 
-def test_a_value_of_each_run_is_found_by_halving() -> None:
+def test_pages_and_queries_of_many_runs() -> None:
     assert by_run(["7", "7", "7"]) == "7"
     assert by_run(["a", "b", "b"]) == "CASE WHEN run < 1 THEN a ELSE b END"
+    assert [intervals_for(runs) for runs in (1, 10, 33, 1000)] == [600, 600, 181, 120]
 
 
 # --- Plans ------------------------------------------------------------------------------------
@@ -322,13 +321,14 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> History:
     return open_history(folder)
 
 
-@pytest.fixture(autouse=True, scope="module")
+@pytest.fixture(scope="module")
 def registered(spark: SparkSession, told: History) -> Iterator[None]:
     register(spark, [told], "told").need([DELIVERY_PAIRS])
     yield
     unregister(spark, "told")
 
 
+@pytest.mark.usefixtures("registered")
 def test_each_moment_has_what_happened_in_it(spark: SparkSession, told: History) -> None:
     since, until = span(told)
     course = Course(since=since, until=until, intervals=5)
@@ -350,11 +350,11 @@ def test_each_moment_has_what_happened_in_it(spark: SparkSession, told: History)
     json.dumps(drawn)
 
 
+@pytest.mark.usefixtures("registered")
 def test_a_record_has_its_story(spark: SparkSession) -> None:
-    ((told,),) = stories(spark, [[HIT]], [0])
-
-    assert (told["record"], told["rules"]) == ("topic-0-0 offset 10", ["INV-02"])
-    assert told["steps"] == [
+    ((story,),) = stories(spark, [[HIT]], [0])
+    assert (story["record"], story["rules"]) == ("topic-0-0 offset 10", ["INV-02"])
+    assert story["steps"] == [
         [0.0, "produced by producer 1, response OK after 1 ms"],
         [1.0, "acquired by m1, delivery 1, locked for 1000 ms"],
         [1.8, "fault: kill-leader of broker 2 begins"],
@@ -364,14 +364,11 @@ def test_a_record_has_its_story(spark: SparkSession) -> None:
         [3.0, "acquired by m2, delivery 2, locked for 1000 ms"],
         [3.1, "accepted by m2, response OK after 1 ms"],
     ]
+    ((most,),) = stories(spark, [[]], [0])  # the most delivered record has one without a rule
+    assert (most["record"], most["rules"]) == ("topic-0-0 offset 10", [])
 
 
-def test_the_most_delivered_record_has_a_story_without_a_rule(spark: SparkSession) -> None:
-    assert [(one["record"], one["rules"]) for one in stories(spark, [[]], [0])[0]] == [
-        ("topic-0-0 offset 10", [])
-    ]
-
-
+@pytest.mark.usefixtures("registered")
 def test_what_is_written_is_as_its_schema_says(
     spark: SparkSession, told: History, tmp_path: Path
 ) -> None:
@@ -390,10 +387,6 @@ def test_what_is_written_is_as_its_schema_says(
     written["runs"]["told/history"]["timeline"]["marks"][0]["rule"] = 2
     with pytest.raises(jsonschema.ValidationError, match="2 is not of type 'string'"):
         schema.validate(written)
-
-
-def test_a_page_of_many_runs_has_fewer_bins_of_each() -> None:
-    assert [intervals_for(runs) for runs in (1, 10, 33, 1000)] == [600, 600, 181, 120]
 
 
 # --- Spark's start ----------------------------------------------------------------------------
@@ -437,17 +430,14 @@ def test_what_a_run_recorded_so_far_is_tried(spark: SparkSession, tmp_path: Path
 
 def test_without_anything_recorded_there_is_nothing_to_try(tmp_path: Path) -> None:
     assert not recorded(tmp_path / "missing", tmp_path / "made", Event())
-    shutil.rmtree(_under_way(tmp_path / "now") / "journal" / "0000")
-    (tmp_path / "now" / "history" / "run.json").unlink()
-    assert not recorded(tmp_path, tmp_path / "made", Event())
-
-
-def test_nobody_waits_for_what_was_recorded_so_far(tmp_path: Path) -> None:
-    _under_way(tmp_path / "now")
+    history = _under_way(tmp_path / "now")
     hurried = Event()
     hurried.set()
-    with pytest.raises(Enough):
+    with pytest.raises(Enough):  # nobody waits for it
         recorded(tmp_path, tmp_path / "made", hurried)
+    shutil.rmtree(history / "journal" / "0000")
+    (history / "run.json").unlink()
+    assert not recorded(tmp_path, tmp_path / "made", Event())
 
 
 @pytest.mark.parametrize("early", [False, True])
@@ -489,5 +479,4 @@ def test_other_jvms_are_not_started_early(
     request_: Request, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(spark_warming, "open_session", lambda *_: pytest.fail("it was opened"))
-
     warm(request_, rows, lambda *_: False)()

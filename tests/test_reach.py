@@ -76,7 +76,6 @@ def test_what_is_refused_is_out_of_reach(
 ) -> None:
     with restricted(*refused.split()) as info:
         code, found = judged(tmp_path, info, rules)
-
     assert code == 0, found
     assert {verdict for verdict, _ in found.values()} <= {"pass", "out of reach"}
     assert {rule for rule, (verdict, _) in found.items() if verdict == "pass"} >= held
@@ -140,7 +139,6 @@ def sized(request: pytest.FixtureRequest) -> Iterator[tuple[int, ClusterInfo]]:
 def test_one_broker_and_forty(tmp_path: Path, sized: tuple[int, ClusterInfo]) -> None:
     brokers, info = sized
     code, found = judged(tmp_path, info, f"{KEPT},{LEADER}")
-
     assert code == 0, found
     assert found[KEPT][0] == "pass"
     assert found[LEADER][0] == ("out of reach" if brokers == 1 else "pass"), found

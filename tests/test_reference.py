@@ -133,7 +133,6 @@ async def test_same_seed_same_transcript() -> None:
     first, came = await script(1)
     second, _ = await script(1)
     other, _ = await script(2)
-
     assert first == second
     assert first != other
     assert came == [0, 1, 2, 3, 1, 2, 3]
@@ -141,7 +140,6 @@ async def test_same_seed_same_transcript() -> None:
 
 def test_mutants_are_many_and_of_every_area() -> None:
     rules = load_requirements()
-
     assert len(MUTANTS) >= ENOUGH
     for mutant in MUTANTS.values():
         assert mutant.sentence.endswith(".")

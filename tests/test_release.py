@@ -84,7 +84,6 @@ def test_wheel_and_sdist_hold_every_file_of_the_rooms(tmp_path: Path) -> None:
     if lacks := optional.missing("git"):
         pytest.skip(lacks)
     built = build(tmp_path)
-
     assert lost(built, tracked()) == []
     assert unwanted(built) == []
     assert lost(built, ["spec/forgotten.toml"]) == [

@@ -165,7 +165,6 @@ def test_results_follow_the_shipped_schema() -> None:
 def test_certificates_tell_which_broker_was_faced() -> None:
     found = certificate()
     judged, untested = found["requirements"]
-
     assert judged["facing"] == [found["client"]["facing"]]
     assert "facing" not in untested
     assert found["client"]["brokers"] == {judged["facing"][0]: {judged["verdict"]: 1}}
@@ -173,7 +172,6 @@ def test_certificates_tell_which_broker_was_faced() -> None:
 
 def test_results_survive_the_disk(tmp_path: Path) -> None:
     keep(tmp_path, document())
-
     assert to_plain(read(tmp_path)) == document()
     facts = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
     assert (facts["seed"], facts["command"]) == (7, ["shareproof", "A rule."])
@@ -182,7 +180,6 @@ def test_results_survive_the_disk(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 2}'])
 def test_foreign_results_are_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "results.json").write_text(text, encoding="utf-8")
-
     with pytest.raises(ValueError, match=r"results\.json: (not|results of schema 2)"):
         read(tmp_path)
 
@@ -190,7 +187,6 @@ def test_foreign_results_are_refused(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize("results", [document, certificate])
 def test_page_escapes_everything_hostile(results: Callable[[str], dict[str, Any]]) -> None:
     page = html.render(parse(results(HOSTILE)))
-
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert" in page
     assert str(7777 * 7777) not in page.split("</style>")[1].split("<script>")[0]
@@ -198,7 +194,6 @@ def test_page_escapes_everything_hostile(results: Callable[[str], dict[str, Any]
 
 def test_page_needs_nothing_beside_it() -> None:
     page = html.render(parse(document()))
-
     assert "http" not in page.replace("http-equiv", "")
     assert "src=" not in page
     assert "A rule." in page
@@ -349,9 +344,7 @@ def test_copies_of_a_run_count_once(tmp_path: Path) -> None:
     keep(tmp_path / "a-copy", document())
     shutil.copytree(tmp_path / "a-copy", tmp_path / "run")
     (tmp_path / "run" / "history").mkdir()
-
     archive = find([tmp_path, tmp_path / "run"])
-
     assert [run.folder.name for run in archive.runs] == ["run"]
     assert archive.unreadable == ()
     assert "the same run as" in archive.doubles[0]
@@ -460,7 +453,6 @@ def test_what_keeps_allure_from_working_is_told(
         tool.chmod(0o755)
     monkeypatch.setenv("PATH", str(run_of_two))
     monkeypatch.setattr(optional, "missing", lambda _name: "")
-
     assert main([str(run_of_two)]) == 3
     assert said in capsys.readouterr().err
 

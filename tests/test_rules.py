@@ -25,14 +25,7 @@ from shareproof.runner.inventory import CLIENT, Check, by_rule, in_tier, read_ch
 from spec.catalogue import Entry, load_catalogue, load_defects, parse
 from spec.configs import load_configs
 from spec.profile import load_profile
-from spec.requirement import (
-    Basis,
-    Honesty,
-    Internal,
-    Level,
-    SpecError,
-    load_requirements,
-)
+from spec.requirement import Basis, Honesty, Internal, Level, SpecError, load_requirements
 from spec.source import Kind, Source, load_kips, parse_sources
 from spec.tiers import (
     ALL,
@@ -72,7 +65,6 @@ Loader = Callable[[], dict[str, Entry]]
 )
 def test_lists_are_whole(load: Loader, expected: Mapping[str, int]) -> None:
     found = Counter(entry.area for entry in load().values())
-
     assert expected == found
 
 
@@ -80,7 +72,6 @@ def test_behaviours_are_numbered_without_holes() -> None:
     for area in BEHAVIOURS:
         ids = [entry.id for entry in load_catalogue().values() if entry.area == area]
         plain = [identity for identity in ids if identity[-1].isdigit()]
-
         assert [f"{area}-{number}" for number in range(1, len(plain) + 1)] == plain
         assert all(identity.startswith(f"{area}-") for identity in ids)
 
@@ -106,9 +97,7 @@ def test_defects_alone_name_public_reports_and_untested_rules_say_why() -> None:
 
 def test_a_well_formed_list_is_read() -> None:
     text = '[ACK]\nACK-1 = { label = "l", rules = ["ACK-07"], star = true, bug = ["K-1"] }\n'
-
     expected = Entry(id="ACK-1", area="ACK", label="l", rules=("ACK-07",), star=True, bug=("K-1",))
-
     assert {"ACK-1": expected} == parse(text)
 
 
@@ -306,7 +295,6 @@ def test_configurations_exist() -> None:
         for _, source in of(Kind.DOC)
         if source.place.startswith(("groupconfigs_", "brokerconfigs_")) and "share" in source.place
     }
-
     assert {name for name in cited if "*" not in name} - known == set()
 
 
@@ -330,7 +318,6 @@ INTERNAL = {rule.id for rule in RULES.values() if rule.internal}
 )
 def test_internals_are_for_kafka(options: RunOptions, *, held: bool) -> None:
     brokers = {rule for rule in RULES if not rule.startswith(("CLI-", "FRM-"))}
-
     assert options.selected().keys() == (brokers if held else brokers - INTERNAL)
 
 
@@ -384,7 +371,6 @@ def test_tiers_of_requests_checks_and_rules() -> None:
 def test_tiers_of_known_rules() -> None:
     rules = load_requirements()
     first, second = (set(in_tier(rules, tier)) for tier in (1, 2))
-
     assert {"ACQ-01", "ACK-01", "SES-01", "MEM-01"} & first
     assert {"ADM-01", "OFF-20", "GAP-01"} & second
     assert not {"ADM-01", "OFF-20", "GAP-01"} & first
@@ -398,7 +384,6 @@ def test_badge_and_certificate_name_the_tier() -> None:
     plain["run"] |= {"partial": False, "errors": [], "exit_code": 0, "only": [], "fast": False}
     whole = parse_results(plain)
     part = replace(whole, run=replace(whole.run, tier=1))
-
     assert badge.of_results(whole).label == "share groups"
     assert badge.of_results(part).label == "share groups, tier 1"
     assert "Certificate of conformance, tier 1" in render(part)

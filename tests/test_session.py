@@ -104,7 +104,6 @@ def test_chatter_is_dropped_and_errors_are_not(capfd: pytest.CaptureFixture[str]
     with pytest.raises(subprocess.CalledProcessError), without_chatter():
         subprocess.run(["sh", "-c", "cat; exit 1"], input=SAID.encode(), stdout=2, check=True)
     print("ours", file=sys.stderr)
-
     assert capfd.readouterr().err.splitlines() == [*SAID.splitlines()[-2:], "ours"]
 
 

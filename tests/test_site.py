@@ -162,7 +162,6 @@ def test_site_needs_no_extra(runs: Path, tmp_path: Path) -> None:
     without = "sys.modules.update(dict.fromkeys(['numpy', 'pyarrow', 'pyspark']))"
     program = f"import sys; {without}; from shareproof.cli import main; main()"
     done = python("-c", program, "report", str(runs), "--site", str(tmp_path / "site"))
-
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "site" / "index.html").exists()
 

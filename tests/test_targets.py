@@ -78,7 +78,6 @@ def test_cluster_info_survives_json() -> None:
 @pytest.mark.parametrize(("brokers", "in_sync"), [(1, "1"), (3, "2")])
 def test_state_topic_is_on_all_brokers(brokers: int, in_sync: str) -> None:
     properties = cluster_properties("4.4.0", TargetOptions(brokers=brokers))
-
     assert str(brokers) == properties["share.coordinator.state.topic.replication.factor"]
     assert in_sync == properties["share.coordinator.state.topic.min.isr"]
 
@@ -131,12 +130,9 @@ def test_a_stored_release_is_complete_until_a_jar_shrinks(tmp_path: Path) -> Non
     jar.write_bytes(b"12345")
     home = tmp_path / "kafka-0"
     store(home, [jar])
-
     assert is_complete(home)
-
     (home / "jars" / "a.jar").unlink()
     (home / "jars" / "a.jar").write_bytes(b"1234")
-
     assert not is_complete(home)
 
 
@@ -163,7 +159,6 @@ def test_an_unwritable_cache_is_an_environment_fault(
     blocker = tmp_path / "file"
     blocker.touch()
     monkeypatch.setenv("SHAREPROOF_CACHE", str(blocker / "cache"))
-
     with pytest.raises(EnvironmentFault, match="set SHAREPROOF_CACHE"):
         kafka_release("4.4.0")
 
@@ -207,7 +202,6 @@ def test_an_unknown_release_is_named_with_the_known_ones(monkeypatch: pytest.Mon
 @pytest.mark.usefixtures("empty_cache")
 def test_an_unreachable_registry_is_an_environment_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHAREPROOF_MAVEN_REPOSITORY", f"http://127.0.0.1:{free_ports(1)[0]}")
-
     with pytest.raises(EnvironmentFault, match="registry cannot be reached"):
         kafka_release("4.4.0")
 
@@ -305,7 +299,6 @@ reason = "r"
 @pytest.mark.parametrize("fake", sorted(FAKES))
 def test_a_fake_has_a_newest_edition_and_a_ledger(fake: str) -> None:
     named = parse_target(fake)
-
     assert isinstance(named, FakeName)
     assert (named.edition, named.version) == FAKES[fake]
     assert load_profile(fake).name == fake
@@ -341,7 +334,6 @@ def test_only_the_records_of_a_share_fetch_may_be_null() -> None:
     jar = clients_jar("4.4.0")
     ours, theirs = (Schemas.from_jar(path).texts for path in (of_kfake(jar), jar))
     changed = [name for name in theirs if ours[name] != theirs[name]]
-
     assert ours.keys() == theirs.keys()
     assert changed == ["ShareFetchResponse"]
 
@@ -350,7 +342,6 @@ def test_an_absence_can_name_rules_areas_or_all() -> None:
     entry = parse_profile(HEAD + 'rules = ["PER", "ACK-01"]', "p.toml").absent[0]
     every = parse_profile(HEAD + 'rules = ["*"]', "p.toml").absent[0]
     none = parse_profile(HEAD, "p.toml").absent[0]
-
     concerned = [rule for rule in ("PER-07", "ACK-01", "ACK-02") if entry.concerns(rule)]
     assert concerned == ["PER-07", "ACK-01"]
     assert every.concerns("ACK-02")
@@ -374,7 +365,6 @@ kafka_server_KafkaServer_BrokerState 3.0
 
 def test_samples_of_a_page() -> None:
     first, second = parse_metrics(PAGE)
-
     assert (first.bean, first.attribute, first.value) == ("SharePartitionMetrics", "Value", 3.0)
     assert first.labels == {"group": "g", "name": "InFlight", "partition": "0", "topic": 'a\\"b'}
     assert second == Sample(
@@ -425,9 +415,7 @@ def cluster(version: str) -> ClusterInfo:
 )
 def test_tools_that_suit_a_cluster(version: str, published: set[str], expected: list[str]) -> None:
     asked: list[str] = []
-
     tools = asyncio.run(Tools.of(cluster(version), registry(published, asked)))
-
     assert asked == expected
     assert tools.version == expected[-1]
 

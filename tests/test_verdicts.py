@@ -71,14 +71,12 @@ def judged(
 @pytest.mark.parametrize("worse", SEVERITY[1:])
 def test_worst_check_decides(worse: Verdict) -> None:
     (result,) = judged([saw(Verdict.PASS), saw(worse, "why")])
-
     assert (result.verdict, result.reason) == (worse, "why")
 
 
 def test_evidence_adds_up() -> None:
     one = saw(Verdict.PASS, evidence={"a": 1, "b": 2})
     (result,) = judged([one, saw(Verdict.PASS, evidence={"a": 4})])
-
     assert result.evidence == {"a": 5, "b": 2}
 
 
@@ -115,11 +113,7 @@ YESTERDAY = date(2026, 5, 31)
     ],
 )
 def test_what_is_expected_of_a_rule(
-    seen: list[Observation],
-    entries: list[Expected],
-    expected: bool | None,
-    problem: str,
-    code: int,
+    seen: list[Observation], entries: list[Expected], expected: bool | None, problem: str, code: int
 ) -> None:
     (result,) = judged(seen, *entries)
     assert expected in (None, result.expected)
@@ -137,7 +131,6 @@ def test_what_is_beyond_reach_or_another_versions_is_told() -> None:
 
 def test_entry_is_not_called_stale_on_half_the_checks() -> None:
     (result,) = judged([saw(Verdict.PASS)], entry(), unfinished=["ACK-01"])
-
     assert result.problem == ""
 
 
@@ -151,7 +144,6 @@ def test_strict_reach_counts_it() -> None:
 @pytest.mark.parametrize("verdict", [Verdict.FAIL, Verdict.UNKNOWN, Verdict.VACUOUS])
 def test_levels_below_the_demanded_are_forgiven(verdict: Verdict) -> None:
     (result,) = judged([saw(verdict)], subject=rule(level=Level.MAY))
-
     assert exit_code([result], [], Level.SHOULD) == OK
     assert exit_code([result], [], Level.MAY) == BROKEN
 

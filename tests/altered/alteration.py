@@ -176,6 +176,12 @@ def acknowledged(kind: AckType, sent: int, received: int, outcome: Outcome = Out
     return {**ended, "outcome": int(outcome), "error": error}
 
 
+def ended_as(row: Row, outcome: Outcome) -> Row:
+    """Return what a delivery's row says if its acknowledgement was refused or never answered."""
+    received = NEVER if outcome is Outcome.UNKNOWN else row["ack_received"]
+    return acknowledged(AckType(row["kind"]), row["ack_sent"], received, outcome)
+
+
 def is_proven(row: Row) -> bool:
     """Tell whether an acknowledgement was answered OK certainly within its lock."""
     in_lock = row["ack_received"] <= min(row["holds_until"], row["freed"])
@@ -339,29 +345,37 @@ ALTERATIONS: list[Alteration] = []
 """Every alteration, in the order in which the modules beside this one tell them."""
 
 
-def breaks(
-    rule: str, *also: str, name: str = "", partition: int = 0, **fields: Any
-) -> Callable[[Alter], Alter]:
+def breaks(rules: str, name: str = "", **more: Any) -> Callable[[Alter], Alter]:
     """Declare that what a function alters, when it is given these fields, breaks a rule.
 
-    An alteration without a name is called like the function.
+    Args:
+        rules: the rule, and others that see the same and may or may not say so.
+        name: what it does; an alteration without a name is called like the function.
+        more: its ``partition``, and the fields.
     """
-    facts = {"rule": rule, "breaks": True, "also": frozenset(also), "partition": partition}
-    return _declared(name, fields, facts)
+    return _declared(rules, name, breaks=True, **more)
 
 
-def keeps(
-    rule: str, *, name: str = "", partition: int = 0, **fields: Any
-) -> Callable[[Alter], Alter]:
+def keeps(rule: str, name: str = "", **more: Any) -> Callable[[Alter], Alter]:
     """Declare that what a function alters is legal, though it looks like the breach of a rule."""
-    facts = {"rule": rule, "breaks": False, "also": frozenset[str](), "partition": partition}
-    return _declared(name, fields, facts)
+    return _declared(rule, name, breaks=False, **more)
 
 
-def _declared(name: str, fields: dict[str, Any], facts: dict[str, Any]) -> Callable[[Alter], Alter]:
+def _declared(
+    rules: str, name: str, *, breaks: bool, partition: int = 0, **fields: Any
+) -> Callable[[Alter], Alter]:
+    rule, *also = rules.split()
+
     def declare(alter: Alter) -> Alter:
-        called = name or alter.__name__.replace("_", " ").strip()
-        ALTERATIONS.append(Alteration(name=called, alter=partial(alter, **fields), **facts))
+        made = Alteration(
+            rule=rule,
+            breaks=breaks,
+            also=frozenset(also),
+            partition=partition,
+            name=name or alter.__name__.replace("_", " ").strip(),
+            alter=partial(alter, **fields),
+        )
+        ALTERATIONS.append(made)
         return alter
 
     return declare

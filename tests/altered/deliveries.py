@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from spec.history import NEVER, AckType, Outcome
-from tests.altered.alteration import MS, SECOND, Copy, Row, acknowledged, breaks, is_proven, keeps
+from tests.altered.alteration import (
+    MS,
+    SECOND,
+    Copy,
+    Row,
+    acknowledged,
+    breaks,
+    ended_as,
+    is_proven,
+    keeps,
+)
 
 FINAL = (AckType.ACCEPT, AckType.REJECT)
 _OPEN = (AckType.NONE, AckType.CLOSED)
@@ -109,8 +119,8 @@ def _a_second_member_has_it_after_a_lock_whose_holder_speaks_too_late(copy: Copy
 # --- INV-02 and INV-03 --------------------------------------------------------------------------
 
 
-@breaks("INV-02", name="an accepted record comes again at once", of=ACCEPTED)
-@breaks("INV-03", name="a rejected record comes again at once", of=REJECTED)
+@breaks("INV-02", "an accepted record comes again at once", of=ACCEPTED)
+@breaks("INV-03", "a rejected record comes again at once", of=REJECTED)
 def _comes_again_at_once(copy: Copy, of: Chosen) -> None:
     (row,) = copy.choose(*of)
     copy.again(row, sent=row["ack_received"], acquired=row["ack_received"] + MS, count=2)
@@ -122,8 +132,8 @@ def _an_accepted_record_comes_to_a_member_that_waited(copy: Copy) -> None:
     copy.again(row, sent=row["sent"] - MS, acquired=row["ack_sent"] + 1, count=2)
 
 
-@breaks("INV-02", name="an accepted record comes after a load", of=ACCEPTED)
-@breaks("INV-03", name="a rejected record comes after a load", of=REJECTED)
+@breaks("INV-02", "an accepted record comes after a load", of=ACCEPTED)
+@breaks("INV-03", "a rejected record comes after a load", of=REJECTED)
 def _comes_after_a_load(copy: Copy, of: Chosen) -> None:
     (row,) = copy.choose(*of)
     at = row["ack_received"]
@@ -131,8 +141,8 @@ def _comes_after_a_load(copy: Copy, of: Chosen) -> None:
     copy.again(row, sent=at + 3, acquired=at + MS, count=1)
 
 
-@breaks("INV-02", name="a record accepted at the last moment of its lock comes again", of=ACCEPTED)
-@breaks("INV-03", name="a record rejected at the last moment of its lock comes again", of=REJECTED)
+@breaks("INV-02", "a record accepted at the last moment of its lock comes again", of=ACCEPTED)
+@breaks("INV-03", "a record rejected at the last moment of its lock comes again", of=REJECTED)
 def _was_finished_at_the_last_moment(copy: Copy, of: Chosen) -> None:
     (row,) = copy.choose(*of)
     row["ack_received"] = row["holds_until"]
@@ -149,14 +159,14 @@ def _an_acceptance_that_is_answered_a_moment_late_may_have_failed(copy: Copy) ->
 @keeps("INV-02")
 def _an_acceptance_that_was_refused_is_none(copy: Copy) -> None:
     (row,) = copy.choose(_accepted)
-    row.update(acknowledged(AckType.ACCEPT, row["ack_sent"], row["ack_received"], Outcome.FAILED))
+    row.update(ended_as(row, Outcome.FAILED))
     _late(copy, row)
 
 
 @keeps("INV-02")
 def _an_acceptance_without_an_answer_may_not_have_happened(copy: Copy) -> None:
     (row,) = copy.choose(_accepted)
-    row.update(acknowledged(AckType.ACCEPT, row["ack_sent"], NEVER, Outcome.UNKNOWN))
+    row.update(ended_as(row, Outcome.UNKNOWN))
     _late(copy, row)
 
 
@@ -189,7 +199,7 @@ def _a_deleted_record_is_accepted_by_nobody_in_particular(copy: Copy) -> None:
 @keeps("INV-03")
 def _a_rejection_that_was_refused_is_none(copy: Copy) -> None:
     (row,) = copy.choose(_rejected, "odd")
-    row.update(acknowledged(AckType.REJECT, row["ack_sent"], row["ack_received"], Outcome.FAILED))
+    row.update(ended_as(row, Outcome.FAILED))
     _late(copy, row)
 
 
@@ -207,14 +217,14 @@ def _a_refused_acceptance_frees_its_record(copy: Copy) -> None:
 @breaks("INV-09")
 def _an_unanswered_acceptance_frees_its_record_a_moment_too_early(copy: Copy) -> None:
     (row,) = copy.choose(_accepted)
-    row.update(acknowledged(AckType.ACCEPT, row["ack_sent"], NEVER, Outcome.UNKNOWN))
+    row.update(ended_as(row, Outcome.UNKNOWN))
     copy.again(row, sent=row["acquired"] + 1, acquired=row["holds_until"] - 1, count=2)
 
 
 @keeps("INV-09")
 def _a_refused_acceptance_leaves_a_lock_that_ends_at_the_very_moment(copy: Copy) -> None:
     (row,) = copy.choose(_accepted)
-    row.update(acknowledged(AckType.ACCEPT, row["ack_sent"], row["ack_received"], Outcome.FAILED))
+    row.update(ended_as(row, Outcome.FAILED))
     copy.again(row, sent=row["ack_received"], acquired=row["holds_until"], count=2)
 
 
@@ -246,8 +256,8 @@ def _a_member_dies_and_a_load_takes_the_count_back(copy: Copy) -> None:
 # --- INV-18 -------------------------------------------------------------------------------------
 
 
-@breaks("INV-18", name="a record comes again a moment before its lock ended", after=-1)
-@keeps("INV-18", name="a record comes again as its lock ends", after=0)
+@breaks("INV-18", "a record comes again a moment before its lock ended", after=-1)
+@keeps("INV-18", "a record comes again as its lock ends", after=0)
 def _comes_again_as_its_lock_ends(copy: Copy, after: int) -> None:
     row, later = _dropped_then_came(copy)
     shift(later, row["holds_until"] + after, sent=row["acquired"] + 1)
@@ -277,16 +287,16 @@ def _a_record_comes_again_after_its_holder_was_refused_letting_it_go_twice(copy:
 # --- INV-23 -------------------------------------------------------------------------------------
 
 
-@breaks("INV-23", name="a released record is kept back", after=1)
-@keeps("INV-23", name="a released record comes at the last moment", after=0)
+@breaks("INV-23", "a released record is kept back", after=1)
+@keeps("INV-23", "a released record comes at the last moment", after=0)
 def _is_kept_back(copy: Copy, after: int) -> None:
     row, later = copy.choose(_released_then_came)[-2:]
     at = row["ack_received"] + row["lock_ms"] * MS + 15 * SECOND + after
     shift(later, at, sent=at)
 
 
-@breaks("INV-23", name="a fetch waits for a released record", after=1)
-@keeps("INV-23", name="a fetch waits for a released record until the last moment", after=0)
+@breaks("INV-23", "a fetch waits for a released record", after=1)
+@keeps("INV-23", "a fetch waits for a released record until the last moment", after=0)
 def _a_fetch_waits(copy: Copy, after: int) -> None:
     row, later = copy.choose(_released_then_came)[-2:]
     sent = row["ack_received"] + SECOND
@@ -310,15 +320,15 @@ def _a_record_whose_release_was_refused_takes_its_time(copy: Copy) -> None:
 # --- INV-26 -------------------------------------------------------------------------------------
 
 
-@breaks("INV-26", name="the end of a session frees nothing", after=-1)
-@keeps("INV-26", name="nobody asked until the lock of a dead member had ended", after=0)
+@breaks("INV-26", "the end of a session frees nothing", after=-1)
+@keeps("INV-26", "nobody asked until the lock of a dead member had ended", after=0)
 def _comes_when_the_lock_has_ended(copy: Copy, after: int) -> None:
     row, later = copy.choose(_crashed_then_came)[-2:]
     shift(later, row["holds_until"] + MS, sent=row["holds_until"] + after)
 
 
-@breaks("INV-26", name="a fetch of less than two seconds brings it", lasts=2 * SECOND - 1)
-@keeps("INV-26", name="a fetch of two seconds brings it", lasts=2 * SECOND)
+@breaks("INV-26", "a fetch of less than two seconds brings it", lasts=2 * SECOND - 1)
+@keeps("INV-26", "a fetch of two seconds brings it", lasts=2 * SECOND)
 def _comes_by_a_fetch(copy: Copy, lasts: int) -> None:
     row, later = copy.choose(_crashed_then_came)[-2:]
     shift(later, row["holds_until"], sent=row["holds_until"] - lasts)
@@ -358,14 +368,14 @@ def _run_out(copy: Copy, row: Row, upto: int) -> None:
 # --- INV-12 -------------------------------------------------------------------------------------
 
 
-@breaks("INV-12", name="a record comes with two at first", count=2)
-@breaks("INV-12", name="a record comes with none at first", count=0)
+@breaks("INV-12", "a record comes with two at first", count=2)
+@breaks("INV-12", "a record comes with none at first", count=0)
 def _a_record_comes_with(copy: Copy, count: int) -> None:
     copy.choose(once)[0]["count"] = count
 
 
-@breaks("INV-12", name="a count stays", by=0)
-@breaks("INV-12", name="a count skips one", by=2)
+@breaks("INV-12", "a count stays", by=0)
+@breaks("INV-12", "a count skips one", by=2)
 def _a_count_rises(copy: Copy, by: int) -> None:
     row, after = copy.choose(_let_go)
     after["count"] = row["count"] + by
@@ -402,8 +412,8 @@ def _answers_are_seen_in_another_order_than_they_were_made(copy: Copy) -> None:
 # --- INV-13 -------------------------------------------------------------------------------------
 
 
-@keeps("INV-12", name="a load takes a count back", by=0)
-@breaks("INV-13", name="a load raises a count", by=2)
+@keeps("INV-12", "a load takes a count back", by=0)
+@breaks("INV-13", "a load raises a count", by=2)
 def _a_load_changes_a_count(copy: Copy, by: int) -> None:
     row, after = copy.choose(_let_go)
     copy.reload(row["share_partition"], row["acquired"] + 1, after["acquired"])
@@ -430,14 +440,14 @@ def _an_unseen_answer_raises_a_count_across_a_load(copy: Copy) -> None:
 # --- INV-14 -------------------------------------------------------------------------------------
 
 
-@breaks("INV-14", name="a record comes once more than it may", more=1)
-@keeps("INV-14", name="a record comes as often as it may", more=0)
+@breaks("INV-14", "a record comes once more than it may", more=1)
+@keeps("INV-14", "a record comes as often as it may", more=0)
 def _a_record_comes_often(copy: Copy, more: int) -> None:
     (row,) = copy.choose(once)
     _run_out(copy, row, copy.share(row["share_partition"])["delivery_limit"] + more)
 
 
-@breaks("INV-14", "INV-12", "INV-39")
+@breaks("INV-14 INV-12 INV-39")
 def _a_record_comes_far_more_often_than_it_may(copy: Copy) -> None:
     (row,) = copy.choose(once)
     row["count"] = 30_000
@@ -446,9 +456,9 @@ def _a_record_comes_far_more_often_than_it_may(copy: Copy) -> None:
 # --- INV-35 -------------------------------------------------------------------------------------
 
 
-@breaks("INV-35", name="a record comes beyond a limit that was lowered before")
-@keeps("INV-35", name="a record comes once more after its limit was lowered", until=1)
-@keeps("INV-35", name="a limit was raised again before a record came", ends=1)
+@breaks("INV-35", "a record comes beyond a limit that was lowered before")
+@keeps("INV-35", "a record comes once more after its limit was lowered", until=1)
+@keeps("INV-35", "a limit was raised again before a record came", ends=1)
 def _limited(copy: Copy, until: int = 0, ends: int = NEVER) -> None:
     """Lower the limit to one, and deliver a record for the second time after that."""
     (row,) = copy.choose(lambda life: once(life) and life[0]["count"] == 1, "calm")

@@ -15,7 +15,7 @@ from reports.analysis.tables import register, unregister
 from reports.oracle.judging import Verdicts, judge
 from spec.history import log_numbers
 from tests.agreement import by_spark, differences
-from tests.altered import deliveries, offsets, records, state
+from tests.altered import deliveries, records, state
 from tests.altered.alteration import (
     ALTERATIONS,
     Alteration,
@@ -26,7 +26,7 @@ from tests.altered.alteration import (
     write_copies,
 )
 
-SUBJECTS = (deliveries, records, offsets, state)
+SUBJECTS = (deliveries, records, state)
 """The modules that declare alterations."""
 FIRST, LAST = 0, -1
 
