@@ -464,6 +464,17 @@ def _without(step: Fetched, gone: int) -> Fetched:
     return step if step.ranges is None else replace(step, ranges=tuple(kept))
 
 
+def write_share_partition(
+    journal: Journal, number: int, log: int, slot: int = 0, **more: Any
+) -> None:
+    """Journal a share-partition with limits of its own, or those that cases have."""
+    names = (slot, f"group-{number}", f"topic-{log}", "", 0, 0)
+    limits = {"limit": 5, "lock_ms": 1000, "window": 2000, "batch": 500} | more
+    flags = (more.get("committed_only", False), more.get("dead_letters", False))
+    row = (limits[name] for name in ("limit", "lock_ms", "window", "batch"))
+    journal.add("share_partitions", number, log, *names, *row, *flags)
+
+
 @dataclass(slots=True)
 class RunWriter:
     """Writes runs of the model into a journal."""
@@ -476,18 +487,9 @@ class RunWriter:
     def write(self) -> None:
         """Write one run from beginning to end."""
         told, settings = self.told, self.told.settings
-        named = (
-            told.share_partition,
-            told.log,
-            0,
-            f"run-{told.share_partition}",
-            f"topic-{told.log}",
-            "",
-            0,
-            0,
-        )
-        limits = (settings.delivery_limit, int(settings.lock_ms), settings.max_locks, _BATCH)
-        self.journal.add("share_partitions", *named, *limits, False, False)
+        limits = {"limit": settings.delivery_limit, "lock_ms": int(settings.lock_ms)}
+        more = {"window": settings.max_locks, "batch": _BATCH}
+        write_share_partition(self.journal, told.share_partition, told.log, **limits, **more)
         steps = sorted(told.steps, key=lambda step: step.received)
         for step in steps:
             self._step(step)

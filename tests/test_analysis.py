@@ -33,6 +33,7 @@ from spec.verdict import EnvironmentFault, MixedTargets, Verdict
 from tests.servers import PATIENCE, standalone
 from tests.shell import python
 from tests.small_histories import Case, read_cases, write_history
+from tests.stories import write_share_partition
 from tests.test_judges import RECORDED
 
 ROOT = Path(__file__).parents[1]
@@ -264,9 +265,7 @@ def test_rows_that_nobody_wrote_end_a_journal(tmp_path: Path, spoiled: dict[str,
 @pytest.mark.parametrize("known", [True, False])
 def test_who_died_unseen_is_buried(tmp_path: Path, known: bool) -> None:
     with Journal(tmp_path, 0) as journal:
-        journal.add(
-            "share_partitions", 0, 0, 0, "g", "t", "", 0, 0, 5, 1000, 2000, 500, False, False
-        )
+        write_share_partition(journal, 0, 0)
     with Journal(tmp_path, 1) as journal:
         journal.add("members", 7, "ann", "g", 1, "plain", "joined", 0)
         told = (5000, 8 * SECOND, 9 * SECOND, -1, True, 1, 0, 7)

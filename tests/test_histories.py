@@ -26,6 +26,7 @@ from fixtures.workload.payload import pieces, runs_of, shape
 from reports.analysis.files import open_history
 from spec.history import NEVER, AckType, Manifest, Outcome
 from spec.verdict import EnvironmentFault
+from tests.stories import write_share_partition
 
 ROOT = Path(__file__).parents[1]
 SECOND = 1_000_000_000
@@ -121,9 +122,7 @@ def test_ranges_mean_records(tmp_path: Path) -> None:
     rng = random.Random(5)
     expected: dict[tuple[int, int], tuple[int, int]] = {}
     with Journal(tmp_path, 1) as journal:
-        journal.add(
-            "share_partitions", 0, 0, 0, "g", "t", "", 0, 0, 5, 30000, 2000, 500, False, False
-        )
+        write_share_partition(journal, 0, 0, lock_ms=30000)
         for _ in range(40):
             op = journal.next_operation()
             first = rng.randrange(100)
@@ -169,9 +168,7 @@ def _looked_around(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 def test_spoiled_files_are_named(tmp_path: Path) -> None:
     with Journal(tmp_path, 1) as journal:
-        journal.add(
-            "share_partitions", 0, 0, 0, "g", "t", "", 0, 0, 5, 30000, 2000, 500, False, False
-        )
+        write_share_partition(journal, 0, 0, lock_ms=30000)
         journal.add("produced", 0, 0, 5, 1, 0, -1, 0, 1, 1, 0, 0)
     manifest = compact(tmp_path)
     stored = next(file for file in manifest.files if file.table == "produced")
