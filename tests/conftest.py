@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fixtures.targets.optional import RECORD_VARIABLE, not_run
+from tests.shell import Shell
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,6 +62,12 @@ def spark() -> Iterator[SparkSession]:
     session = open_session("local[2]", "1g", SMALL)
     yield session
     session.stop()
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    """The command line in this process."""
+    return Shell(monkeypatch, capsys)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -252,55 +252,37 @@ def _broker_properties(folder: Path, endpoint: TokenEndpoint) -> dict[str, str]:
 def _client_files(
     folder: Path, target: Target, endpoint: TokenEndpoint, passwords: Mapping[str, str]
 ) -> dict[str, Path]:
-    jks = {
-        "ssl.truststore.location": str(folder / "trust.jks"),
-        "ssl.truststore.password": PASSWORD,
-    }
-    p12 = {
-        "ssl.truststore.type": "PKCS12",
-        "ssl.truststore.location": str(folder / "trust.p12"),
-        "ssl.truststore.password": PASSWORD,
-    }
-    pem = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(folder / "ca.pem")}
-    own_p12 = {
-        "ssl.keystore.type": "PKCS12",
-        "ssl.keystore.location": str(folder / "client.p12"),
-        "ssl.keystore.password": PASSWORD,
-    }
-    own_jks = {
-        "ssl.keystore.location": str(folder / "client.jks"),
-        "ssl.keystore.password": PASSWORD,
-    }
-    own_pem = {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(folder / "client.pem")}
-    plain = (
-        f'{_LOGIN}.plain.PlainLoginModule required username="plain" password="{PLAIN_PASSWORD}";'
-    )
-    (folder / "token").write_text(endpoint.token(3600))
+    def store(kind: str, name: str, type_: str = "", password: str = PASSWORD) -> dict[str, str]:
+        told = {"type": type_, "location": str(folder / name), "password": password}
+        return {f"ssl.{kind}store.{key}": value for key, value in told.items() if value}
+
+    def login(mechanism: str, module: str = "", **words: str) -> dict[str, str]:
+        given = "".join(f' {key}="{value}"' for key, value in words.items())
+        jaas = {"sasl.jaas.config": f"{_LOGIN}.{module} required{given};"} if module else {}
+        return {"sasl.mechanism": mechanism, **jaas}
 
     def scram(mechanism: str) -> dict[str, str]:
-        words = f'username="user{mechanism[-3:]}" password="{passwords[mechanism]}"'
-        module = f"{_LOGIN}.scram.ScramLoginModule required {words};"
-        return {"sasl.mechanism": mechanism, "sasl.jaas.config": module}
+        user = {"username": f"user{mechanism[-3:]}", "password": passwords[mechanism]}
+        return login(mechanism, "scram.ScramLoginModule", **user)
 
-    client = {
-        "sasl.mechanism": "OAUTHBEARER",
-        "sasl.oauthbearer.token.endpoint.url": f"{endpoint.url}/token",
-        "sasl.jaas.config": f'{_BEARER} clientId="client" clientSecret="{CLIENT_SECRET}";',
-    }
-    static = {
-        "sasl.mechanism": "OAUTHBEARER",
-        "sasl.oauthbearer.token.endpoint.url": f"file://{folder / 'token'}",
-    }
+    jks, p12 = store("trust", "trust.jks"), store("trust", "trust.p12", "PKCS12")
+    pem = store("trust", "ca.pem", "PEM", password="")
+    own_pem = store("key", "client.pem", "PEM", password="")
+    plain = login("PLAIN", "plain.PlainLoginModule", username="plain", password=PLAIN_PASSWORD)
+    secret = {"clientId": "client", "clientSecret": CLIENT_SECRET}
+    client = login("OAUTHBEARER", "oauthbearer.OAuthBearerLoginModule", **secret)
+    tokens = "sasl.oauthbearer.token.endpoint.url"
+    (folder / "token").write_text(endpoint.token(3600))
     ways = {
-        "plain": ("PLAIN", {"sasl.mechanism": "PLAIN", "sasl.jaas.config": plain, **jks}),
+        "plain": ("PLAIN", {**plain, **jks}),
         "scram-256": ("SCRAM", scram("SCRAM-SHA-256")),
         "scram-512": ("SCRAMTLS", {**scram("SCRAM-SHA-512"), **p12}),
-        "oauth": ("OAUTH", client),
-        "oauth-static": ("OAUTH", static),
+        "oauth": ("OAUTH", {**client, tokens: f"{endpoint.url}/token"}),
+        "oauth-static": ("OAUTH", {**login("OAUTHBEARER"), tokens: f"file://{folder / 'token'}"}),
         "tls": ("TLS", pem),
         "mutual-pem": ("MUTUAL", {**pem, **own_pem}),
-        "mutual-p12": ("MUTUAL", {**p12, **own_p12}),
-        "mutual-jks": ("MUTUAL", {**jks, **own_jks}),
+        "mutual-p12": ("MUTUAL", {**p12, **store("key", "client.p12", "PKCS12")}),
+        "mutual-jks": ("MUTUAL", {**jks, **store("key", "client.jks")}),
     }
     files = {}
     for name, (listener, values) in ways.items():

@@ -33,7 +33,7 @@ from suites.app.program import Fault, Trial
 from suites.app.rules import JUDGES, observe
 from suites.app.scenarios import SCENARIOS
 from tests.fake import ROOT
-from tests.test_cli import Shell
+from tests.shell import Shell
 
 CONSUMER = ROOT / "fixtures" / "programs" / "python" / "consumer.py"
 MIXED_UP = ROOT / "tests" / "mixed_up.py"
@@ -125,11 +125,6 @@ def test_a_wrong_program_breaks_its_rule(
     (found,) = [one for one in seen[wrong, scenario] if one.requirement == rule]
     assert found.verdict is Verdict.FAIL
     assert found.witness
-
-
-@pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
-    return Shell(monkeypatch, capsys)
 
 
 @pytest.mark.timeout(120)

@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 from fixtures.targets.doctor import Finding
 from reports.console import UNWRAPPED, screen
 from reports.reading import parse
-from shareproof import cli
 from shareproof.cli import app
 from shareproof.commands import cluster
 from shareproof.manual import EXAMPLES, SETTINGS, rules
@@ -27,32 +26,9 @@ from spec.requirement import Level, load_requirements
 from spec.verdict import EnvironmentFault
 from suites.options import Client, RunOptions
 from tests.fake import ROOT
-from tests.shell import python, shareproof
+from tests.shell import Shell, python, shareproof
 from tests.test_results import document, keep
 from tools.documents.manpage import page
-
-Shot = tuple[int, str, str]
-
-
-class Shell:
-    """Calls the command line in this process."""
-
-    def __init__(self, patch: pytest.MonkeyPatch, capture: pytest.CaptureFixture[str]) -> None:
-        self._patch = patch
-        self._capture = capture
-
-    def __call__(self, *arguments: str) -> Shot:
-        """Return exit code, standard output and standard error."""
-        self._patch.setattr(sys, "argv", ["shareproof", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        out, err = self._capture.readouterr()
-        return int(ended.value.code or 0), out, err
-
-
-@pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
-    return Shell(monkeypatch, capsys)
 
 
 @pytest.mark.parametrize(
@@ -316,17 +292,19 @@ def test_the_documents_have_the_same_variables() -> None:
 
 
 @pytest.mark.parametrize("command", ["broker", "chaos", "doctor", ""])
-def test_help_is_not_wrapped_for_a_pipe(command: str) -> None:
-    said = shareproof(*filter(None, (command, "--help")), environment={"COLUMNS": "40"}).stdout
+def test_help_is_not_wrapped_for_a_pipe(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    _, said, _ = shell(*filter(None, (command, "--help")))
     options = said.split("Options:")[1].split("\n\n")[0].strip().splitlines()
     assert [line for line in options if not line.strip().startswith("-")] == []
     assert "--help" in options[-1]
 
 
 def test_a_table_is_not_wrapped_for_a_pipe() -> None:
-    head, *lines = shareproof(
-        "list", "--only", "ACK", environment={"COLUMNS": "40"}
-    ).stdout.splitlines()
+    said = shareproof("list", "--only", "ACK", environment={"COLUMNS": "40"}).stdout
+    head, *lines = said.splitlines()
     assert head.split() == ["rule", "level", "since", "reached", "text"]
     assert {line.strip()[:4] for line in lines} == {"ACK-"}
     assert max(map(len, lines)) > 100

@@ -41,7 +41,7 @@ MANY = settings(
     deadline=None,
     derandomize=True,
     database=None,
-    max_examples=300,
+    max_examples=150,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 """Enough examples for a codec, the same at every run: a referee has no lucky days."""

@@ -92,7 +92,7 @@ def test_holes_are_passed_over() -> None:
     assert state.complete + state.start >= 2
 
 
-def test_a_state_that_cannot_be_is_not_loaded() -> None:
+def test_a_state_that_cannot_be_is_kept_and_not_loaded() -> None:
     for wrong in (StateBatch(5, 3, 2, 1), StateBatch(5, 5, 77, 1), StateBatch(5, 5, 1, 1)):
         coordinator = Coordinator()
         coordinator.initialize(0, 0)
@@ -100,9 +100,6 @@ def test_a_state_that_cannot_be_is_not_loaded() -> None:
         assert Leader(coordinator=coordinator).error is Error.UNKNOWN_SERVER_ERROR
         coordinator.write(state_epoch=0, leader_epoch=0, start=6, batches=[])
         assert Leader(coordinator=coordinator).error is Error.NONE
-
-
-def test_misshapen_batches_are_kept_as_they_are() -> None:
     wrong = StateBatch(5, 3, 2, 1)
     assert combine((), [wrong], 0) == (wrong,)
     assert combine([wrong], [StateBatch(0, 1, 2, 1)], 0) == (StateBatch(0, 1, 2, 1), wrong)
@@ -274,19 +271,15 @@ def test_epochs_of_members() -> None:
         assert crowd.beat("a", wrong).error is Error.FENCED_MEMBER_EPOCH
 
 
-def test_silence_and_crowding() -> None:
+def test_silence_crowding_and_the_interval_of_assignments() -> None:
     crowd = Crowd(max_size=1, session_ms=100)
     crowd.beat("a", 0, topics=("t",))
     assert crowd.beat("b", 0, 99, topics=("t",)).error is Error.GROUP_MAX_SIZE_REACHED
     assert crowd.beat("b", 0, 100, topics=("t",)).error is Error.NONE
-
-
-def test_assignments_wait_for_the_interval() -> None:
     crowd = Crowd(2, assignment_ms=100)
     first = crowd.beat("a", 0, topics=("t",)).epoch
     early = crowd.beat("b", 0, 10, topics=("t",))
-    assert early.epoch == first
-    assert early.assignment == frozenset()
+    assert (early.epoch, early.assignment) == (first, frozenset())
     late = crowd.beat("b", early.epoch, 100)
     assert late.epoch > first
     assert late.assignment

@@ -119,9 +119,16 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return html.write(folder, parse(results(HOSTILE)))
 
 
-def test_page_opens_without_a_complaint(browser: Browser, page: Path) -> None:
+def test_page_opens_without_a_complaint_and_links_lead_somewhere(
+    browser: Browser, page: Path
+) -> None:
     with look(browser, page) as seen:
         assert seen.page.title() == f"shareproof: {HOSTILE}"
+        dead = seen.page.evaluate(
+            """[...document.querySelectorAll('a[href^="#"]')].map(each => each.hash.slice(1))
+                .filter(name => !document.getElementById(name))"""
+        )
+        assert dead == []
         assert seen.complaints == []
 
 
@@ -155,15 +162,6 @@ def test_anchor_opens_its_rule(browser: Browser, page: Path) -> None:
         seen.page.locator("#ACK-01[open]").wait_for(state="visible")
 
 
-def test_links_lead_somewhere(browser: Browser, page: Path) -> None:
-    with look(browser, page) as seen:
-        dead = seen.page.evaluate(
-            """[...document.querySelectorAll('a[href^="#"]')].map(each => each.hash.slice(1))
-                .filter(name => !document.getElementById(name))"""
-        )
-        assert dead == []
-
-
 def test_frames_are_unpacked_on_demand(browser: Browser, page: Path) -> None:
     with look(browser, page, "#ACK-01") as seen:
         seen.page.locator("#ACK-01 .frames > summary").click()
@@ -190,15 +188,11 @@ def test_hostile_text_stays_text(browser: Browser, page: Path) -> None:
         assert seen.page.title() != "broken into"
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("anchor", ["", "#ACK-01", "#certificate"])
-def test_accessible(browser: Browser, page: Path, anchor: str, *, dark: bool) -> None:
-    with look(browser, page, anchor, dark=dark) as seen:
-        assert seen.axe() == []
-
-
-@pytest.mark.parametrize("anchor", ["", "#ACK-01", "#certificate"])
-def test_fits_a_phone(browser: Browser, page: Path, anchor: str) -> None:
+def test_accessible_and_fits_a_phone(browser: Browser, page: Path, anchor: str) -> None:
+    for dark in (False, True):
+        with look(browser, page, anchor, dark=dark) as seen:
+            assert seen.axe() == []
     with look(browser, page, anchor, width=360) as seen:
         assert seen.overflow() <= 0
 
@@ -317,7 +311,7 @@ def test_an_hour_of_chaos_is_drawn(browser: Browser, chaos: Path) -> None:
         assert seen.complaints == []
 
 
-def test_plots_zoom_together(browser: Browser, chaos: Path) -> None:
+def test_plots_zoom_together_and_draw_another_group(browser: Browser, chaos: Path) -> None:
     with look(browser, chaos, "#chaos") as seen:
         box = seen.page.locator(".plots")
         seen.page.locator(".uplot canvas").nth(4).wait_for()
@@ -338,26 +332,19 @@ def test_plots_zoom_together(browser: Browser, chaos: Path) -> None:
         expect(box).not_to_have_attribute("data-shown", "0.0 to 3600.0")
         shown = [float(end) for end in str(box.get_attribute("data-shown")).split(" to ")]
         assert shown == pytest.approx([900, 1800], rel=0.05)
-
-
-def test_another_group_is_drawn(browser: Browser, chaos: Path) -> None:
-    with look(browser, chaos, "#chaos") as seen:
-        seen.page.locator(".uplot canvas").nth(4).wait_for()
         seen.page.get_by_label("Group").select_option(label="odd")
         seen.page.locator(".uplot canvas").nth(4).wait_for()
         assert seen.page.locator("figure").count() == 5
         assert seen.complaints == []
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_timeline_is_accessible(browser: Browser, chaos: Path, *, dark: bool) -> None:
-    with look(browser, chaos, "#chaos", dark=dark) as seen:
-        seen.page.locator(".uplot canvas").nth(4).wait_for()
-        seen.page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
-        assert seen.axe() == []
-
-
-def test_timeline_fits_a_phone(browser: Browser, chaos: Path) -> None:
+def test_timeline_is_accessible_and_fits_a_phone(browser: Browser, chaos: Path) -> None:
+    for dark in (False, True):
+        with look(browser, chaos, "#chaos", dark=dark) as seen:
+            seen.page.locator(".uplot canvas").nth(4).wait_for()
+            unfold = "document.querySelectorAll('details').forEach(each => each.open = true)"
+            seen.page.evaluate(unfold)
+            assert seen.axe() == []
     with look(browser, chaos, "#chaos", width=360) as seen:
         seen.page.locator(".uplot canvas").nth(4).wait_for()
         assert seen.overflow() <= 0
@@ -390,14 +377,16 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(find([room]), room / "site", detection()).parent
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("name", PAGES)
-def test_pages_of_a_site_are_accessible(
-    browser: Browser, site: Path, name: str, *, dark: bool
+def test_pages_of_a_site_are_accessible_and_fit_a_phone(
+    browser: Browser, site: Path, name: str
 ) -> None:
-    with look(browser, site / f"{name}.html", dark=dark) as seen:
-        assert seen.axe() == []
-        assert seen.complaints == []
+    for dark in (False, True):
+        with look(browser, site / f"{name}.html", dark=dark) as seen:
+            assert seen.axe() == []
+            assert seen.complaints == []
+    with look(browser, site / f"{name}.html", width=360) as seen:
+        assert seen.overflow() <= 0
 
 
 def test_changes_are_accessible(browser: Browser, site: Path) -> None:
@@ -405,12 +394,6 @@ def test_changes_are_accessible(browser: Browser, site: Path) -> None:
         with look(browser, page, width=360) as seen:
             assert seen.axe() == []
             assert seen.overflow() <= 0
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_pages_of_a_site_fit_a_phone(browser: Browser, site: Path, name: str) -> None:
-    with look(browser, site / f"{name}.html", width=360) as seen:
-        assert seen.overflow() <= 0
 
 
 def test_a_row_of_the_matrix_opens(browser: Browser, site: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -159,7 +159,7 @@ async def test_refused_state_write(broker: ProxiedBroker) -> None:
     async with broker.connected() as connection:
         refusal = state_write_refused(15)
         await _with_rule(broker, Action.RESPOND, api="WriteShareGroupState", refusal=refusal)
-        parts = [{"partition": index, "state_batches": []} for index in (0, 1)]
+        parts: list[Any] = [{"partition": i, "state_batches": []} for i in (0, 1)]
         topic = {"topic_id": UUID(int=1), "partitions": parts}
         answer = await connection.call("WriteShareGroupState", group_id="g", topics=[topic])
         seen = [part.error_code for result in answer.results for part in result.partitions]
@@ -361,6 +361,7 @@ async def test_acts_change_the_cluster(info: ClusterInfo, tap: Tap) -> None:
 
 def test_the_documentation_lists_every_step_of_a_script() -> None:
     text = (Path(__file__).parents[1] / "docs" / "hostile-broker.md").read_text(encoding="utf-8")
+    steps: list[tuple[str, Callable[..., object], int]]
     steps = [(name, make, 0) for name, make in CHANGES.items()]
     steps += [(name, make, 1) for name, make in OPERATIONS.items()]
     assert not CHANGES.keys() & OPERATIONS.keys()

@@ -84,15 +84,12 @@ def test_what_is_refused_is_out_of_reach(
         assert reason in found[rule][1]
 
 
-def test_names_may_have_to_begin_with_a_prefix(tmp_path: Path) -> None:
-    with restricted("names") as info:
-        assert judged(tmp_path, info, KEPT, "--prefix", PREFIX)[1][KEPT][0] == "pass"
-        assert [name for name in run_blocking(_topics(info)) if "sp-" in name] == []
-
-
-def test_what_a_quota_refuses_at_first_is_removed(tmp_path: Path) -> None:
-    with restricted("quotas") as info:
-        assert judged(tmp_path, info, KEPT)[1][KEPT][0] == "pass"
+@pytest.mark.parametrize(("refused", "words"), [("names", ("--prefix", PREFIX)), ("quotas", ())])
+def test_prefixes_are_kept_and_what_a_quota_refuses_at_first_is_removed(
+    tmp_path: Path, refused: str, words: tuple[str, ...]
+) -> None:
+    with restricted(refused) as info:
+        assert judged(tmp_path, info, KEPT, *words)[1][KEPT][0] == "pass"
         assert [name for name in run_blocking(_topics(info)) if "sp-" in name] == []
 
 
