@@ -76,7 +76,8 @@ def runs(release: Release, seeds: Sequence[int], start: int = 0) -> list[ModelRu
     return [told for seed in seeds for told in make_runs(seed, release, numbers, FAULTS)]
 
 
-def _compare(spark: SparkSession, run: Path, name: str) -> tuple[Verdicts, list[str]]:
+def compare(spark: SparkSession, run: Path, name: str) -> tuple[Verdicts, list[str]]:
+    """Return what Spark says of a history, and where the oracle says something else."""
     history = open_history(run)
     rules = load_invariants()
     register(spark, [history], name).need(rule.over for rule in rules)
@@ -92,7 +93,7 @@ def _compare_runs(spark: SparkSession, release: Release, seeds: Sequence[int]) -
     with tempfile.TemporaryDirectory(prefix="shareproof-model-runs-") as room:
         write(Path(room), told)
         compact(Path(room))
-        found, differing = _compare(
+        found, differing = compare(
             spark, Path(room), f"model_runs_{release.name.replace('.', '_')}"
         )
     noticed: Counter[str] = Counter()
@@ -120,7 +121,7 @@ def main() -> int:
     spark = open_session("local[2]", "1g", SMALL)
     wrong = 0
     for number, run in enumerate(options.runs):
-        _, differing = _compare(spark, run, f"run_{number}")
+        _, differing = compare(spark, run, f"run_{number}")
         print(f"{run}: {len(differing)} differences", *differing[:20], sep="\n  ")
         wrong += len(differing)
     if options.model_runs:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
-import re
 import shutil
 import socket
 import subprocess
@@ -13,9 +12,10 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import Popen
 from typing import Any
 
 from fixtures.clocks import Clocks
@@ -40,22 +40,22 @@ def standalone(folder: Path, workers: Sequence[Mapping[str, str]] = ({}, {})) ->
         workers: the further environment variables of each worker and of its executors.
     """
     port, page = free_ports(2)
-    address = f"spark://127.0.0.1:{port}"
+    address, file = f"spark://127.0.0.1:{port}", folder / "spark.log"
     host = ("--host", "127.0.0.1")
     with contextlib.ExitStack() as stack:
-        log = stack.enter_context((folder / "spark.log").open("w+"))
+        log = stack.enter_context(file.open("w+"))
         ports = ("--port", str(port), "--webui-port", str(page))
         stack.enter_context(_daemon("master.Master", log, {}, *host, *ports))
         for variables in workers:
             room = ("--cores", "1", "--memory", "600m", "--work-dir", str(folder / "work"))
             stack.enter_context(_daemon("worker.Worker", log, variables, *host, *room, address))
-        _wait_for(folder / "spark.log", "Registering worker", len(workers))
+        _until(lambda: file.read_text("utf-8").count("Registering worker") >= len(workers), file)
         yield address
 
 
 @contextlib.contextmanager
 def _daemon(name: str, log: Any, variables: Mapping[str, str], *arguments: str) -> Iterator[None]:
-    process = subprocess.Popen(
+    process = Popen(
         [str(SPARK / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *arguments],
         stdout=log,
         stderr=subprocess.STDOUT,
@@ -76,13 +76,20 @@ def _daemon(name: str, log: Any, variables: Mapping[str, str], *arguments: str) 
         process.wait()
 
 
-def _wait_for(file: Path, text: str, times: int) -> None:
+def _until(ready: Callable[[], bool], log: Path, process: Popen[bytes] | None = None) -> None:
+    """Wait until a server is ready; where it never is, its log says why."""
     deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        if len(re.findall(text, file.read_text(encoding="utf-8"))) >= times:
-            return
+    while not ready():
+        if time.monotonic() > deadline or (process and process.poll() is not None):
+            said = log.read_text(encoding="utf-8", errors="replace")[-2000:]
+            raise AssertionError(f"a server does not start:\n{said}")
         time.sleep(0.1)
-    raise AssertionError(f"{text!r} was not logged: {file.read_text(encoding='utf-8')[-2000:]}")
+
+
+def _page(url: str) -> str:
+    with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=5) as said:  # noqa: S310 - ours
+        return str(said.read().decode())
+    return ""
 
 
 S3_SERVER = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
@@ -97,7 +104,7 @@ class Server:
     """A server under way: the URI of an empty place on it, and how to end it."""
 
     uri: str
-    processes: tuple[subprocess.Popen[bytes], ...]
+    processes: tuple[Popen[bytes], ...]
 
     def end(self) -> None:
         for process in self.processes:
@@ -107,25 +114,24 @@ class Server:
 
 @contextlib.contextmanager
 def hdfs(folder: Path) -> Iterator[Server]:
-    """Start a name node and a data node."""
+    """Start a name node and a data node; wait until one can write to the other."""
     ports = free_ports(5)
     conf = _configured(folder, ports)
     command = ["java", *FAST_START, "-Xmx256m", "-cp", os.pathsep.join([str(conf), *hadoop()])]
-    log = (folder / "log").open("wb")
-    subprocess.run([*command, _NAMENODE, "-format"], stdout=log, stderr=log, check=True)
-    server = Server(
-        uri=f"hdfs://127.0.0.1:{ports[0]}/a/run",
-        processes=tuple(
-            subprocess.Popen([*command, node], stdout=log, stderr=log)
-            for node in (_NAMENODE, _DATANODE)
-        ),
-    )
-    try:
-        _await_nodes(ports[1], folder / "log")
-        yield server
-    finally:
-        server.end()
-        log.close()
+    page = f"http://127.0.0.1:{ports[1]}/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
+    shown = ('"NumLiveDataNodes" : 1', '"FSState" : "Operational"')
+    with (folder / "log").open("wb") as log:
+        subprocess.run([*command, _NAMENODE, "-format"], stdout=log, stderr=log, check=True)
+        nodes = (_NAMENODE, _DATANODE)
+        server = Server(
+            uri=f"hdfs://127.0.0.1:{ports[0]}/a/run",
+            processes=tuple(Popen([*command, node], stdout=log, stderr=log) for node in nodes),
+        )
+        try:
+            _until(lambda: all(word in _page(page) for word in shown), folder / "log")
+            yield server
+        finally:
+            server.end()
 
 
 @contextlib.contextmanager
@@ -135,28 +141,15 @@ def s3(folder: Path) -> Iterator[Server]:
     (port,) = free_ports(1)
     (folder / BUCKET).mkdir(parents=True)
     environment = {**os.environ, "ROOT_ACCESS_KEY": KEY, "ROOT_SECRET_KEY": SECRET}
+    command = [program, "--port", f"127.0.0.1:{port}", "posix", str(folder)]
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [program, "--port", f"127.0.0.1:{port}", "posix", str(folder)],
-            stdout=log,
-            stderr=log,
-            env=environment,
-        )
+        process = Popen(command, stdout=log, stderr=log, env=environment)
+        server = Server(uri=f"http://127.0.0.1:{port}", processes=(process,))
         try:
-            _await_answers(port, process, folder / "log")
-            yield Server(uri=f"http://127.0.0.1:{port}", processes=(process,))
+            _until(lambda: _answers(port), folder / "log", process)
+            yield server
         finally:
-            process.kill()
-            process.wait()
-
-
-def _await_answers(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not _answers(port):
-        if process.poll() is not None or time.monotonic() > deadline:
-            said = log.read_text(encoding="utf-8", errors="replace")[-2000:]
-            raise AssertionError(f"the S3 server did not start:\n{said}")
-        time.sleep(0.05)
+            server.end()
 
 
 def _answers(port: int) -> bool:
@@ -167,9 +160,7 @@ def _answers(port: int) -> bool:
 
 def hadoop() -> list[str]:
     """Return the jars of which Hadoop's servers consist, of the release that Spark has."""
-    spark = importlib.util.find_spec("pyspark")
-    assert spark is not None
-    jars = Path(spark.origin or "").parent / "jars"
+    jars = SPARK / "jars"
     wanted = ("hadoop-client-", "slf4j-api", "log4j-", "jcl-over-slf4j")
     beside = [str(jar) for jar in sorted(jars.glob("*.jar")) if jar.name.startswith(wanted)]
     version = next(jars.glob("hadoop-client-api-*.jar")).stem.rpartition("-")[2]
@@ -211,19 +202,6 @@ def configure(conf: Path, files: Mapping[str, Mapping[str, object]]) -> None:
         (conf / name).write_text(text, encoding="utf-8")
 
 
-def _await_nodes(port: int, log: Path) -> None:
-    """Wait until the name node has a data node to write to, and has left its safe mode."""
-    url = f"http://127.0.0.1:{port}/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=5) as said:
-            text = said.read().decode()
-            if '"NumLiveDataNodes" : 1' in text and '"FSState" : "Operational"' in text:
-                return
-        time.sleep(0.2)
-    raise AssertionError(f"HDFS does not start: {log.read_text(encoding='utf-8')[-2000:]}")
-
-
 _SERVERS = (
     "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager",
     "org.apache.hadoop.yarn.server.nodemanager.NodeManager",
@@ -235,29 +213,24 @@ _HERE = "127.0.0.1"
 
 @contextlib.contextmanager
 def yarn(folder: Path) -> Iterator[Path]:
-    """Start the cluster; give the directory that HADOOP_CONF_DIR has to name."""
+    """Start a YARN cluster; give the directory that HADOOP_CONF_DIR has to name."""
     ports = free_ports(8)
     conf = folder / "conf"
     conf.mkdir(parents=True)
     configure(conf, {"core-site.xml": {"hadoop.tmp.dir": folder / "data"}, **_sites(folder, ports)})
     with locked("maven"):
         further = [str(registry.artifact(one)) for one in _LACKING]
-    jars = os.pathsep.join([str(conf), *hadoop(), *further])
+    command = ["java", "-Xmx384m", "-cp", os.pathsep.join([str(conf), *hadoop(), *further])]
     told = {**os.environ, "JAVA_TOOL_OPTIONS": " ".join(FAST_START)}  # containers have it, too
+    page = f"http://{_HERE}:{ports[0]}/ws/v1/cluster/metrics"
     with (folder / "log").open("wb") as log:
-        servers = [
-            subprocess.Popen(
-                ["java", "-Xmx384m", "-cp", jars, name], stdout=log, stderr=log, env=told
-            )
-            for name in _SERVERS
-        ]
+        started = (Popen([*command, name], stdout=log, stderr=log, env=told) for name in _SERVERS)
+        servers = Server(uri="yarn", processes=tuple(started))
         try:
-            _await_node(ports[0], folder / "log")
+            _until(lambda: '"activeNodes":1' in _page(page), folder / "log")
             yield conf
         finally:
-            for server in servers:
-                server.kill()
-                server.wait()
+            servers.end()
 
 
 def _sites(folder: Path, ports: list[int]) -> dict[str, dict[str, object]]:
@@ -290,17 +263,6 @@ def _sites(folder: Path, ports: list[int]) -> dict[str, dict[str, object]]:
             f"{worker}.env-whitelist": "JAVA_HOME,PATH,JAVA_TOOL_OPTIONS",
         }
     }
-
-
-def _await_node(port: int, log: Path) -> None:
-    url = f"http://{_HERE}:{port}/ws/v1/cluster/metrics"
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=5) as said:
-            if '"activeNodes":1' in said.read().decode():
-                return
-        time.sleep(0.2)
-    raise AssertionError(f"YARN does not start: {log.read_text(encoding='utf-8')[-2000:]}")
 
 
 SOURCE = Path(__file__).with_name("drift.c")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -105,15 +105,11 @@ def _played(
         player = Player(cluster, lambda _: None, {"it": fault})  # type: ignore[arg-type]
         if ended:
             cluster.course.ended.set()
-        await _bounded(player.play(ONCE))
+        async with asyncio.timeout(10):
+            await player.play(ONCE)
         return player, injection
 
     return asyncio.run(go())
-
-
-async def _bounded(doing: Awaitable[None]) -> None:
-    async with asyncio.timeout(10):
-        await doing
 
 
 def test_what_is_not_seen_healed_is_healed_again() -> None:

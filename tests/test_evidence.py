@@ -222,7 +222,7 @@ def test_a_kill_is_by_a_declared_rule_and_by_nothing_that_breaks_everything() ->
     assert own_kills([one]) == {}
     mutant = next(iter(REFERENCE_MUTANTS.values()))
     facts = {"kind": evidence.REFERENCE_MUTANT, "name": mutant.name, "release": evidence.REFERENCE}
-    good, other = (Entry(**facts, rule=rule) for rule in (mutant.rules[0], "CFG-01"))
+    good, other = (entry(**facts, rule=rule) for rule in (mutant.rules[0], "CFG-01"))
     assert own_kills([good, other]) == {mutant.rules[0]: [good]}
 
 

@@ -222,9 +222,7 @@ def _bytes(answer: Answer) -> bytes:
     return base64.b64decode(answer["bytes"])
 
 
-def test_java_writes_and_reads_the_same_bytes_for_every_message_and_version(
-    golden: Golden,
-) -> None:
+def test_java_writes_and_reads_the_same_bytes_for_every_message_and_version(golden: Golden) -> None:
     different = [
         f"{case.spec.name} v{case.version}: {case.ours.hex()} / {answer}"
         for case, answer in golden.messages

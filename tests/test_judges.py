@@ -35,10 +35,9 @@ from reports.oracle.judging import Verdicts, judge
 from spec.history import JOURNALS, TABLES, AckType, Outcome, bucket_of, log_numbers
 from spec.model.release import release_of
 from spec.requirement import Honesty, SpecError, load_requirements
-from tests.agreement import broken_at, by_spark, differences, known, runs
+from tests.agreement import broken_at, by_spark, compare, differences, known, runs
 from tests.altered.alteration import ALTERATIONS, read_source
 from tests.altered.judged import Altered, alter, mistakes
-from tests.altered.judged import verdicts as verdicts_of
 from tests.small_histories import Case, read_cases, write_history
 from tests.stories import ModelRun, write_share_partition
 
@@ -211,7 +210,7 @@ def altered(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Altered
 def judged_copies(spark: SparkSession, altered: Altered) -> tuple[Verdicts, list[str]]:
     """What Spark says of them by compiled queries, and where the oracle says something else."""
     with configured(spark, {**COMPILED, "spark.sql.shuffle.partitions": "4"}, when=True):
-        return verdicts_of(spark, altered)
+        return compare(spark, altered.folder, "altered")
 
 
 def test_what_is_altered_is_told_by_its_rule_alone_and_the_oracle_agrees(

@@ -86,9 +86,6 @@ def _late(copy: Copy, row: Row) -> Row:
     return copy.again(row, sent=at, acquired=at + MS, count=row["count"] + 1)
 
 
-# --- INV-01 -------------------------------------------------------------------------------------
-
-
 @breaks("INV-01")
 def _a_second_member_has_it_before_the_first_lets_go(copy: Copy) -> None:
     (row,) = copy.choose(once)
@@ -114,9 +111,6 @@ def _a_second_member_has_it_after_a_lock_whose_holder_speaks_too_late(copy: Copy
     at = row["ends_by"]
     row.update(acknowledged(AckType.ACCEPT, at + 3 * MS, at + 4 * MS))
     copy.again(row, sent=at + 1, acquired=at + MS, count=2)
-
-
-# --- INV-02 and INV-03 --------------------------------------------------------------------------
 
 
 @breaks("INV-02", "an accepted record comes again at once", of=ACCEPTED)
@@ -203,9 +197,6 @@ def _a_rejection_that_was_refused_is_none(copy: Copy) -> None:
     _late(copy, row)
 
 
-# --- INV-09 -------------------------------------------------------------------------------------
-
-
 @breaks("INV-09")
 def _a_refused_acceptance_frees_its_record(copy: Copy) -> None:
     (row,) = copy.choose(_accepted)
@@ -237,9 +228,6 @@ def _a_refused_acceptance_is_followed_by_the_end_of_its_session(copy: Copy) -> N
     copy.again(row, sent=at + 2, acquired=at + MS, count=2)
 
 
-# --- INV-15 -------------------------------------------------------------------------------------
-
-
 @breaks("INV-15")
 def _a_member_dies_and_its_delivery_does_not_count(copy: Copy) -> None:
     row, after = copy.choose(_crashed_then_came)[-2:]
@@ -251,9 +239,6 @@ def _a_member_dies_and_a_load_takes_the_count_back(copy: Copy) -> None:
     row, after = copy.choose(_crashed_then_came)[-2:]
     copy.reload(row["share_partition"], row["freed"], after["acquired"])
     after["count"] = row["count"]
-
-
-# --- INV-18 -------------------------------------------------------------------------------------
 
 
 @breaks("INV-18", "a record comes again a moment before its lock ended", after=-1)
@@ -284,9 +269,6 @@ def _a_record_comes_again_after_its_holder_was_refused_letting_it_go_twice(copy:
     shift(after, at + 3 * MS, sent=at + 2 * MS)
 
 
-# --- INV-23 -------------------------------------------------------------------------------------
-
-
 @breaks("INV-23", "a released record is kept back", after=1)
 @keeps("INV-23", "a released record comes at the last moment", after=0)
 def _is_kept_back(copy: Copy, after: int) -> None:
@@ -315,9 +297,6 @@ def _a_record_whose_release_was_refused_takes_its_time(copy: Copy) -> None:
     row, after = copy.choose(_released_then_came)[-2:]
     row.update(acknowledged(AckType.RELEASE, row["ack_sent"], row["ack_received"], Outcome.FAILED))
     shift(after, row["ends_by"] + 40 * SECOND)
-
-
-# --- INV-26 -------------------------------------------------------------------------------------
 
 
 @breaks("INV-26", "the end of a session frees nothing", after=-1)
@@ -365,9 +344,6 @@ def _run_out(copy: Copy, row: Row, upto: int) -> None:
         row = copy.again(row, sent=at, acquired=at + MS, count=count, **copy.unacknowledged())
 
 
-# --- INV-12 -------------------------------------------------------------------------------------
-
-
 @breaks("INV-12", "a record comes with two at first", count=2)
 @breaks("INV-12", "a record comes with none at first", count=0)
 def _a_record_comes_with(copy: Copy, count: int) -> None:
@@ -409,9 +385,6 @@ def _answers_are_seen_in_another_order_than_they_were_made(copy: Copy) -> None:
     after["sent"] = row["sent"] - 1
 
 
-# --- INV-13 -------------------------------------------------------------------------------------
-
-
 @keeps("INV-12", "a load takes a count back", by=0)
 @breaks("INV-13", "a load raises a count", by=2)
 def _a_load_changes_a_count(copy: Copy, by: int) -> None:
@@ -437,9 +410,6 @@ def _an_unseen_answer_raises_a_count_across_a_load(copy: Copy) -> None:
     after["count"] = row["count"] + 2
 
 
-# --- INV-14 -------------------------------------------------------------------------------------
-
-
 @breaks("INV-14", "a record comes once more than it may", more=1)
 @keeps("INV-14", "a record comes as often as it may", more=0)
 def _a_record_comes_often(copy: Copy, more: int) -> None:
@@ -453,9 +423,6 @@ def _a_record_comes_far_more_often_than_it_may(copy: Copy) -> None:
     row["count"] = 30_000
 
 
-# --- INV-35 -------------------------------------------------------------------------------------
-
-
 @breaks("INV-35", "a record comes beyond a limit that was lowered before")
 @keeps("INV-35", "a record comes once more after its limit was lowered", until=1)
 @keeps("INV-35", "a limit was raised again before a record came", ends=1)
@@ -467,9 +434,6 @@ def _limited(copy: Copy, until: int = 0, ends: int = NEVER) -> None:
     row.update(copy.unacknowledged())
     at = row["ends_by"] + MS
     copy.again(row, sent=at, acquired=at + MS, count=2)
-
-
-# --- INV-39 -------------------------------------------------------------------------------------
 
 
 def _accompanied(life: list[Row]) -> bool:

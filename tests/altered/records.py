@@ -46,9 +46,6 @@ def _stateless(copy: Copy) -> Row:
     return row
 
 
-# --- INV-04 -------------------------------------------------------------------------------------
-
-
 @breaks("INV-04", "a record comes with the number of its neighbour", column="sequence")
 @breaks("INV-04", "a record comes from another producer", column="producer")
 @breaks("INV-04", "a record comes with another byte", column="crc")
@@ -73,9 +70,6 @@ def _a_batch_comes_that_the_log_wrote_anew(copy: Copy) -> None:
     row = _sealed(copy)
     stored(copy, row["offset"])["crc"] = -1
     row["crc"] ^= 1
-
-
-# --- INV-05 -------------------------------------------------------------------------------------
 
 
 def _never_came(copy: Copy) -> Row:
@@ -150,9 +144,6 @@ def _a_record_whose_batch_was_compacted_comes_without_its_payload(copy: Copy) ->
     row.update(_ABSENT)
 
 
-# --- INV-06 -------------------------------------------------------------------------------------
-
-
 def _forgotten(copy: Copy) -> Row:
     row = _stateless(copy)
     row.update(copy.unacknowledged())
@@ -191,9 +182,6 @@ def _a_record_that_nobody_acknowledged_may_have_come_in_answers_that_nobody_saw(
         copy.unseen_response(row["share_partition"], row["acquired"] + 1, NEVER - 1)
 
 
-# --- INV-08 -------------------------------------------------------------------------------------
-
-
 def _acknowledged_together(copy: Copy) -> list[Row]:
     """Let the acknowledgement of several records fail, and return these."""
     same = itemgetter("share_partition", "member", "ack_sent", "op", "kind")
@@ -218,9 +206,6 @@ def _come_again(copy: Copy, of: slice) -> None:
         copy.again(row, sent=row["ends_by"], acquired=row["ends_by"] + MS, count=row["count"] + 1)
 
 
-# --- INV-11 -------------------------------------------------------------------------------------
-
-
 @breaks("INV-11", "an offset is listed after a higher one", by=1)
 @keeps("INV-11", "an offset is listed after the one before it", by=-1)
 def _is_listed_after(copy: Copy, by: int) -> None:
@@ -232,9 +217,6 @@ def _is_listed_after(copy: Copy, by: int) -> None:
 def _an_offset_is_listed_twice(copy: Copy) -> None:
     row = _sealed(copy)
     copy.tables["deliveries"].append(dict(row))
-
-
-# --- INV-34 -------------------------------------------------------------------------------------
 
 
 def _committed(copy: Copy) -> Row:
@@ -254,9 +236,6 @@ def _an_aborted_record_is_only_a_gap(copy: Copy) -> None:
     row = _committed(copy)
     row.update(_ABSENT)
     stored(copy, row["offset"])["transaction"] = int(Transaction.ABORTED)
-
-
-# --- INV-36 -------------------------------------------------------------------------------------
 
 
 @breaks("INV-36", "a fetch brings what was deleted before", partition=1)

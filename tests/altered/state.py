@@ -29,9 +29,6 @@ def _pair(copy: Copy, wanted: str = "spso") -> tuple[Row, Row]:
     return found[copy.edge]
 
 
-# --- INV-17 -------------------------------------------------------------------------------------
-
-
 def _in_flight(copy: Copy) -> tuple[int, int]:
     """Return a share-partition and how many offsets were certainly in flight at one time."""
     found = [
@@ -66,9 +63,6 @@ def _most_in_flight(copy: Copy, share_partition: int) -> int:
 def _are_in_flight(copy: Copy, batch: int) -> None:
     share_partition, most = _in_flight(copy)
     copy.share(share_partition).update(window=most - 1, batch=batch)
-
-
-# --- INV-19 and INV-20 --------------------------------------------------------------------------
 
 
 @breaks("INV-19", "the start offset goes back by one", by=1)
@@ -130,9 +124,6 @@ def _the_start_offset_reaches_a_record_that_is_held(copy: Copy) -> None:
             later["spso"] = max(later["spso"], held)
 
 
-# --- INV-22 -------------------------------------------------------------------------------------
-
-
 @breaks("INV-22")
 def _a_leader_epoch_goes_back(copy: Copy) -> None:
     before, look = _pair(copy)
@@ -169,9 +160,6 @@ def _stored_epochs_rise(copy: Copy) -> None:
             row.update(leader_epoch=row["position"], snapshot_epoch=row["position"])
 
 
-# --- INV-24 -------------------------------------------------------------------------------------
-
-
 def _last_looks(copy: Copy) -> list[Row]:
     return [row for row in copy.looks(_calm(copy)) if row["phase"] == "quiet"]
 
@@ -195,9 +183,6 @@ def _a_release_without_lags_stores_its_start_offset_late(copy: Copy) -> None:
         look["spso"] = look["log_end"] - 1
 
 
-# --- INV-25 -------------------------------------------------------------------------------------
-
-
 @breaks("INV-25", "a request takes longer than it may", by=1)
 @keeps("INV-25", "a request takes as long as it may", by=0)
 @keeps("INV-25", "a broker answers others in one second less", by=1, silent=1)
@@ -216,9 +201,6 @@ def _takes_long(copy: Copy, by: int, silent: int = 0, each: int = 0, **aside: in
         copy.request(row, sent=at, received=at + (wait + each if each else 0), **beside)
 
 
-# --- INV-38 -------------------------------------------------------------------------------------
-
-
 @breaks("INV-38", "the lag is one more than there is", by=1)
 @keeps("INV-38", "the lag is all there is", by=0)
 def _the_lag_is_more(copy: Copy, by: int) -> None:
@@ -233,9 +215,6 @@ def _the_lag_forgets_what_nobody_has_acquired(copy: Copy) -> None:
     copy.drop("unseen_responses", lambda row: row["share_partition"] == _calm(copy))
     for row in _last_looks(copy):
         row["log_end"] -= 100
-
-
-# --- INV-40 -------------------------------------------------------------------------------------
 
 
 @breaks("INV-40", "an acknowledgement is given up at once", after=0)
@@ -290,9 +269,6 @@ def _reject_for_all(copy: Copy, row: Row) -> None:
     dead = set(copy.share_partitions("dead"))
     for share_partition in dead:
         copy.share(share_partition)["dead_letters"] = False
-
-
-# --- INV-10 and INV-37 --------------------------------------------------------------------------
 
 
 @breaks("INV-10")
@@ -360,9 +336,6 @@ def _what_was_acknowledged_twice_may_be_stored_in_either_way(copy: Copy) -> None
     _store(copy, row, ARCHIVED)
 
 
-# --- INV-21 -------------------------------------------------------------------------------------
-
-
 @keeps("INV-21")
 def _what_was_accepted_is_stored_as_available_with_that_count(copy: Copy) -> None:
     row = _choose(copy, _accepted)
@@ -400,9 +373,6 @@ def _what_was_accepted_lies_below_the_stored_start_offset(copy: Copy) -> None:
     _store(copy, row, AVAILABLE, count=row["count"], spso=row["offset"] + 1)
 
 
-# --- INV-41 -------------------------------------------------------------------------------------
-
-
 def _unstored(copy: Copy, row: Row) -> None:
     """Take away all that was stored of a record; all others of its group are stored."""
     mine, offset = row["share_partition"], row["offset"]
@@ -435,9 +405,6 @@ def _what_was_accepted_without_an_answer_was_never_stored(copy: Copy) -> None:
 @keeps("INV-41")
 def _what_was_accepted_is_only_below_a_stored_start_offset(copy: Copy) -> None:
     copy.store_start_only(_choose(copy, _accepted)["share_partition"])
-
-
-# --- INV-33 -------------------------------------------------------------------------------------
 
 
 def _letter(copy: Copy) -> Row:
