@@ -267,11 +267,11 @@ def test_who_died_unseen_is_buried(tmp_path: Path, known: bool) -> None:
     with Journal(tmp_path, 0) as journal:
         write_share_partition(journal, 0, 0)
     with Journal(tmp_path, 1) as journal:
-        journal.add("members", 7, "ann", "g", 1, "plain", "joined", 0)
+        journal.add("members", 7, "ann", "group-0", 1, "plain", "joined", 0)
         told = (5000, 8 * SECOND, 9 * SECOND, -1, True, 1, 0, 7)
         journal.add("acquired", 1, 0, 0, 7, 0, 0, 1, *told)
         if known:
-            journal.add("members", 7, "ann", "g", 1, "plain", "killed", 8 * SECOND + 5)
+            journal.add("members", 7, "ann", "group-0", 1, "plain", "killed", 8 * SECOND + 5)
     for file in (tmp_path / "journal" / "0001").glob("*.arrows"):
         file.write_bytes(file.read_bytes()[:-8])
 
