@@ -141,7 +141,7 @@ def s3(folder: Path) -> Iterator[Server]:
     (port,) = free_ports(1)
     (folder / BUCKET).mkdir(parents=True)
     environment = {**os.environ, "ROOT_ACCESS_KEY": KEY, "ROOT_SECRET_KEY": SECRET}
-    command = [program, "--port", f"127.0.0.1:{port}", "posix", str(folder)]
+    command = [str(program), "--port", f"127.0.0.1:{port}", "posix", str(folder)]
     with (folder / "log").open("wb") as log:
         process = Popen(command, stdout=log, stderr=log, env=environment)
         server = Server(uri=f"http://127.0.0.1:{port}", processes=(process,))

@@ -61,7 +61,7 @@ FROZEN = 0.2
 """Seconds for a request to reach a frozen broker."""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def target() -> Iterator[Target]:
     running = open_target(DEFAULT_TARGET, TargetOptions(brokers=3, steady=True))
     running.start()
@@ -114,7 +114,7 @@ OWN_QUOTAS = "DLV-34"
 """A rule that Kafka 4.4.0 breaks, and whose check sets quotas itself (finding 019)."""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def kafka() -> Iterator[Target]:
     """One broker as it ships, without quotas so far."""
     target = open_target(DEFAULT_TARGET, TargetOptions(brokers=1, shipped=True))

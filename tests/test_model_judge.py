@@ -209,21 +209,15 @@ def test_both_sides(rule: str) -> None:
     assert (rule,) == broken().rules
 
 
-def test_an_unanswered_acknowledgement_keeps_both_ends() -> None:
+def test_an_unanswered_acknowledgement_keeps_both_ends_and_is_whole() -> None:
     for ranges in ([(0, 9, 2)], [(10, 19, 1)]):
         judge = held()
         judge.acknowledged(20, "ann", [(0, 9, ACCEPT)], None)
         assert judge.acquired(1_200, "bob", ranges).ok
-
-
-@pytest.mark.parametrize("error", [Error.NOT_LEADER_OR_FOLLOWER, Error.UNKNOWN_SERVER_ERROR])
-def test_an_error_may_hide_an_effect(error: Error) -> None:
-    judge = held()
-    judge.acknowledged(20, "ann", [(0, 9, ACCEPT)], error)
-    assert judge.persisted(30, 10, []).ok
-
-
-def test_an_unanswered_acknowledgement_is_whole() -> None:
+    for error in (Error.NOT_LEADER_OR_FOLLOWER, Error.UNKNOWN_SERVER_ERROR):
+        judge = held()
+        judge.acknowledged(20, "ann", [(0, 9, ACCEPT)], error)
+        assert judge.persisted(30, 10, []).ok, "an error may hide an effect"
     judge = held()
     judge.acknowledged(20, "ann", [(0, 1, ACCEPT)], None)
     judge.persisted(30, 0, [StateBatch(0, 0, 2, 1)])
@@ -248,18 +242,22 @@ def test_requests_that_overlap_may_act_in_either_order(error: Error, right: bool
     assert judge.answered(release, 31, error).ok is right
 
 
-@pytest.mark.parametrize(("count", "allowed"), [(1, True), (2, True), (3, True), (4, False)])
-def test_a_reload_takes_counts_back_to_the_durable_ones(count: int, allowed: bool) -> None:
-    judge = held()
-    judge.acquired(1_200, "bob", [(0, 9, 2)]).check()
-    judge.reloaded(1_300).check()
-    assert allowed is judge.acquired(1_400, "ann", [(0, 9, count)]).ok
-
-
-def test_a_durable_count_is_never_undone() -> None:
+def test_a_reload_takes_counts_back_to_the_durable_ones() -> None:
+    for count, allowed in ((1, True), (2, True), (3, True), (4, False)):
+        judge = held()
+        judge.acquired(1_200, "bob", [(0, 9, 2)]).check()
+        judge.reloaded(1_300).check()
+        assert allowed is judge.acquired(1_400, "ann", [(0, 9, count)]).ok
     judge = after(RELEASE)
     judge.reloaded(40).check()
     assert judge.acquired(50, "bob", [(1, 1, 1)]).rules == ("DLV-31",)
+
+
+def test_a_reload_that_is_over_may_have_happened() -> None:
+    for count, broken in ((1, ()), (2, ()), (3, ("DLV-03",))):
+        judge = held()
+        judge.over(judge.begin_reload(20), 30).check()
+        assert judge.acquired(1_200, "bob", [(0, 9, count)]).rules == broken
 
 
 @pytest.mark.parametrize(("release", "count"), [(RELEASES["4.1"], 1), (RELEASES["4.4"], 2)])
@@ -302,12 +300,6 @@ def test_a_lock_ends_under_the_limit_of_its_time() -> None:
     assert judge.acquired(1_400, "bob", [(0, 9, 2)]).rules == ("DLV-11",)
 
 
-def test_what_a_record_limit_left_over_may_be_cut_anyhow() -> None:
-    judge = fresh()
-    judge.acquired(1, "ann", [(0, 4, 1)], Mode.RECORD_LIMIT, 5).check()
-    assert judge.acquired(2, "bob", [(5, 29, 1)], max_records=3).ok
-
-
 def test_an_end_that_is_over_may_have_acted() -> None:
     judge = held()
     closing = judge.begin_close(20, "ann")
@@ -315,16 +307,6 @@ def test_an_end_that_is_over_may_have_acted() -> None:
     assert judge.acquired(40, "bob", [(0, 4, 2)]).ok, "it freed them"
     assert judge.acknowledged(50, "ann", [(5, 9, ACCEPT)]).ok, "or did not"
     assert judge.acquired(60, "bob", [(5, 9, 2)]).rules == ("ACK-01",)
-
-
-def test_a_reload_that_is_over_may_have_happened() -> None:
-    for count in (1, 2):
-        judge = held()
-        judge.over(judge.begin_reload(20), 30).check()
-        assert judge.acquired(1_200, "bob", [(0, 9, count)]).ok
-    judge = held()
-    judge.over(judge.begin_reload(20), 30).check()
-    assert judge.acquired(1_200, "bob", [(0, 9, 3)]).rules == ("DLV-03",)
 
 
 def test_a_start_offset_below_is_done() -> None:
@@ -336,11 +318,14 @@ def test_a_start_offset_below_is_done() -> None:
     assert judge.spso_seen(60, 9).rules == ("OFF-18",)
 
 
-def test_compaction_may_take_available_records() -> None:
+def test_compaction_and_record_limits() -> None:
     for vanish in (True, False):
         judge = held(may_vanish=vanish)
         judge.acknowledged(20, "ann", [(0, 9, RELEASE)]).check()
         assert vanish is judge.spso_seen(30, 10).ok
+    judge = fresh()
+    judge.acquired(1, "ann", [(0, 4, 1)], Mode.RECORD_LIMIT, 5).check()
+    assert judge.acquired(2, "bob", [(5, 29, 1)], max_records=3).ok, "what is left is cut anyhow"
 
 
 def test_overdue_ranges_are_named_and_one_lie_is_told_once() -> None:

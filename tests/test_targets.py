@@ -126,9 +126,8 @@ def test_ports(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_stored_release_is_complete_until_a_jar_shrinks(tmp_path: Path) -> None:
-    jar = tmp_path / "a.jar"
+    jar, home = tmp_path / "a.jar", tmp_path / "kafka-0"
     jar.write_bytes(b"12345")
-    home = tmp_path / "kafka-0"
     store(home, [jar])
     assert is_complete(home)
     (home / "jars" / "a.jar").unlink()
@@ -148,17 +147,19 @@ def test_a_failed_build_leaves_the_old_directory(tmp_path: Path) -> None:
 
     with pytest.raises(ZeroDivisionError):
         build()
-
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
     assert (final / "old").exists()
 
 
-def test_an_unwritable_cache_is_an_environment_fault(
+@pytest.mark.usefixtures("empty_cache")
+def test_an_unwritable_cache_and_an_unreachable_registry_are_environment_faults(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    blocker = tmp_path / "file"
-    blocker.touch()
-    monkeypatch.setenv("SHAREPROOF_CACHE", str(blocker / "cache"))
+    monkeypatch.setenv("SHAREPROOF_MAVEN_REPOSITORY", f"http://127.0.0.1:{free_ports(1)[0]}")
+    with pytest.raises(EnvironmentFault, match="registry cannot be reached"):
+        kafka_release("4.4.0")
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("SHAREPROOF_CACHE", str(tmp_path / "file" / "cache"))
     with pytest.raises(EnvironmentFault, match="set SHAREPROOF_CACHE"):
         kafka_release("4.4.0")
 
@@ -197,13 +198,6 @@ def test_an_unknown_release_is_named_with_the_known_ones(monkeypatch: pytest.Mon
                 kafka_release("9.9.9")
         finally:
             registry.shutdown()
-
-
-@pytest.mark.usefixtures("empty_cache")
-def test_an_unreachable_registry_is_an_environment_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SHAREPROOF_MAVEN_REPOSITORY", f"http://127.0.0.1:{free_ports(1)[0]}")
-    with pytest.raises(EnvironmentFault, match="registry cannot be reached"):
-        kafka_release("4.4.0")
 
 
 # --- Java and the machine --------------------------------------------------------------------
