@@ -150,17 +150,12 @@ def _an_acceptance_that_is_answered_a_moment_late_may_have_failed(copy: Copy) ->
     _late(copy, row)
 
 
-@keeps("INV-02")
-def _an_acceptance_that_was_refused_is_none(copy: Copy) -> None:
-    (row,) = copy.choose(_accepted)
-    row.update(ended_as(row, Outcome.FAILED))
-    _late(copy, row)
-
-
-@keeps("INV-02")
-def _an_acceptance_without_an_answer_may_not_have_happened(copy: Copy) -> None:
-    (row,) = copy.choose(_accepted)
-    row.update(ended_as(row, Outcome.UNKNOWN))
+@keeps("INV-02", "an acceptance that was refused is none", outcome=Outcome.FAILED)
+@keeps("INV-03", "a rejection that was refused is none", outcome=Outcome.FAILED, of=REJECTED[:2])
+@keeps("INV-02", "an acceptance without an answer may not have happened", outcome=Outcome.UNKNOWN)
+def _is_none(copy: Copy, outcome: Outcome, of: Chosen = ACCEPTED) -> None:
+    (row,) = copy.choose(*of)
+    row.update(ended_as(row, outcome))
     _late(copy, row)
 
 
@@ -188,13 +183,6 @@ def _a_deleted_record_is_accepted_by_nobody_in_particular(copy: Copy) -> None:
     below = row["offset"]
     copy.drop("deliveries", lambda one: one["offset"] <= below and one["sent"] > at)
     copy.again(row, sent=row["ack_received"], acquired=row["ack_received"] + MS, count=2)
-
-
-@keeps("INV-03")
-def _a_rejection_that_was_refused_is_none(copy: Copy) -> None:
-    (row,) = copy.choose(_rejected, "odd")
-    row.update(ended_as(row, Outcome.FAILED))
-    _late(copy, row)
 
 
 @breaks("INV-09")

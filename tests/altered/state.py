@@ -18,10 +18,6 @@ def _calm(copy: Copy) -> int:
     return copy.share_partitions("calm")[0]
 
 
-def _plain(copy: Copy) -> list[int]:
-    return copy.share_partitions("calm", "odd", "rough", "committed")
-
-
 def _pair(copy: Copy, wanted: str = "spso") -> tuple[Row, Row]:
     """Return two looks after each other of which the earlier one showed something."""
     looks = copy.looks(_calm(copy))
@@ -33,7 +29,7 @@ def _in_flight(copy: Copy) -> tuple[int, int]:
     """Return a share-partition and how many offsets were certainly in flight at one time."""
     found = [
         (share_partition, most)
-        for share_partition in _plain(copy)
+        for share_partition in copy.share_partitions("calm", "odd", "rough", "committed")
         if (most := _most_in_flight(copy, share_partition)) > 1
     ]
     if not found:
@@ -336,16 +332,14 @@ def _what_was_acknowledged_twice_may_be_stored_in_either_way(copy: Copy) -> None
     _store(copy, row, ARCHIVED)
 
 
-@keeps("INV-21")
-def _what_was_accepted_is_stored_as_available_with_that_count(copy: Copy) -> None:
+@keeps("INV-21", "what was accepted is stored as available with that count", more=0, below=0)
+@breaks("INV-21", "what was accepted is stored as available with a higher count", more=1, below=0)
+@keeps("INV-21", "what was accepted was stored as available with a lower count", more=-1)
+@keeps("INV-21", "what was accepted lies below the stored start offset", more=0, below=1)
+def _is_stored_as_available(copy: Copy, more: int, below: int | None = None) -> None:
     row = _choose(copy, _accepted)
-    _store(copy, row, AVAILABLE, count=row["count"], spso=row["offset"])
-
-
-@breaks("INV-21")
-def _what_was_accepted_is_stored_as_available_with_a_higher_count(copy: Copy) -> None:
-    row = _choose(copy, _accepted)
-    _store(copy, row, AVAILABLE, count=row["count"] + 1, spso=row["offset"])
+    spso = 0 if below is None else row["offset"] + below
+    _store(copy, row, AVAILABLE, count=row["count"] + more, spso=spso)
 
 
 @breaks("INV-21")
@@ -355,22 +349,10 @@ def _what_was_rejected_is_stored_as_available_with_a_higher_count(copy: Copy) ->
 
 
 @keeps("INV-21")
-def _what_was_accepted_was_stored_as_available_with_a_lower_count(copy: Copy) -> None:
-    row = _choose(copy, _accepted)
-    _store(copy, row, AVAILABLE, count=row["count"] - 1)
-
-
-@keeps("INV-21")
 def _what_was_accepted_without_an_answer_is_stored_as_available(copy: Copy) -> None:
     row = _choose(copy, _accepted)
     row.update(ended_as(row, Outcome.UNKNOWN))
     _store(copy, row, AVAILABLE, count=row["count"])
-
-
-@keeps("INV-21")
-def _what_was_accepted_lies_below_the_stored_start_offset(copy: Copy) -> None:
-    row = _choose(copy, _accepted)
-    _store(copy, row, AVAILABLE, count=row["count"], spso=row["offset"] + 1)
 
 
 def _unstored(copy: Copy, row: Row) -> None:
