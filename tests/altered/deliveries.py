@@ -151,7 +151,9 @@ def _an_acceptance_that_is_answered_a_moment_late_may_have_failed(copy: Copy) ->
 
 
 @keeps("INV-02", "an acceptance that was refused is none", outcome=Outcome.FAILED)
-@keeps("INV-03", "a rejection that was refused is none", outcome=Outcome.FAILED, of=REJECTED[:2])
+@keeps(
+    "INV-03", "a rejection that was refused is none", outcome=Outcome.FAILED, of=(_rejected, "odd")
+)
 @keeps("INV-02", "an acceptance without an answer may not have happened", outcome=Outcome.UNKNOWN)
 def _is_none(copy: Copy, outcome: Outcome, of: Chosen = ACCEPTED) -> None:
     (row,) = copy.choose(*of)
